@@ -1,0 +1,297 @@
+//! Where physical memory goes: the six categories of Acharya & Setia (section 2) on Linux.
+//!
+//! The paper's Solaris had one page cache for everything; here the categories are built from the
+//! kernel's counters (`Documentation/filesystems/proc.rst`) and from what active processes map:
+//!
+//! ```text
+//! physical = static kernel + balloon + MemTotal
+//! MemTotal = free + anonymous + page cache + hugetlb + reclaimable kernel + dynamic kernel
+//! available = physical − static − balloon − dynamic − lotsfree − process − file cache − guest
+//! ```
+//!
+//! so dynamic kernel holds whatever MemTotal leaves unexplained, and reclaimable kernel memory is
+//! told apart and counts as available. The categories sum to physical memory exactly; where that
+//! would make available negative the figures contradict each other, and the difference is the
+//! [`Categories::remainder_bytes`].
+
+/// What the kernel says of itself, all in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelFigures {
+    /// Physical memory, where it can be known.
+    pub physical_bytes: Option<u64>,
+    /// Held by a balloon.
+    pub balloon_bytes: u64,
+    /// MemTotal.
+    pub mem_total_bytes: u64,
+    /// MemFree.
+    pub mem_free_bytes: u64,
+    /// MemAvailable; absent before Linux 3.14.
+    pub mem_available_bytes: Option<u64>,
+    /// Buffers.
+    pub buffers_bytes: u64,
+    /// Cached, shmem included.
+    pub cached_bytes: u64,
+    /// SwapCached.
+    pub swap_cached_bytes: u64,
+    /// AnonPages.
+    pub anon_bytes: u64,
+    /// Hugetlb.
+    pub hugetlb_bytes: u64,
+    /// KReclaimable.
+    pub reclaimable_kernel_bytes: u64,
+    /// Sum of the zones' high watermarks; absent where unreadable.
+    pub lotsfree_bytes: Option<u64>,
+    /// Active(file) + Inactive(file): the page cache that is on the LRU lists.
+    pub file_lru_bytes: u64,
+}
+
+/// What the walk over processes and files found, all in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InUse {
+    /// Proportional anonymous memory of active processes.
+    pub active_anon_bytes: u64,
+    /// Proportional shared memory of active processes.
+    pub active_shmem_bytes: u64,
+    /// Cached pages in ranges that active processes map, each file once and whole.
+    pub mapped_file_bytes: u64,
+    /// Cached pages of files open or mapped in active processes, the mapped ranges excluded.
+    pub file_cache_bytes: u64,
+    /// Resident anonymous and shared memory of all other processes, by their own counters.
+    pub idle_process_bytes: u64,
+    /// Lent to other hosts.
+    pub guest_bytes: u64,
+}
+
+/// Where physical memory goes. The categories and the remainder sum to `physical_bytes`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Categories {
+    /// The sum.
+    pub physical_bytes: u64,
+    /// Absent where physical memory is unknown; then `physical_bytes` starts at MemTotal.
+    pub static_kernel_bytes: Option<u64>,
+    /// Held by a balloon.
+    pub balloon_bytes: u64,
+    /// Kernel memory that cannot be reclaimed, and what MemTotal leaves unexplained.
+    pub dynamic_kernel_bytes: u64,
+    /// The kernel's reserve; absent where unreadable.
+    pub lotsfree_bytes: Option<u64>,
+    /// Active processes.
+    pub process_bytes: u64,
+    /// Files in use.
+    pub file_cache_bytes: u64,
+    /// Lent.
+    pub guest_bytes: u64,
+    /// The rest.
+    pub available_bytes: u64,
+    /// Physical less all of the above: 0, or negative where the figures contradict each other.
+    pub remainder_bytes: i64,
+}
+
+/// Available memory summed from its parts, without the subtraction that gives
+/// [`Categories::available_bytes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AvailableParts {
+    /// Free memory above the reserve.
+    pub free_bytes: u64,
+    /// Processes that are not active.
+    pub idle_process_bytes: u64,
+    /// Page cache of no file in use.
+    pub unused_cache_bytes: u64,
+    /// Reclaimable kernel memory.
+    pub reclaimable_kernel_bytes: u64,
+}
+
+impl AvailableParts {
+    /// Their sum.
+    #[must_use]
+    pub const fn sum_bytes(&self) -> u64 {
+        self.free_bytes
+            + self.idle_process_bytes
+            + self.unused_cache_bytes
+            + self.reclaimable_kernel_bytes
+    }
+}
+
+/// Divides physical memory among the categories.
+#[must_use]
+pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
+    let above_total = kernel.mem_total_bytes.saturating_add(kernel.balloon_bytes);
+    // Physical memory below MemTotal is a contradiction that the caller reports; MemTotal holds then.
+    let physical = kernel.physical_bytes.filter(|&p| p >= above_total);
+    let static_kernel_bytes = physical.map(|p| p - above_total);
+    let physical_bytes = physical.unwrap_or(above_total);
+
+    let explained = kernel.mem_free_bytes
+        + kernel.anon_bytes
+        + kernel.buffers_bytes
+        + kernel.cached_bytes
+        + kernel.swap_cached_bytes
+        + kernel.hugetlb_bytes
+        + kernel.reclaimable_kernel_bytes;
+    let dynamic_kernel_bytes = kernel.mem_total_bytes.saturating_sub(explained);
+
+    let process_bytes =
+        in_use.active_anon_bytes + in_use.active_shmem_bytes + in_use.mapped_file_bytes;
+    let spoken_for = static_kernel_bytes.unwrap_or(0)
+        + kernel.balloon_bytes
+        + dynamic_kernel_bytes
+        + kernel.lotsfree_bytes.unwrap_or(0)
+        + process_bytes
+        + in_use.file_cache_bytes
+        + in_use.guest_bytes;
+    let rest = signed_difference(physical_bytes, spoken_for);
+    Categories {
+        physical_bytes,
+        static_kernel_bytes,
+        balloon_bytes: kernel.balloon_bytes,
+        dynamic_kernel_bytes,
+        lotsfree_bytes: kernel.lotsfree_bytes,
+        process_bytes,
+        file_cache_bytes: in_use.file_cache_bytes,
+        guest_bytes: in_use.guest_bytes,
+        available_bytes: u64::try_from(rest).unwrap_or(0),
+        remainder_bytes: rest.min(0),
+    }
+}
+
+/// Sums available memory from its parts.
+///
+/// Idle processes come from their own counters, and unused cache from the LRU lists, so that the sum
+/// does not repeat the subtraction of [`categories`]: the two differ by what either way misses.
+#[must_use]
+pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts {
+    AvailableParts {
+        free_bytes: kernel
+            .mem_free_bytes
+            .saturating_sub(kernel.lotsfree_bytes.unwrap_or(0)),
+        idle_process_bytes: in_use.idle_process_bytes,
+        unused_cache_bytes: kernel
+            .file_lru_bytes
+            .saturating_sub(in_use.mapped_file_bytes + in_use.file_cache_bytes),
+        reclaimable_kernel_bytes: kernel.reclaimable_kernel_bytes,
+    }
+}
+
+/// What could be taken now without pushing the owner's pages out: MemAvailable (the kernel took its
+/// reserve off already) less the headroom.
+#[must_use]
+pub fn harvestable_bytes(
+    mem_available_bytes: u64,
+    physical_bytes: u64,
+    headroom_share: f64,
+) -> u64 {
+    mem_available_bytes.saturating_sub(headroom_bytes(physical_bytes, headroom_share))
+}
+
+/// Memory never lent, so that the owner returns to some room (Acharya & Setia, section 5: 15 %).
+#[must_use]
+pub fn headroom_bytes(physical_bytes: u64, headroom_share: f64) -> u64 {
+    (physical_bytes as f64 * headroom_share.clamp(0.0, 1.0)) as u64
+}
+
+fn signed_difference(a: u64, b: u64) -> i64 {
+    let difference = i128::from(a) - i128::from(b);
+    i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn quiet_host() -> (KernelFigures, InUse) {
+        let kernel = KernelFigures {
+            physical_bytes: Some(1024 * MIB),
+            mem_total_bytes: 1000 * MIB,
+            mem_free_bytes: 500 * MIB,
+            mem_available_bytes: Some(700 * MIB),
+            buffers_bytes: 10 * MIB,
+            cached_bytes: 240 * MIB,
+            anon_bytes: 150 * MIB,
+            reclaimable_kernel_bytes: 20 * MIB,
+            lotsfree_bytes: Some(16 * MIB),
+            file_lru_bytes: 230 * MIB,
+            ..Default::default()
+        };
+        let in_use = InUse {
+            active_anon_bytes: 100 * MIB,
+            active_shmem_bytes: 5 * MIB,
+            mapped_file_bytes: 25 * MIB,
+            file_cache_bytes: 40 * MIB,
+            idle_process_bytes: 65 * MIB,
+            guest_bytes: 0,
+        };
+        (kernel, in_use)
+    }
+
+    #[test]
+    fn a_host_worked_by_hand() {
+        let (kernel, in_use) = quiet_host();
+        let c = categories(&kernel, &in_use);
+        assert_eq!(c.static_kernel_bytes, Some(24 * MIB));
+        assert_eq!(c.dynamic_kernel_bytes, 80 * MIB); // 1000 − 500 − 10 − 240 − 150 − 20
+        assert_eq!(c.process_bytes, 130 * MIB);
+        assert_eq!(c.available_bytes, (1024 - 24 - 80 - 16 - 130 - 40) * MIB);
+        assert_eq!(c.remainder_bytes, 0);
+        let parts = available_parts(&kernel, &in_use);
+        assert_eq!(parts.free_bytes, 484 * MIB);
+        assert_eq!(parts.unused_cache_bytes, 165 * MIB);
+        assert_eq!(parts.sum_bytes(), c.available_bytes);
+    }
+
+    #[test]
+    fn unknown_physical_memory_is_absent_not_zero() {
+        let (mut kernel, in_use) = quiet_host();
+        kernel.physical_bytes = None;
+        let c = categories(&kernel, &in_use);
+        assert_eq!(c.static_kernel_bytes, None);
+        assert_eq!(c.physical_bytes, 1000 * MIB);
+        kernel.physical_bytes = Some(900 * MIB); // less than MemTotal: contradicts itself
+        assert_eq!(categories(&kernel, &in_use), c);
+    }
+
+    #[test]
+    fn headroom_bounds_what_is_harvestable() {
+        assert_eq!(harvestable_bytes(700, 1000, 0.15), 550);
+        assert_eq!(harvestable_bytes(100, 1000, 0.15), 0);
+        assert_eq!(harvestable_bytes(700, 1000, 7.0), 0);
+    }
+
+    fn sum_bytes(c: &Categories) -> i128 {
+        i128::from(c.static_kernel_bytes.unwrap_or(0))
+            + i128::from(c.balloon_bytes)
+            + i128::from(c.dynamic_kernel_bytes)
+            + i128::from(c.lotsfree_bytes.unwrap_or(0))
+            + i128::from(c.process_bytes)
+            + i128::from(c.file_cache_bytes)
+            + i128::from(c.guest_bytes)
+            + i128::from(c.available_bytes)
+            + i128::from(c.remainder_bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn categories_add_up_whatever_the_kernel_says(
+            physical in proptest::option::of(0u64..1 << 45),
+            figures in proptest::array::uniform12(0u64..1 << 44),
+            lotsfree in proptest::option::of(0u64..1 << 40),
+        ) {
+            let [balloon_bytes, mem_total_bytes, mem_free_bytes, buffers_bytes, cached_bytes,
+                swap_cached_bytes, anon_bytes, hugetlb_bytes, reclaimable_kernel_bytes,
+                active_anon_bytes, mapped_file_bytes, file_cache_bytes] = figures;
+            let kernel = KernelFigures {
+                physical_bytes: physical, balloon_bytes, mem_total_bytes, mem_free_bytes,
+                mem_available_bytes: None, buffers_bytes, cached_bytes, swap_cached_bytes,
+                anon_bytes, hugetlb_bytes, reclaimable_kernel_bytes, lotsfree_bytes: lotsfree,
+                file_lru_bytes: cached_bytes,
+            };
+            let in_use = InUse { active_anon_bytes, mapped_file_bytes, file_cache_bytes, ..Default::default() };
+            let c = categories(&kernel, &in_use);
+            prop_assert_eq!(sum_bytes(&c), i128::from(c.physical_bytes));
+            prop_assert!(c.remainder_bytes <= 0);
+            prop_assert!(c.remainder_bytes == 0 || c.available_bytes == 0);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which processes count as active: those whose memory is in use.
+
+/// Kinds of process that are always active, by name (Acharya & Setia, section 2: "the display
+/// server and periodic daemons"). Names as the kernel keeps them: 15 bytes at most.
+pub const ALWAYS_ACTIVE: [&str; 22] = [
+    "Xorg",
+    "Xwayland",
+    "X",
+    "Xvfb",
+    "gnome-shell",
+    "kwin_wayland",
+    "kwin_x11",
+    "plasmashell",
+    "mutter",
+    "sway",
+    "weston",
+    "Hyprland",
+    "labwc",
+    "cinnamon",
+    "xfwm4",
+    "cron",
+    "crond",
+    "atd",
+    "anacron",
+    "systemd",
+    "systemd-logind",
+    "dbus-daemon",
+];
+
+/// Prefix of our own daemons' names.
+const OWN_DAEMONS: &str = "gleaner-";
+
+/// Why a process is or is not active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It used CPU since the sample before.
+    UsedCpu,
+    /// Its kind always counts.
+    AlwaysActive,
+    /// It did nothing.
+    Idle,
+    /// It is one of ours: never counted as the owner's.
+    Own,
+}
+
+impl Activity {
+    /// Whether its memory is in use.
+    #[must_use]
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::UsedCpu | Self::AlwaysActive)
+    }
+}
+
+/// Classes one process. `cpu_ms` is what it used since the sample before; `None` for one that was
+/// not there then, whose whole life is `lifetime_cpu_ms`.
+#[must_use]
+pub fn classify(name: &str, cpu_ms: Option<u64>, lifetime_cpu_ms: u64) -> Activity {
+    if name.starts_with(OWN_DAEMONS) {
+        Activity::Own
+    } else if cpu_ms.unwrap_or(lifetime_cpu_ms) > 0 {
+        Activity::UsedCpu
+    } else if ALWAYS_ACTIVE.contains(&name) {
+        Activity::AlwaysActive
+    } else {
+        Activity::Idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_use_display_servers_and_our_own() {
+        assert_eq!(classify("cc1", Some(10), 500), Activity::UsedCpu);
+        assert_eq!(classify("cc1", Some(0), 500), Activity::Idle);
+        assert_eq!(classify("cc1", None, 500), Activity::UsedCpu);
+        assert_eq!(classify("cc1", None, 0), Activity::Idle);
+        assert_eq!(classify("Xorg", Some(0), 500), Activity::AlwaysActive);
+        assert_eq!(classify("gleaner-agent", Some(10), 500), Activity::Own);
+        assert_eq!(classify("gleaner", Some(10), 500), Activity::UsedCpu);
+        assert!(Activity::AlwaysActive.is_active() && !Activity::Own.is_active());
+    }
+
+    #[test]
+    fn names_fit_what_the_kernel_keeps() {
+        assert!(ALWAYS_ACTIVE.iter().all(|n| n.len() <= 15));
+    }
+}

@@ -1,0 +1,10 @@
+//! The rules that the daemon, the analysis and the simulator share: what counts as idle, as in use,
+//! as available, and how much of it may be lent.
+//!
+//! Pure: no clock, no randomness, no I/O. Time comes in as an argument. What was simulated is what
+//! runs.
+
+pub mod accounting;
+pub mod active;
+pub mod idle;
+pub mod quota;

@@ -1,0 +1,101 @@
+//! Arrow: the schema of each table of a dataset, made from [`crate::rows`].
+//!
+//! Every table begins with the record's identity and time: `host_id`, `database_id`, `sequence`,
+//! `time`. Units and meanings travel as field metadata (`unit`, `doc`).
+
+use crate::SCHEMA_VERSION;
+use crate::column::{Kind, Table};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use std::collections::HashMap;
+
+/// Names of the columns that come before a table's own, in order.
+pub const IDENTITY: [&str; 4] = ["host_id", "database_id", "sequence", "time"];
+
+/// Arrow's type of a column of `kind`.
+#[must_use]
+pub fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Integer => DataType::Int64,
+        Kind::Real => DataType::Float64,
+        Kind::Text => DataType::Utf8,
+        Kind::Flag => DataType::Boolean,
+    }
+}
+
+/// Type of the `time` column: milliseconds since 1970-01-01 UTC.
+#[must_use]
+pub fn time_type() -> DataType {
+    DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
+}
+
+/// Schema of `table` in a dataset, with the schema version in its metadata.
+#[must_use]
+pub fn schema(table: &Table) -> Schema {
+    let identity = [
+        (
+            "host_id",
+            DataType::Utf8,
+            "Host, as a keyed hash of its machine id.",
+        ),
+        (
+            "database_id",
+            DataType::Utf8,
+            "Database that recorded it; a new database has a new id.",
+        ),
+        ("sequence", DataType::Int64, "Record within the database."),
+        (
+            "time",
+            time_type(),
+            "When it was recorded, by the host's clock.",
+        ),
+    ]
+    .map(|(name, data_type, doc)| {
+        Field::new(name, data_type, false).with_metadata(metadata(None, doc))
+    });
+    let own = table.columns.iter().map(|c| {
+        Field::new(c.name, data_type(c.kind), c.nullable).with_metadata(metadata(c.unit(), c.doc))
+    });
+    Schema::new_with_metadata(
+        identity.into_iter().chain(own).collect::<Vec<_>>(),
+        HashMap::from([
+            (
+                "gleaner.schema_version".to_owned(),
+                SCHEMA_VERSION.to_string(),
+            ),
+            ("gleaner.table".to_owned(), table.name.to_owned()),
+        ]),
+    )
+}
+
+fn metadata(unit: Option<&str>, doc: &str) -> HashMap<String, String> {
+    let doc = ("doc".to_owned(), doc.trim().to_owned());
+    unit.map(|u| ("unit".to_owned(), u.to_owned()))
+        .into_iter()
+        .chain([doc])
+        .collect()
+}
+
+/// The schemas of every table as JSON: names, types, whether absent values may occur, units. Kept for
+/// each version under `schemas/golden/`.
+#[must_use]
+pub fn golden_json() -> String {
+    let tables: serde_json::Map<String, serde_json::Value> = crate::rows::TABLES
+        .iter()
+        .map(|table| {
+            let fields = schema(table)
+                .fields()
+                .iter()
+                .map(|f| {
+                    serde_json::json!({
+                        "name": f.name(),
+                        "type": f.data_type().to_string(),
+                        "nullable": f.is_nullable(),
+                        "unit": f.metadata().get("unit"),
+                    })
+                })
+                .collect();
+            (table.name.to_owned(), serde_json::Value::Array(fields))
+        })
+        .collect();
+    format!("{:#}\n", serde_json::Value::Object(tables))
+}

@@ -1,0 +1,199 @@
+//! What a stored column is: its name, kind, whether it may be absent, and what it means.
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of a column, one for one in SQLite (STRICT) and Arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Signed 64-bit whole number.
+    Integer,
+    /// 64-bit float.
+    Real,
+    /// UTF-8.
+    Text,
+    /// True or false (0 or 1 in SQLite).
+    Flag,
+}
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Absent; the reason stands in the `absences` table.
+    Null,
+    /// True or false.
+    Flag(bool),
+    /// Whole number.
+    Integer(i64),
+    /// Float.
+    Real(f64),
+    /// Text.
+    Text(String),
+}
+
+/// One column: declared once, in [`crate::rows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Name with its unit as the ending: `_bytes`, `_ms`, `_us`.
+    pub name: &'static str,
+    /// Kind of its values.
+    pub kind: Kind,
+    /// Whether a value may be absent.
+    pub nullable: bool,
+    /// What it means and where it comes from (the Rust doc comment, lines joined).
+    pub doc: &'static str,
+}
+
+impl Column {
+    /// The unit, read off the name's ending; `None` for names, flags and identities.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'static str> {
+        if self.name == "time" || self.name.ends_with("time_ms") {
+            return Some("ms since 1970-01-01 UTC");
+        }
+        match self.name.rsplit('_').next()? {
+            "bytes" => Some("bytes"),
+            "ms" => Some("ms"),
+            "us" => Some("us"),
+            "count" => Some("count"),
+            "load1" | "load5" | "load15" => Some("tasks"),
+            _ => None,
+        }
+    }
+}
+
+/// A table: its name, columns, and whether its rows belong to a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Name of the SQLite table and of the dataset's folder.
+    pub name: &'static str,
+    /// What a row is.
+    pub doc: &'static str,
+    /// Columns after the identity (sequence, time), in order.
+    pub columns: &'static [Column],
+    /// Columns that, with the sequence, identify a row inside one record; empty when the record
+    /// has one row in this table and so bears its time as well.
+    pub key: &'static [&'static str],
+}
+
+impl Table {
+    /// Whether each row bears its own time: one row a record. The rest belong to a sample and share
+    /// its time.
+    #[must_use]
+    pub fn has_own_time(&self) -> bool {
+        self.key.is_empty()
+    }
+}
+
+/// A Rust type that can stand in a column.
+pub trait Field: Sized {
+    /// Kind of the column.
+    const KIND: Kind;
+    /// Whether it may be absent.
+    const NULLABLE: bool = false;
+    /// As stored.
+    fn to_value(&self) -> Value;
+    /// As read back; `None` when the kind does not fit.
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+macro_rules! field {
+    ($type:ty, $kind:ident, $variant:ident) => {
+        impl Field for $type {
+            const KIND: Kind = Kind::$kind;
+            fn to_value(&self) -> Value {
+                Value::$variant(self.clone())
+            }
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$variant(v) => Some(v),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+field!(i64, Integer, Integer);
+field!(f64, Real, Real);
+field!(String, Text, Text);
+
+impl Field for bool {
+    const KIND: Kind = Kind::Flag;
+    fn to_value(&self) -> Value {
+        Value::Flag(*self)
+    }
+    fn from_value(value: Value) -> Option<Self> {
+        match value {
+            Value::Flag(v) => Some(v),
+            Value::Integer(v @ 0..=1) => Some(v == 1), // SQLite has no booleans
+            _ => None,
+        }
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    const KIND: Kind = T::KIND;
+    const NULLABLE: bool = true;
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Null, Field::to_value)
+    }
+    fn from_value(value: Value) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            other => T::from_value(other).map(Some),
+        }
+    }
+}
+
+/// A struct that is one row of a [`Table`].
+pub trait Row: Sized {
+    /// The table it belongs to.
+    const TABLE: Table;
+    /// Its values, in the order of the table's columns.
+    fn to_values(&self) -> Vec<Value>;
+    /// Back from values in the order of the table's columns; `None` when a kind or the number of
+    /// values does not fit.
+    fn from_values(values: Vec<Value>) -> Option<Self>;
+}
+
+/// Declares a row: the struct, its table and both conversions, each column written once.
+#[macro_export]
+macro_rules! row {
+    (
+        $(#[doc = $table_doc:literal])+
+        $row:ident = $table:literal, key [$($key:literal),*] {
+            $( $(#[doc = $doc:literal])+ $name:ident : $type:ty ),+ $(,)?
+        }
+    ) => {
+        $(#[doc = $table_doc])+
+        #[derive(Clone, Debug, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+        pub struct $row {
+            $( $(#[doc = $doc])+ pub $name: $type, )+
+        }
+
+        impl $crate::column::Row for $row {
+            const TABLE: $crate::column::Table = $crate::column::Table {
+                name: $table,
+                doc: concat!($($table_doc),+),
+                columns: &[$( $crate::column::Column {
+                    name: stringify!($name),
+                    kind: <$type as $crate::column::Field>::KIND,
+                    nullable: <$type as $crate::column::Field>::NULLABLE,
+                    doc: concat!($($doc),+),
+                } ),+],
+                key: &[$($key),*],
+            };
+            fn to_values(&self) -> Vec<$crate::column::Value> {
+                vec![$( $crate::column::Field::to_value(&self.$name) ),+]
+            }
+            fn from_values(values: Vec<$crate::column::Value>) -> Option<Self> {
+                let mut values = values.into_iter();
+                let row = Self {
+                    $( $name: <$type as $crate::column::Field>::from_value(values.next()?)?, )+
+                };
+                values.next().is_none().then_some(row)
+            }
+        }
+    };
+}

@@ -1,0 +1,47 @@
+//! `docs/schema.md`, made from [`crate::rows`].
+
+use crate::SCHEMA_VERSION;
+use crate::column::{Column, Kind};
+use crate::rows::TABLES;
+use std::fmt::Write;
+
+/// The published description of every table and column.
+#[must_use]
+pub fn schema() -> String {
+    let mut text = format!(
+        "# What Gleaner stores (schema version {SCHEMA_VERSION})\n\n\
+         Made from `schemas/src/rows.rs` by `gleaner schema --markdown`; a test keeps the two equal.\n\n\
+         In a dataset every table begins with `host_id` (text), `database_id` (text), `sequence` (integer) and `time`\n\
+         (timestamp, ms, UTC); the agent's SQLite database has `sequence`, and `time_ms` in the tables whose rows have a\n\
+         time of their own. `?` marks what may be absent: then `absences` says why.\n"
+    );
+    for table in &TABLES {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}\n\n| column | type | unit | meaning |\n| --- | --- | --- | --- |\n",
+            table.name,
+            table.doc.trim()
+        );
+        for column in table.columns {
+            let _ = writeln!(text, "{}", row(column));
+        }
+    }
+    text
+}
+
+fn row(column: &Column) -> String {
+    let kind = match column.kind {
+        Kind::Integer => "integer",
+        Kind::Real => "real",
+        Kind::Text => "text",
+        Kind::Flag => "flag",
+    };
+    let absent = if column.nullable { "?" } else { "" };
+    format!(
+        "| `{}` | {kind}{absent} | {} | {} |",
+        column.name,
+        column.unit().unwrap_or(""),
+        column.doc.trim().replace('|', "\\|")
+    )
+}

@@ -1,0 +1,326 @@
+//! Every table that a host records, each column declared once.
+//!
+//! A *record* is what one SQLite transaction writes: a sample with all its rows, a gap, or a change
+//! of the inventory. It takes one sequence number of its database, and (host id, database id,
+//! sequence) names it for good: delivering a record twice changes nothing.
+//!
+//! A value that could not be read is absent, and a row of `absences` says why; never 0 instead.
+//! Kernel counters that only grow (`…_total_…`) are stored as read: differences are the reader's,
+//! and hold inside one boot (`boot_id`) only.
+
+use crate::column::{Row, Table};
+use crate::row;
+
+/// All tables, in the order in which they are created and documented.
+pub const TABLES: [Table; 7] = [
+    SampleRow::TABLE,
+    ProcessRow::TABLE,
+    FileRow::TABLE,
+    ActivityRow::TABLE,
+    AbsenceRow::TABLE,
+    GapRow::TABLE,
+    HostRow::TABLE,
+];
+
+/// The table called `name`.
+#[must_use]
+pub fn table(name: &str) -> Option<Table> {
+    TABLES.into_iter().find(|t| t.name == name)
+}
+
+row! {
+    /// One sample of a host: memory by category, the kernel's own figures, load, activity, cost.
+    SampleRow = "samples", key [] {
+        /// Boot that the sample belongs to (`/proc/sys/kernel/random/boot_id`, hashed).
+        boot_id: Option<String>,
+        /// Time since boot, suspend included (CLOCK_BOOTTIME).
+        boottime_ms: i64,
+        /// Time since the sample before it (CLOCK_BOOTTIME); absent for the first and after a gap.
+        interval_ms: Option<i64>,
+        /// Whether the rows in `files` are the whole state rather than what changed since the sample before.
+        files_whole: bool,
+
+        /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree with MemTotal; MemTotal plus balloon where neither can be had. The categories below sum to it.
+        physical_bytes: i64,
+        /// Category: memory the kernel took before MemTotal was counted (its image, struct pages): physical − MemTotal − balloon.
+        static_kernel_bytes: Option<i64>,
+        /// Category: memory the hypervisor's balloon holds.
+        balloon_bytes: i64,
+        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, and what MemTotal leaves unexplained.
+        dynamic_kernel_bytes: i64,
+        /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
+        lotsfree_bytes: Option<i64>,
+        /// Category: page cache of files open or mapped in active processes, without the pages they map.
+        file_cache_bytes: i64,
+        /// Category: memory of active processes: proportional anonymous and shared memory, and the cached pages of files they map, each file once and whole.
+        process_bytes: i64,
+        /// Category: memory lent to other hosts.
+        guest_bytes: i64,
+        /// Category: the rest: what the owner is not using.
+        available_bytes: i64,
+        /// What is over when the categories exceed physical memory (negative), because the kernel's figures contradict each other; else 0.
+        remainder_bytes: i64,
+        /// What could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
+        harvestable_bytes: Option<i64>,
+        /// Available summed independently, part 1: free memory above the reserve.
+        available_free_bytes: i64,
+        /// Part 2: resident anonymous and shared memory of the processes that are not active, each process by its own counters.
+        available_idle_process_bytes: i64,
+        /// Part 3: page cache on the kernel's file LRU lists that belongs to no file in use.
+        available_unused_cache_bytes: i64,
+        /// Part 4: kernel memory that can be reclaimed (KReclaimable).
+        available_reclaimable_kernel_bytes: i64,
+        /// available_bytes less the four parts: how far the two ways to count differ.
+        available_residual_bytes: i64,
+
+        /// MemTotal of /proc/meminfo.
+        mem_total_bytes: i64,
+        /// MemFree.
+        mem_free_bytes: i64,
+        /// MemAvailable.
+        mem_available_bytes: Option<i64>,
+        /// Buffers.
+        buffers_bytes: Option<i64>,
+        /// Cached (holds Shmem).
+        cached_bytes: Option<i64>,
+        /// SwapCached.
+        swap_cached_bytes: Option<i64>,
+        /// AnonPages.
+        anon_bytes: Option<i64>,
+        /// Shmem.
+        shmem_bytes: Option<i64>,
+        /// Mapped.
+        mapped_bytes: Option<i64>,
+        /// Active(file).
+        active_file_bytes: Option<i64>,
+        /// Inactive(file).
+        inactive_file_bytes: Option<i64>,
+        /// Unevictable.
+        unevictable_bytes: Option<i64>,
+        /// Dirty.
+        dirty_bytes: Option<i64>,
+        /// Writeback.
+        writeback_bytes: Option<i64>,
+        /// Slab.
+        slab_bytes: Option<i64>,
+        /// KReclaimable (SReclaimable where the kernel does not say).
+        reclaimable_kernel_bytes: Option<i64>,
+        /// KernelStack.
+        kernel_stack_bytes: Option<i64>,
+        /// PageTables and SecPageTables.
+        page_tables_bytes: Option<i64>,
+        /// Percpu.
+        percpu_bytes: Option<i64>,
+        /// VmallocUsed (holds the kernel stacks where they are virtually mapped).
+        vmalloc_bytes: Option<i64>,
+        /// Hugetlb: huge pages set aside, used or not.
+        hugetlb_bytes: Option<i64>,
+        /// SwapTotal.
+        swap_total_bytes: Option<i64>,
+        /// SwapFree.
+        swap_free_bytes: Option<i64>,
+        /// Zswap: memory that holds compressed pages.
+        zswap_bytes: Option<i64>,
+
+        /// 1-minute load average.
+        load1: Option<f64>,
+        /// 5-minute load average, the one of the idle rule.
+        load5: Option<f64>,
+        /// 15-minute load average.
+        load15: Option<f64>,
+        /// Tasks running or ready to.
+        running_count: Option<i64>,
+        /// Tasks in all.
+        tasks_count: Option<i64>,
+        /// Pressure: total time in which some task waited for memory.
+        psi_memory_some_total_us: Option<i64>,
+        /// Pressure: total time in which all tasks waited for memory.
+        psi_memory_full_total_us: Option<i64>,
+        /// Pressure: total time in which some task waited for a CPU.
+        psi_cpu_some_total_us: Option<i64>,
+        /// Pressure: total time in which some task waited for I/O.
+        psi_io_some_total_us: Option<i64>,
+        /// File pages read again soon after they were evicted (workingset_refault_file).
+        refault_file_total_count: Option<i64>,
+        /// Anonymous pages swapped in soon after they were swapped out (workingset_refault_anon).
+        refault_anon_total_count: Option<i64>,
+        /// Pages swapped in (pswpin).
+        swap_in_total_count: Option<i64>,
+        /// Pages swapped out (pswpout).
+        swap_out_total_count: Option<i64>,
+        /// Major page faults (pgmajfault).
+        major_fault_total_count: Option<i64>,
+
+        /// Time since the owner was last active: the least idle of the sources in `activity`; absent where no source can tell.
+        owner_idle_ms: Option<i64>,
+        /// Processes in all, kernel threads excluded.
+        processes_count: i64,
+        /// Processes counted as active: CPU used since the sample before, or of an always-active kind.
+        active_processes_count: i64,
+
+        /// The agent's own cost: CPU time that this sample took.
+        agent_cpu_us: i64,
+        /// The agent's own cost: wall time that this sample took.
+        agent_wall_us: i64,
+        /// The agent's own cost: its resident memory.
+        agent_rss_bytes: i64,
+    }
+}
+
+row! {
+    /// One active process in one sample.
+    ProcessRow = "processes", key ["pid"] {
+        /// Process id; with started_ms it names a process within a boot.
+        pid: i64,
+        /// Start, as time since boot.
+        started_ms: i64,
+        /// Name (comm).
+        name: String,
+        /// Whether it counts as active whatever its CPU use (display servers, periodic daemons).
+        always_active: bool,
+        /// CPU time used since the sample before; absent when it was not there then.
+        cpu_ms: Option<i64>,
+        /// Resident memory.
+        rss_bytes: i64,
+        /// Where the split below comes from: `pss` (smaps_rollup) or `rss_estimate` (resident sizes from status, sharers counted in full).
+        memory_source: String,
+        /// Proportional anonymous memory.
+        anon_bytes: Option<i64>,
+        /// Proportional file-backed memory.
+        file_bytes: Option<i64>,
+        /// Proportional shared memory (shmem, tmpfs).
+        shmem_bytes: Option<i64>,
+        /// Proportional swapped-out memory.
+        swap_bytes: Option<i64>,
+    }
+}
+
+row! {
+    /// A file open or mapped in an active process, as far as it changed since the sample before.
+    FileRow = "files", key ["file_id"] {
+        /// Keyed hash of device and inode; the key never leaves the deployment.
+        file_id: i64,
+        /// Path, where the owner allows it (`privacy = "plain"`).
+        path: Option<String>,
+        /// Active processes that have it open.
+        open_count: i64,
+        /// Active processes that map it.
+        mapped_count: i64,
+        /// Size of the file.
+        size_bytes: Option<i64>,
+        /// Its pages in the page cache.
+        cached_bytes: Option<i64>,
+        /// Of those, the pages in ranges that active processes map.
+        mapped_cached_bytes: Option<i64>,
+    }
+}
+
+row! {
+    /// What one source says about the owner's activity at a sample.
+    ActivityRow = "activity", key ["source"] {
+        /// Source: `input` (/dev/input), `terminal` (tty access times).
+        source: String,
+        /// Time since the last activity it saw; absent when the state is not `ok`.
+        idle_ms: Option<i64>,
+        /// `ok`, or why it cannot tell: `denied`, `unsupported`, `malformed`, `vanished`.
+        state: String,
+        /// How many devices it watches.
+        devices_count: i64,
+    }
+}
+
+row! {
+    /// What a sample could not read, and why.
+    AbsenceRow = "absences", key ["item", "reason"] {
+        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`.
+        item: String,
+        /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`.
+        reason: String,
+        /// What the system said, once.
+        detail: String,
+        /// How often in this sample.
+        absent_count: i64,
+    }
+}
+
+row! {
+    /// A time without samples, which nothing is interpolated across. Its own time is its end.
+    GapRow = "gaps", key [] {
+        /// Last sample before it.
+        from_time_ms: i64,
+        /// First sample after it.
+        to_time_ms: i64,
+        /// `sleep`, `stopped` (the agent did not run), `boot`, `clock_step`, `late` (the agent got no CPU).
+        cause: String,
+    }
+}
+
+row! {
+    /// The host, written when the agent starts, at each UTC day's start and after each gap.
+    HostRow = "hosts", key [] {
+        /// Host name.
+        host_name: String,
+        /// Kernel release.
+        kernel_release: String,
+        /// Machine's architecture.
+        architecture: String,
+        /// CPUs online.
+        cpus_count: i64,
+        /// Physical memory, as in `samples`.
+        physical_bytes: i64,
+        /// Page size.
+        page_size_bytes: i64,
+        /// Time between samples, as configured.
+        sample_interval_ms: i64,
+        /// Headroom that `harvestable_bytes` leaves, as a share of physical memory.
+        headroom_share: f64,
+        /// Version of the agent.
+        agent_version: String,
+        /// Privacy level: `hashed` or `plain`.
+        privacy: String,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::Value;
+
+    #[test]
+    fn a_row_comes_back_as_it_went() {
+        let row = ProcessRow {
+            pid: 7,
+            name: "x".into(),
+            always_active: true,
+            anon_bytes: Some(4096),
+            ..Default::default()
+        };
+        assert_eq!(ProcessRow::from_values(row.to_values()), Some(row.clone()));
+        let mut long = row.to_values();
+        long.push(Value::Null);
+        assert_eq!(ProcessRow::from_values(long), None);
+        let mut wrong = row.to_values();
+        wrong[0] = Value::Null; // pid may not be absent
+        assert_eq!(ProcessRow::from_values(wrong), None);
+    }
+
+    #[test]
+    fn every_number_says_its_unit() {
+        let without_unit: Vec<String> = TABLES
+            .iter()
+            .flat_map(|t| t.columns.iter().map(move |c| (t, c)))
+            .filter(|(_, c)| {
+                matches!(
+                    c.kind,
+                    crate::column::Kind::Integer | crate::column::Kind::Real
+                ) && c.unit().is_none()
+            })
+            .map(|(t, c)| format!("{}.{}", t.name, c.name))
+            .collect();
+        // Identities and shares have no unit.
+        assert_eq!(
+            without_unit,
+            ["processes.pid", "files.file_id", "hosts.headroom_share"]
+        );
+    }
+}

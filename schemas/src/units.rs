@@ -1,0 +1,158 @@
+//! The one place that converts units. Names elsewhere carry theirs: `_bytes`, `_ms`, `_us`.
+
+use std::fmt;
+
+/// Bytes in `kib` kibibytes, the unit of `/proc/meminfo` and smaps (there spelt "kB").
+#[must_use]
+pub const fn kib_to_bytes(kib: u64) -> u64 {
+    kib.saturating_mul(1024)
+}
+
+/// Bytes in `pages` pages of `page_size_bytes`.
+#[must_use]
+pub const fn pages_to_bytes(pages: u64, page_size_bytes: u64) -> u64 {
+    pages.saturating_mul(page_size_bytes)
+}
+
+/// Milliseconds in `ticks` clock ticks (`/proc/[pid]/stat`), `ticks_per_second` from `AT_CLKTCK`.
+#[must_use]
+pub const fn ticks_to_ms(ticks: u64, ticks_per_second: u64) -> u64 {
+    let per_second = if ticks_per_second == 0 {
+        100
+    } else {
+        ticks_per_second
+    };
+    ticks.saturating_mul(1000) / per_second
+}
+
+/// The number as stored: signed 64 bits, as SQLite, DuckDB and pandas have it.
+#[must_use]
+pub fn stored(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A size in bytes that prints for people: `1.5 GiB`, `-3.0 MiB`, `12 B`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Bytes(pub f64);
+
+impl From<i64> for Bytes {
+    fn from(bytes: i64) -> Self {
+        Self(bytes as f64)
+    }
+}
+
+impl From<u64> for Bytes {
+    fn from(bytes: u64) -> Self {
+        Self(bytes as f64)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+        // 1023.95 would print as "1024.0" of the smaller unit.
+        const NEXT_UNIT: f64 = 1023.95;
+        if self.0.abs() < 1023.5 {
+            return f.pad(&format!("{:.0} B", self.0));
+        }
+        let mut value = self.0 / 1024.0;
+        let mut unit = UNITS[0];
+        for larger in &UNITS[1..] {
+            if value.abs() < NEXT_UNIT {
+                break;
+            }
+            value /= 1024.0;
+            unit = larger;
+        }
+        f.pad(&format!("{value:.1} {unit}"))
+    }
+}
+
+/// A length of time that prints for people with two units at most: `1 d 4 h`, `6 min 30 s`, `250 ms`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Seconds(pub f64);
+
+impl Seconds {
+    /// From milliseconds, as stored.
+    #[must_use]
+    pub fn from_ms(ms: i64) -> Self {
+        Self(ms as f64 / 1000.0)
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 != 0.0 && self.0.abs() < 0.9995 {
+            return f.pad(&format!("{:.0} ms", self.0 * 1000.0));
+        }
+        let sign = if self.0 < 0.0 { "-" } else { "" };
+        let whole = self.0.abs().round() as u64;
+        let (days, hours, minutes, seconds) = (
+            whole / 86_400,
+            whole / 3600 % 24,
+            whole / 60 % 60,
+            whole % 60,
+        );
+        let parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")];
+        let first = parts
+            .iter()
+            .position(|(n, _)| *n > 0)
+            .unwrap_or(parts.len() - 1);
+        let text: Vec<String> = parts[first..]
+            .iter()
+            .take(2)
+            .enumerate()
+            .filter(|(i, (n, _))| *i == 0 || *n > 0)
+            .map(|(_, (n, unit))| format!("{n} {unit}"))
+            .collect();
+        f.pad(&format!("{sign}{}", text.join(" ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_print_with_one_decimal_and_never_1024_of_a_unit() {
+        let cases = [
+            (0_i64, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            (25_276_514_304, "23.5 GiB"),
+            (-3 << 20, "-3.0 MiB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(Bytes::from(bytes).to_string(), text, "{bytes}");
+        }
+        assert_eq!(format!("{:>9}", Bytes::from(1024_u64)), "  1.0 KiB");
+    }
+
+    #[test]
+    fn lengths_of_time_print_with_two_units_at_most() {
+        let cases = [
+            (0.0, "0 s"),
+            (0.25, "250 ms"),
+            (59.6, "1 min"),
+            (90.0, "1 min 30 s"),
+            (3600.0, "1 h"),
+            (100_800.0, "1 d 4 h"),
+            (-90.0, "-1 min 30 s"),
+        ];
+        for (seconds, text) in cases {
+            assert_eq!(Seconds(seconds).to_string(), text, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn kernel_units_convert_without_overflow() {
+        assert_eq!(kib_to_bytes(2), 2048);
+        assert_eq!(pages_to_bytes(3, 4096), 12_288);
+        assert_eq!(ticks_to_ms(150, 100), 1500);
+        assert_eq!(ticks_to_ms(5, 0), 50);
+        assert_eq!(kib_to_bytes(u64::MAX), u64::MAX);
+        assert_eq!(stored(u64::MAX), i64::MAX);
+    }
+}
