@@ -23,7 +23,19 @@ pub struct Writer {
     /// Rows by table and day (counted from 1970-01-01).
     pub(crate) pending: BTreeMap<(&'static str, i64), Vec<RecordBatch>>,
     /// Held until the writer is dropped or its process ends, however it ends.
-    _lock: File,
+    _lock: Lock,
+}
+
+/// The lock file, locked.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing alone would not do: a child that another thread is just starting holds the file as well,
+    /// until it becomes another program.
+    fn drop(&mut self) {
+        let _ = self.0.unlock(); // closing unlocks too, a moment later
+    }
 }
 
 impl Writer {
@@ -107,7 +119,7 @@ fn is_our_own(path: &Path) -> bool {
         .is_some_and(|name| name == LOCK || name == STAGING)
 }
 
-fn lock(root: &Path) -> Result<File> {
+fn lock(root: &Path) -> Result<Lock> {
     let path = root.join(LOCK);
     let file = File::options()
         .write(true)
@@ -116,7 +128,7 @@ fn lock(root: &Path) -> Result<File> {
         .open(&path)
         .map_err(DatasetError::io("open", &path))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(DatasetError::Locked {
             root: root.to_owned(),
         }),
@@ -137,7 +149,7 @@ fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let found = names(batch.schema_ref());
     if found != names(&expected) {
         return Err(wrong(format!(
-            "its columns are {found:?}; docs/schema.md lists the table's"
+            "its columns are {found:?}; schemas/SCHEMA.md lists the table's"
         )));
     }
     RecordBatch::try_new(Arc::new(expected), batch.columns().to_vec())
