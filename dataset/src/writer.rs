@@ -120,7 +120,7 @@ fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let found = names(batch.schema_ref());
     if found != names(&expected) {
         return Err(wrong(format!(
-            "its columns are {found:?}; docs/schema.md lists the table's"
+            "its columns are {found:?}; schemas/SCHEMA.md lists the table's"
         )));
     }
     RecordBatch::try_new(Arc::new(expected), batch.columns().to_vec())
