@@ -1,6 +1,6 @@
 //! What can go wrong, and what to do about it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the agent cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -96,4 +96,17 @@ pub enum Error {
         /// Which table.
         table: &'static str,
     },
+    /// The dataset that the trace is exported to.
+    #[error(transparent)]
+    Dataset(#[from] gleaner_dataset::DatasetError),
+}
+
+impl Error {
+    /// For `map_err`: SQLite failed on the database at `path`.
+    pub(crate) fn database(path: &Path) -> impl Fn(rusqlite::Error) -> Self {
+        move |source| Self::Database {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use clap::Parser;
 use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
-use gleaner_agent::{print, run, status};
+use gleaner_agent::{export, print, run, status};
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.
@@ -45,7 +45,14 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::from(NOT_HEALTHY));
             }
         }
-        Command::Export { .. } => anyhow::bail!("not yet"),
+        Command::Export { dataset, json } => {
+            let exported = export::export(&config.database, &dataset)?;
+            print(if json {
+                exported.json()
+            } else {
+                exported.text()
+            })?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! Whether tracing works, and what it may not read.
 
 use crate::Error;
-use crate::store::{meta, open_to_read};
+use crate::database::{meta, open_to_read};
 use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
@@ -56,10 +56,7 @@ pub fn read(path: &Path, now_ms: i64) -> Result<Status, Error> {
     let connection = open_to_read(path)?;
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
     let database_bytes = size(path.to_owned()) + size(crate::store::beside(path, "-wal"));
-    query(&connection, path, database_bytes, now_ms).map_err(|source| Error::Database {
-        path: path.to_owned(),
-        source,
-    })
+    query(&connection, path, database_bytes, now_ms).map_err(Error::database(path))
 }
 
 fn query(
