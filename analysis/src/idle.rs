@@ -67,7 +67,8 @@ impl Idleness {
         let time = &samples.time_ms;
         let mut state = IdleState::default();
         let mut open: Option<IdlePeriod> = None;
-        let mut earliest_ms = i64::MIN; // the period before ended there
+        // Where the period before ended: its end, and the sample after its last.
+        let mut earliest = (i64::MIN, segment.start);
         let mut calm: Option<Calm> = None;
         let mut cut = true; // what came before could not be seen
         for i in segment.clone() {
@@ -93,7 +94,7 @@ impl Idleness {
             {
                 period.to_ms = to_ms.clamp(before, now);
                 period.end_cut = end_cut;
-                earliest_ms = period.to_ms;
+                earliest = (period.to_ms, period.samples.end);
                 self.periods.push(period);
             }
             match verdict {
@@ -106,12 +107,13 @@ impl Idleness {
                 }
                 Verdict::Idle { since_ms } => {
                     let calm = calm.get_or_insert(Calm { since_ms: now, cut });
-                    let start_cut = calm.cut && since_ms == calm.since_ms;
+                    let owner_idle_ms = samples.owner_idle_ms[i].unwrap_or(0);
+                    let start_cut = calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
                     let period = open.get_or_insert_with(|| {
-                        let from_ms = since_ms.max(earliest_ms);
+                        let from_ms = since_ms.max(earliest.0);
                         let first = time[segment.clone()].partition_point(|&t| t < from_ms);
                         IdlePeriod {
-                            samples: segment.start + first..i,
+                            samples: (segment.start + first).max(earliest.1)..i,
                             from_ms,
                             to_ms: now,
                             start_cut,

@@ -13,6 +13,9 @@
 //! Invariant: nothing is assumed across a gap; what a host could not see is in
 //! [`Findings::not_measured`], never a zero.
 
+// A run of samples is a range: lists of one are common in tests.
+#![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
+
 mod cost;
 mod dips;
 mod distribution;

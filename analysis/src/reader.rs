@@ -48,7 +48,7 @@ impl<'a> HostReader<'a> {
         let ordered = databases
             .iter()
             .zip(&sequences)
-            .is_sorted_by_key(|(database, sequence)| (**database, **sequence));
+            .is_sorted_by_key(|(database, sequence)| (*database, *sequence));
         frame.set(DATABASE, &databases)?;
         if !ordered {
             frame.sort(&[DATABASE, SEQUENCE])?;

@@ -26,8 +26,13 @@ pub(crate) fn segments(
     intervals: &Intervals,
 ) -> (Vec<Range<usize>>, Vec<Gap>) {
     let mut gaps = recorded;
-    let mut ends: Vec<i64> = gaps.iter().map(|g| g.to_ms).collect();
-    ends.sort_unstable();
+    let ends = |backward: bool| {
+        let such = gaps.iter().filter(|g| (g.to_ms <= g.from_ms) == backward);
+        let mut ends: Vec<i64> = such.map(|g| g.to_ms).collect();
+        ends.sort_unstable();
+        ends
+    };
+    let (forward, backward) = (ends(false), ends(true));
     let mut segments = Vec::new();
     let mut start = 0;
     for i in 1..samples.len() {
@@ -42,10 +47,10 @@ pub(crate) fn segments(
             None
         };
         let is_recorded = if now <= before {
-            ends.binary_search(&now).is_ok()
+            backward.binary_search(&now).is_ok()
         } else {
-            let first = ends.partition_point(|&end| end <= before);
-            ends.get(first).is_some_and(|&end| end <= now)
+            let first = forward.partition_point(|&end| end <= before);
+            forward.get(first).is_some_and(|&end| end <= now)
         };
         if let (Some(cause), false) = (seen, is_recorded) {
             gaps.push(Gap {
