@@ -8,7 +8,7 @@ use gleaner_schemas::findings::{Category, MemoryUsage, Residual};
 pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
-    names.extend(["physical", "harvestable", "remainder"]);
+    names.extend(["kernel", "physical", "harvestable", "remainder"]);
     names
 }
 
@@ -20,11 +20,21 @@ pub(crate) fn of_host(samples: &Samples) -> Vec<Distribution> {
         Distribution::of(with_whole.filter_map(|(size, whole)| Some(((*size)?, whole))))
     };
     let mut found: Vec<Distribution> = samples.categories.iter().map(|c| known(c)).collect();
+    found.push(Distribution::of(kernel(samples).zip(physical())));
     found.push(Distribution::of(physical().zip(physical())));
     found.push(known(&samples.harvestable_bytes));
     let remainder = samples.remainder_bytes.iter().copied();
     found.push(Distribution::of(remainder.zip(physical())));
     found
+}
+
+/// Static and dynamic kernel together; where the static part is unknown it is in no category, and
+/// physical memory begins at MemTotal.
+fn kernel(samples: &Samples) -> impl Iterator<Item = i64> {
+    (0..samples.len()).map(|i| {
+        let part = |category| samples.category(category, i).unwrap_or(0);
+        part(Category::StaticKernel).saturating_add(part(Category::DynamicKernel))
+    })
 }
 
 /// As a finding; `None` when no sample has it.
