@@ -1,0 +1,104 @@
+// Draws the figures in the page's colours and lets tables be sorted. Nothing here, and nothing that
+// Plotly is allowed to do, reaches the network.
+(() => {
+  "use strict";
+  const CONFIG = {
+    displaylogo: false,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    plotlyServerURL: "",
+    responsive: true,
+    showEditInChartStudio: false,
+    showSendToCloud: false,
+  };
+  const PRINT_WIDTH_PX = 680;
+  const root = document.documentElement;
+  const coarse = matchMedia("(pointer: coarse)").matches;
+
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+
+  function paintTrace(trace, times) {
+    const ink = colour(trace.meta);
+    if (times.length) trace.x = times[trace.x[0]];
+    if (trace.stackgroup) trace.fillcolor = ink;
+    if (trace.line) trace.line.color = ink;
+    trace.marker = { ...trace.marker, color: ink, line: { ...trace.marker?.line, color: ink } };
+    return trace;
+  }
+
+  function paintLayout(layout) {
+    const soft = colour("soft");
+    const axis = { gridcolor: colour("grid"), linecolor: colour("rule"), tickcolor: colour("rule"), color: soft };
+    for (const name of ["xaxis", "yaxis"]) {
+      Object.assign(layout[name], axis, { title: { ...layout[name].title, font: { size: 12 }, standoff: 14 } });
+    }
+    for (const shape of layout.shapes || []) {
+      if (shape.type === "line") shape.line.color = colour(shape.name);
+      else shape.fillcolor = colour(shape.name);
+    }
+    for (const label of layout.annotations || []) label.font = { color: colour("threshold"), size: 12 };
+    layout.font = { ...layout.font, family: colour("sans"), color: colour("ink") };
+    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
+    layout.hoverlabel = { bgcolor: colour("raised"), bordercolor: colour("rule"), font: { color: colour("ink"), family: colour("sans") } };
+    // A finger that moves over a figure scrolls the page.
+    layout.dragmode = coarse ? false : "zoom";
+    if (root.dataset.print !== undefined) layout.width = PRINT_WIDTH_PX;
+    return layout;
+  }
+
+  function draw(figure) {
+    const { times, data, layout } = JSON.parse(figure.querySelector("script").textContent);
+    const traces = data.map((trace) => paintTrace(trace, times));
+    const plot = figure.querySelector(".plot");
+    Plotly.react(plot, traces, paintLayout(layout), { ...CONFIG, displayModeBar: coarse ? false : "hover" });
+    // The group's label says what is to be seen; the letters of its axes, read one by one, would not.
+    for (const svg of plot.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
+  }
+
+  // A host's part is drawn when it is opened: a closed one has no width.
+  function drawIn(part) {
+    for (const figure of part.querySelectorAll("figure")) {
+      const closed = figure.closest("details:not([open])");
+      if (!closed && figure.querySelector("script")) draw(figure);
+    }
+  }
+
+  function sortBy(table, header, index) {
+    const ascending = header.getAttribute("aria-sort") === "descending";
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    const numeric = header.classList.contains("number");
+    // A first press shows what is largest, or the first of the alphabet.
+    const up = header.dataset.sorted ? ascending : !numeric;
+    header.dataset.sorted = "yes";
+    header.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const key = (row) => {
+      const cell = row.cells[index];
+      return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+    };
+    const compare = (a, b) => {
+      const [x, y] = [key(a), key(b)];
+      // What is not known comes last, whichever way.
+      if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
+      const order = typeof x === "number" ? x - y : x.localeCompare(y);
+      return up ? order : -order;
+    };
+    const body = table.tBodies[0];
+    body.append(...[...body.rows].sort(compare));
+  }
+
+  function makeSortable(table) {
+    [...table.tHead.rows[0].cells].forEach((header, index) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = header.textContent;
+      button.addEventListener("click", () => sortBy(table, header, index));
+      header.replaceChildren(button);
+    });
+  }
+
+  document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
+  document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", () => part.open && drawIn(part)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawIn(document));
+  addEventListener("beforeprint", () => { root.dataset.print = ""; drawIn(document); });
+  addEventListener("afterprint", () => { delete root.dataset.print; drawIn(document); });
+  drawIn(document);
+})();

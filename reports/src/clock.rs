@@ -1,0 +1,173 @@
+//! Times for people, in the report's time zone.
+
+use crate::ReportError;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+/// The zone that times are shown in.
+pub(crate) struct Clock {
+    name: String,
+    zone: TimeZone,
+}
+
+/// One day's share of a stretch of time, in hours of that day.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DayPart {
+    /// The day, as milliseconds of its midnight.
+    pub day_ms: i64,
+    /// From this hour.
+    pub from_hour: f64,
+    /// To this hour.
+    pub to_hour: f64,
+}
+
+impl Clock {
+    pub(crate) fn new(name: &str) -> Result<Self, ReportError> {
+        let zone = if name == "UTC" {
+            TimeZone::UTC
+        } else {
+            TimeZone::get(name).map_err(|source| ReportError::TimeZone {
+                name: name.into(),
+                source,
+            })?
+        };
+        Ok(Self {
+            name: name.into(),
+            zone,
+        })
+    }
+
+    fn at(&self, time_ms: i64) -> Zoned {
+        Timestamp::from_millisecond(time_ms)
+            .unwrap_or_default()
+            .to_zoned(self.zone.clone())
+    }
+
+    /// `21 November 2026, 10:52`.
+    pub(crate) fn date_time(&self, time_ms: i64) -> String {
+        self.at(time_ms).strftime("%-d %B %Y, %H:%M").to_string()
+    }
+
+    /// `Sat 21 Nov, 10:52:07`, on one line.
+    pub(crate) fn moment(&self, time_ms: i64) -> String {
+        let moment = self.at(time_ms).strftime("%a %-d %b, %H:%M:%S");
+        moment.to_string().replace(' ', "\u{a0}")
+    }
+
+    /// `Sat 21 Nov`.
+    pub(crate) fn day(&self, time_ms: i64) -> String {
+        self.at(time_ms).strftime("%a %-d %b").to_string()
+    }
+
+    /// `21 November 2026, 10:52:01 to 10:52:30`, the date said twice only where it changes.
+    pub(crate) fn span(&self, from_ms: i64, to_ms: i64) -> String {
+        let (from, to) = (self.at(from_ms), self.at(to_ms));
+        let long = to_ms.saturating_sub(from_ms) >= 600_000;
+        let time = if long { "%H:%M" } else { "%H:%M:%S" };
+        let start = from.strftime(&format!("%-d %B %Y, {time}")).to_string();
+        let end = if from.date() == to.date() {
+            to.strftime(time).to_string()
+        } else {
+            to.strftime(&format!("%-d %B %Y, {time}")).to_string()
+        };
+        format!("{start} to {end}")
+    }
+
+    /// The zone and its offset then: `Europe/Berlin (UTC+01:00)`.
+    pub(crate) fn zone_at(&self, time_ms: i64) -> String {
+        if self.name == "UTC" {
+            return "UTC".into();
+        }
+        let offset = self.at(time_ms).strftime("%:z").to_string();
+        format!("{} (UTC{offset})", self.name)
+    }
+
+    /// What to add to a time so that an axis that knows only UTC shows this zone's clock. One
+    /// offset for a whole axis: with two, an hour in autumn would be drawn twice.
+    pub(crate) fn offset_ms(&self, time_ms: i64) -> i64 {
+        i64::from(self.at(time_ms).offset().seconds()) * 1000
+    }
+
+    /// The stretch cut at local midnights. Hours are those on the wall.
+    pub(crate) fn day_parts(&self, from_ms: i64, to_ms: i64) -> Vec<DayPart> {
+        let mut parts = Vec::new();
+        let mut start = self.at(from_ms);
+        let end = self.at(to_ms);
+        while start < end {
+            let Ok(midnight) = start.start_of_day() else {
+                break;
+            };
+            let Ok(next) = midnight.checked_add(1.day()).and_then(|z| z.start_of_day()) else {
+                break;
+            };
+            let to_hour = if end < next { hour(&end) } else { 24.0 };
+            parts.push(DayPart {
+                day_ms: midnight.timestamp().as_millisecond(),
+                from_hour: hour(&start),
+                to_hour,
+            });
+            start = next;
+        }
+        parts
+    }
+}
+
+fn hour(time: &Zoned) -> f64 {
+    f64::from(time.hour())
+        + f64::from(time.minute()) / 60.0
+        + f64::from(time.second()) / 3600.0
+        + f64::from(time.millisecond()) / 3_600_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-21T10:52:01Z
+    const T: i64 = 1_795_258_321_000;
+
+    #[test]
+    fn times_are_told_in_the_zone() {
+        let utc = Clock::new("UTC").unwrap();
+        assert_eq!(utc.date_time(T), "21 November 2026, 10:52");
+        assert_eq!(utc.moment(T), "Sat\u{a0}21\u{a0}Nov,\u{a0}10:52:01");
+        assert_eq!(
+            utc.span(T, T + 29_000),
+            "21 November 2026, 10:52:01 to 10:52:30"
+        );
+        assert_eq!(
+            utc.span(T, T + 86_400_000),
+            "21 November 2026, 10:52 to 22 November 2026, 10:52"
+        );
+        assert_eq!(utc.zone_at(T), "UTC");
+        let kolkata = Clock::new("Asia/Kolkata").unwrap();
+        assert_eq!(kolkata.moment(T), "Sat\u{a0}21\u{a0}Nov,\u{a0}16:22:01");
+        assert_eq!(kolkata.zone_at(T), "Asia/Kolkata (UTC+05:30)");
+        assert_eq!(kolkata.offset_ms(T), 19_800_000);
+        assert!(matches!(
+            Clock::new("Mars/Olympus"),
+            Err(ReportError::TimeZone { .. })
+        ));
+    }
+
+    #[test]
+    fn a_night_is_cut_at_midnight() {
+        let utc = Clock::new("UTC").unwrap();
+        let evening = T + (11 * 60 + 7) * 60_000 + 59_000; // 22:00:00
+        let parts = utc.day_parts(evening, evening + 9 * 3_600_000);
+        let hours: Vec<(f64, f64)> = parts.iter().map(|p| (p.from_hour, p.to_hour)).collect();
+        assert_eq!(hours, [(22.0, 24.0), (0.0, 7.0)]);
+        assert_eq!(utc.day(parts[1].day_ms), "Sun 22 Nov");
+        assert!(utc.day_parts(evening, evening).is_empty());
+    }
+
+    #[test]
+    fn a_day_of_25_hours_ends_at_midnight_too() {
+        // Clocks went back on 2026-10-25 at 01:00Z; 2026-10-24T22:00Z is local midnight.
+        let berlin = Clock::new("Europe/Berlin").unwrap();
+        let midnight = 1_792_879_200_000;
+        let parts = berlin.day_parts(midnight, midnight + 26 * 3_600_000);
+        let hours: Vec<(f64, f64)> = parts.iter().map(|p| (p.from_hour, p.to_hour)).collect();
+        assert_eq!(hours, [(0.0, 24.0), (0.0, 1.0)]);
+    }
+}

@@ -1,0 +1,109 @@
+//! Numbers as the report's sentences and cells say them: a unit never parts from its number.
+
+use gleaner_schemas::units::{Bytes, Seconds};
+
+const NO_BREAK: &str = "\u{a0}";
+
+/// `18.1 GiB`.
+pub(crate) fn bytes(bytes: impl Into<f64>) -> String {
+    Bytes(bytes.into()).to_string().replace(' ', NO_BREAK)
+}
+
+/// `18.1 GiB`, from what is stored.
+pub(crate) fn stored_bytes(stored: i64) -> String {
+    bytes(stored as f64)
+}
+
+/// A size that was chosen rather than measured: `4 GiB`, `1.5 GiB`.
+pub(crate) fn size(stored: i64) -> String {
+    stored_bytes(stored).replace(".0\u{a0}", NO_BREAK)
+}
+
+/// `1 h 20 min`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    Seconds(seconds).to_string().replace(' ', NO_BREAK)
+}
+
+/// `76 %`; one decimal below 10 % and above 99 %, where it decides; never rounded to nothing or to all.
+pub(crate) fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    let text = if percent != 0.0 && percent.abs() < 0.05 {
+        "< 0.1".into()
+    } else if (99.95..100.0).contains(&percent) {
+        "> 99.9".into()
+    } else if percent == 0.0 || percent == 100.0 || (10.0..99.0).contains(&percent) {
+        format!("{percent:.0}")
+    } else {
+        format!("{percent:.1}")
+    };
+    format!("{text} %").replace(' ', NO_BREAK)
+}
+
+/// `1 sample`, `1,920 samples`.
+pub(crate) fn count(number: i64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{}{NO_BREAK}{thing}{plural}", thousands(number))
+}
+
+/// `1,920`.
+pub(crate) fn thousands(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::from(if number < 0 { "-" } else { "" });
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_units() {
+        assert_eq!(stored_bytes(25_276_514_304), "23.5\u{a0}GiB");
+        assert_eq!(size(4 << 30), "4\u{a0}GiB");
+        assert_eq!(size(3 << 29), "1.5\u{a0}GiB");
+        assert_eq!(seconds(4800.0), "1\u{a0}h\u{a0}20\u{a0}min");
+        assert_eq!(count(1, "sample"), "1\u{a0}sample");
+        assert_eq!(count(1_234_567, "sample"), "1,234,567\u{a0}samples");
+        assert_eq!(thousands(-1000), "-1,000");
+    }
+
+    #[test]
+    fn shares_are_never_rounded_to_none_or_all() {
+        let cases = [
+            (0.0, "0 %"),
+            (0.0001, "< 0.1 %"),
+            (0.012, "1.2 %"),
+            (0.764, "76 %"),
+            (0.995, "99.5 %"),
+            (0.9999, "> 99.9 %"),
+            (1.0, "100 %"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(share(value).replace(NO_BREAK, " "), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn lists_read_like_sentences() {
+        let words = |n: usize| list(&["a", "b", "c"].map(String::from)[..n]);
+        assert_eq!(
+            [words(0), words(1), words(2), words(3)],
+            ["", "a", "a and b", "a, b and c"]
+        );
+    }
+}
