@@ -17,6 +17,7 @@ pub mod error;
 pub mod export;
 pub mod files;
 pub mod gap;
+pub mod host;
 pub mod identity;
 pub mod interval;
 pub mod physical;
@@ -28,5 +29,6 @@ pub mod sample;
 pub mod sampler;
 pub mod status;
 pub mod store;
+mod ticker;
 
 pub use error::Error;

@@ -36,7 +36,7 @@ fn an_export_adds_what_the_dataset_lacks_and_nothing_twice() {
     Connection::open(&database)
         .unwrap()
         .execute(
-            "UPDATE samples SET time_ms = time_ms + 86400000 WHERE sequence = 3",
+            "UPDATE samples SET time_ms = time_ms + 86400000 WHERE sequence = (SELECT max(sequence) FROM samples)",
             [],
         )
         .unwrap();
