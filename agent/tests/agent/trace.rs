@@ -248,5 +248,9 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     let holds = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
     assert!(hashed.0 > 0 && in_plain.0 > 0, "the shell was seen in both");
     assert!(!holds(&hashed.1, ARGUMENT) && !holds(&hashed.1, FOLDER));
+    assert!(
+        !holds(&in_plain.1, "plain.db"),
+        "its own files are not the owner's"
+    );
     assert!(!holds(&in_plain.1, ARGUMENT) && holds(&in_plain.1, FOLDER));
 }
