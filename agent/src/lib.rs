@@ -20,6 +20,7 @@ pub mod gap;
 pub mod host;
 pub mod identity;
 pub mod interval;
+mod mapped;
 pub mod physical;
 pub mod print;
 pub mod processes;
