@@ -68,13 +68,19 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// [`Error::Read`] and [`Error::Config`] about the configuration file.
+    /// [`Error::Read`] and [`Error::Config`] about the configuration file, [`Error::Interval`].
     pub fn resolve(args: GlobalArgs) -> Result<Self, Error> {
         let file = args
             .config
             .as_deref()
             .map_or_else(|| Ok(ConfigFile::default()), read)?;
         let interval = args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL);
+        if interval < SHORTEST_INTERVAL {
+            return Err(Error::Interval {
+                interval,
+                least: SHORTEST_INTERVAL,
+            });
+        }
         let default_units = Units {
             page_size_bytes: rustix::param::page_size() as u64,
             ticks_per_second: rustix::param::clock_ticks_per_second(),
@@ -84,7 +90,7 @@ impl Config {
                 .database
                 .or(file.database)
                 .unwrap_or_else(default_database),
-            interval: interval.max(SHORTEST_INTERVAL),
+            interval,
             privacy: file.privacy,
             settings: Settings {
                 proc_root: args.proc_root,
@@ -198,5 +204,7 @@ mod tests {
                 "{message}"
             );
         }
+        let message = resolve("interval = \"99ms\"", GlobalArgs::default()).unwrap_err();
+        assert!(message.contains("99ms is too short"), "{message}");
     }
 }

@@ -1,6 +1,8 @@
 //! What can go wrong, and what to do about it.
 
+use crate::interval;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Why the agent cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,14 @@ pub enum Error {
         path: PathBuf,
         /// Key and line.
         message: String,
+    },
+    /// An interval that would measure the agent rather than the host.
+    #[error("an interval of {} is too short: {} is the least", interval::format(*.interval), interval::format(*.least))]
+    Interval {
+        /// What was asked for.
+        interval: Duration,
+        /// What is possible.
+        least: Duration,
     },
     /// SQLite.
     #[error("{path}: {source}", path = .path.display())]

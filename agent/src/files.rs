@@ -5,9 +5,10 @@
 //! that uses it, so that mount namespaces do not matter, and told apart by device and inode.
 
 use crate::absence::{Absences, Absent, Reason};
+use crate::mapped::{Mapped, gather};
+use crate::read::Tree;
 use crate::read::cachestat::cached_pages;
-use crate::read::maps::{file_mapping, union};
-use crate::read::{Tree, lines};
+use crate::read::maps::union;
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
@@ -15,10 +16,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::OsStr;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Filesystems (`linux/magic.h`) whose files are shared memory, or views of the kernel without pages.
 const NOT_CACHED: [u32; 12] = [
@@ -65,16 +64,6 @@ pub struct FileInUse {
 /// All files in use.
 pub type FilesInUse = BTreeMap<FileKey, FileInUse>;
 
-/// A file that is mapped, by the device that `maps` names, and how to reach it.
-struct Mapped {
-    path: PathBuf,
-    ranges: Vec<Range<u64>>,
-    processes: u64,
-    last_pid: i64,
-    reach: PathBuf,
-    reach_by_address: PathBuf,
-}
-
 /// Walks the files; keeps its buffer and what it learnt of devices.
 #[derive(Debug, Default)]
 pub struct FileWalk {
@@ -95,7 +84,7 @@ impl FileWalk {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
         self.unsupported = false;
-        for ((device, inode), mapped) in self.mapped(proc, pids, absences) {
+        for ((device, inode), mapped) in gather(proc, pids, &mut self.text, absences) {
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
             } else {
@@ -121,45 +110,6 @@ impl FileWalk {
         files
     }
 
-    fn mapped(
-        &mut self,
-        proc: &Tree,
-        pids: &[i64],
-        absences: &mut Absences,
-    ) -> BTreeMap<(u64, u64), Mapped> {
-        let mut all: BTreeMap<(u64, u64), Mapped> = BTreeMap::new();
-        for &pid in pids {
-            if let Err(e) = proc.read(&format!("{pid}/maps"), &mut self.text) {
-                absences.note("files", Absent::from_errno("maps", e));
-                continue;
-            }
-            for mapping in lines(&self.text).filter_map(file_mapping) {
-                let device = makedev(mapping.device.0, mapping.device.1);
-                let mapped = all.entry((device, mapping.inode)).or_insert_with(|| {
-                    let path = Path::new(OsStr::from_bytes(mapping.path));
-                    let inside = path.strip_prefix("/").unwrap_or(path);
-                    Mapped {
-                        path: path.to_owned(),
-                        ranges: Vec::new(),
-                        processes: 0,
-                        last_pid: 0,
-                        reach: Path::new(&format!("{pid}/root")).join(inside),
-                        reach_by_address: PathBuf::from(format!(
-                            "{pid}/map_files/{}",
-                            mapping.addresses
-                        )),
-                    }
-                });
-                if mapped.last_pid != pid {
-                    mapped.last_pid = pid;
-                    mapped.processes += 1;
-                }
-                mapped.ranges.push(mapping.range);
-            }
-        }
-        all
-    }
-
     /// A mapped file by its own device and inode; `None` for one without a page cache.
     fn measure_mapped(
         &mut self,
@@ -169,8 +119,7 @@ impl FileWalk {
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> Option<(FileKey, FileInUse)> {
-        // The path may lead to a newer file by now; the address always leads to the one that is mapped,
-        // but needs a capability. Devices are not compared: btrfs gives each subvolume its own.
+        // Devices are not compared: btrfs gives each subvolume its own.
         let by_path = open(proc, &mapped.reach).and_then(|file| {
             let stat = fstat(&file)?;
             if stat.st_ino == inode {

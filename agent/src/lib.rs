@@ -17,8 +17,10 @@ pub mod error;
 pub mod export;
 pub mod files;
 pub mod gap;
+pub mod host;
 pub mod identity;
 pub mod interval;
+mod mapped;
 pub mod physical;
 pub mod print;
 pub mod processes;
@@ -28,5 +30,6 @@ pub mod sample;
 pub mod sampler;
 pub mod status;
 pub mod store;
+mod ticker;
 
 pub use error::Error;

@@ -119,7 +119,8 @@ fn write_lists(text: &mut String, sample: &Sample) -> std::fmt::Result {
         writeln!(
             text,
             "  {:<26}{anon:>12}{file:>12}{shmem:>12}{:>10}",
-            p.name, p.pid
+            printable(&p.name),
+            p.pid
         )?;
     }
     let mut files: Vec<&FileRow> = sample.files.iter().collect();
@@ -134,7 +135,7 @@ fn write_lists(text: &mut String, sample: &Sample) -> std::fmt::Result {
         writeln!(
             text,
             "  {:<50}{cached:>12}{mapped:>10}",
-            f.path.as_deref().unwrap_or("?")
+            f.path.as_deref().map_or_else(|| "?".to_owned(), printable)
         )?;
     }
     writeln!(
@@ -179,4 +180,11 @@ fn time(ms: Option<i64>) -> String {
         || "unknown".to_owned(),
         |ms| Seconds::from_ms(ms).to_string(),
     )
+}
+
+/// Names are chosen by whoever runs a process or makes a file: nothing in them reaches the terminal.
+fn printable(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
 }

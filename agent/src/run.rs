@@ -5,19 +5,14 @@ use crate::changes::FileChanges;
 use crate::clock::Moment;
 use crate::config::{Config, Privacy};
 use crate::gap;
-use crate::identity::{self, FileIdKey};
+use crate::host;
+use crate::identity::FileIdKey;
 use crate::interval;
 use crate::sample::Sample;
 use crate::sampler::Sampler;
 use crate::store::{Record, Store, beside};
-use gleaner_schemas::rows::{GapRow, HostRow};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
-use rustix::time::{timerfd_create, timerfd_settime};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use std::os::unix::net::UnixStream;
+use crate::ticker::Ticker;
+use gleaner_schemas::rows::GapRow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,7 +25,7 @@ pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
     let mut ticker = Ticker::new(config.interval).map_err(|source| Error::Wait { source })?;
     let mut store = Store::open(
         &config.database,
-        host_id().as_deref(),
+        host::id().as_deref(),
         Moment::now().time_ms,
     )?;
     let key_file = beside(&config.database, "-key");
@@ -116,7 +111,7 @@ impl History {
                 file.path = None;
             }
         }
-        let host = begins_anew.then(|| host_row(config, sample.row.physical_bytes));
+        let host = begins_anew.then(|| host::row(config, sample.row.physical_bytes));
         store.write(&Record {
             time_ms: now.time_ms,
             gap: gap.as_ref(),
@@ -137,72 +132,5 @@ fn gap_row(from_time_ms: i64, now: &Moment, cause: gap::Cause) -> GapRow {
         from_time_ms,
         to_time_ms: now.time_ms,
         cause: cause.as_str().to_owned(),
-    }
-}
-
-fn host_row(config: &Config, physical_bytes: i64) -> HostRow {
-    let names = rustix::system::uname();
-    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
-    HostRow {
-        host_name: text(names.nodename()),
-        kernel_release: text(names.release()),
-        architecture: text(names.machine()),
-        cpus_count: std::thread::available_parallelism().map_or(0, |n| n.get() as i64),
-        physical_bytes,
-        page_size_bytes: config.settings.units.page_size_bytes as i64,
-        sample_interval_ms: config.interval_ms(),
-        headroom_share: config.settings.headroom_share,
-        agent_version: env!("CARGO_PKG_VERSION").to_owned(),
-        privacy: config.privacy.as_str().to_owned(),
-    }
-}
-
-/// The host's name; `None` without a machine id, when the database keeps a random one.
-fn host_id() -> Option<String> {
-    let machine_id = std::fs::read_to_string("/etc/machine-id").ok()?;
-    (!machine_id.trim().is_empty()).then(|| identity::host_id(&machine_id))
-}
-
-/// Wakes at each interval of CLOCK_BOOTTIME, so that nothing drifts and a host that wakes from sleep
-/// is sampled at once, and at a signal.
-struct Ticker {
-    timer: OwnedFd,
-    signals: UnixStream,
-}
-
-impl Ticker {
-    fn new(interval: Duration) -> std::io::Result<Self> {
-        let (signals, sender) = UnixStream::pair()?;
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
-        }
-        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
-        let length = Timespec::try_from(interval).map_err(std::io::Error::other)?;
-        let spec = Itimerspec {
-            it_interval: length,
-            it_value: length,
-        };
-        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &spec)?;
-        Ok(Self { timer, signals })
-    }
-
-    /// Waits for the next interval; false when a signal came.
-    fn wait(&mut self) -> std::io::Result<bool> {
-        let mut sources = [
-            PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::new(&self.timer, PollFlags::IN),
-        ];
-        loop {
-            match poll(&mut sources, None) {
-                Ok(_) if !sources[0].revents().is_empty() => return Ok(false),
-                Ok(_) => {
-                    let mut expirations = [0u8; 8];
-                    rustix::io::read(&self.timer, &mut expirations)?; // several at once after a sleep
-                    return Ok(true);
-                }
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
     }
 }

@@ -65,15 +65,19 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
             .sum()
     };
     let active_shmem_bytes = sum(|p| p.shmem_bytes);
-    // Proportional parts never count a page twice, so that their sum is a lower bound of what is
-    // mapped: the only figure where files cannot be asked (before Linux 6.5, other users' files).
+    // What a process has of files is resident, and proportional parts never count a page twice: the
+    // sum of those, and the most that any one holds, are lower bounds of what is mapped. They are all
+    // there is where files cannot be asked (before Linux 6.5, other users' files).
     let proportional_file_bytes = sum(|p| p.file_bytes.filter(|_| p.memory_source == "pss"));
+    let largest_file_bytes = processes.active.iter().filter_map(|p| p.file_bytes).max();
+    let least_mapped_bytes =
+        proportional_file_bytes.max(largest_file_bytes.map_or(0, i64::unsigned_abs));
     let mapped_cached_bytes: u64 = files.values().filter_map(|f| f.mapped_cached_bytes).sum();
     let cached_bytes: u64 = files.values().filter_map(|f| f.cached_bytes).sum();
     InUse {
         active_anon_bytes: sum(|p| p.anon_bytes),
         active_shmem_bytes,
-        mapped_file_bytes: mapped_cached_bytes.max(proportional_file_bytes),
+        mapped_file_bytes: mapped_cached_bytes.max(least_mapped_bytes),
         file_cache_bytes: cached_bytes.saturating_sub(mapped_cached_bytes),
         // Shared memory once: what active processes do not hold of Shmem is idle processes' or lies
         // in tmpfs, whoever maps it how often.

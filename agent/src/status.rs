@@ -119,25 +119,25 @@ fn is_fresh(age_ms: Option<i64>, interval_ms: Option<i64>) -> bool {
 }
 
 fn remedy(item: &str, reason: &str) -> Option<&'static str> {
-    match (item, reason) {
+    Some(match (item, reason) {
         ("processes", "denied") => {
-            Some("run as root or with CAP_SYS_PTRACE to read other users' processes")
+            "root or CAP_SYS_PTRACE reads other users' processes, unless a security module forbids it"
         }
-        ("files", "denied") => Some(
-            "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, to read other users' files",
-        ),
-        ("activity" | "owner_idle_ms", "denied") => Some(
-            "run as root or in the group `input` to see keyboard and mouse activity (times only)",
-        ),
-        ("static_kernel_bytes", "denied") => {
-            Some("run as root to read the addresses in /proc/iomem")
+        ("files", "denied") => {
+            "root, or CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH and CAP_FOWNER, reads other users' files"
         }
-        ("files", "unsupported") => Some("needs cachestat(2): Linux 6.5 or newer"),
+        ("activity" | "owner_idle_ms", "denied") => {
+            "root or the group `input` sees keyboard and mouse activity (times only)"
+        }
+        ("static_kernel_bytes", "denied" | "contradicted") => {
+            "root reads the addresses in /proc/iomem"
+        }
+        ("files", "unsupported") => "needs cachestat(2): Linux 6.5 or newer",
         (item, "unsupported") if item.starts_with("psi_") => {
-            Some("boot with psi=1 on a kernel built with CONFIG_PSI")
+            "needs a kernel built with CONFIG_PSI and booted with psi=1"
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 impl Status {

@@ -49,7 +49,7 @@ impl Column {
     /// The unit, read off the name's ending; `None` for names, flags and identities.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
-        if self.name == "time" || self.name.ends_with("time_ms") {
+        if self.name == "time" || self.name == "time_ms" || self.name.ends_with("_time_ms") {
             return Some("ms since 1970-01-01 UTC");
         }
         match self.name.rsplit('_').next()? {

@@ -6,8 +6,8 @@ use std::ops::Range;
 /// One mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {
-    /// The addresses as printed, which name the link in `map_files`.
-    pub addresses: &'a str,
+    /// The addresses, which name the link in `map_files`.
+    pub addresses: Range<u64>,
     /// The bytes of the file that it covers; beyond the file's end at most by a page's rest.
     pub range: Range<u64>,
     /// Device as (major, minor).
@@ -23,7 +23,8 @@ pub struct Mapping<'a> {
 #[must_use]
 pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     let mut words = words(line);
-    let addresses = std::str::from_utf8(words.next()?).ok()?;
+    let (start, end) = std::str::from_utf8(words.next()?).ok()?.split_once('-')?;
+    let addresses = hex(start)?..hex(end)?;
     let offset = hex(std::str::from_utf8(words.nth(1)?).ok()?)?;
     let (major, minor) = std::str::from_utf8(words.next()?).ok()?.split_once(':')?;
     let inode: u64 = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
@@ -37,8 +38,7 @@ pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     if inode == 0 || shared_memory.iter().any(|prefix| path.starts_with(prefix)) {
         return None;
     }
-    let (start, end) = addresses.split_once('-')?;
-    let length = hex(end)?.checked_sub(hex(start)?)?;
+    let length = addresses.end.checked_sub(addresses.start)?;
     Some(Mapping {
         addresses,
         range: offset..offset.checked_add(length)?,
@@ -75,7 +75,7 @@ mod tests {
     fn files_and_what_is_none() {
         let line = b"7f10c000-7f10e000 r-xp 00003000 fe:01 1311 /usr/lib/a b.so";
         let mapping = Mapping {
-            addresses: "7f10c000-7f10e000",
+            addresses: 0x7f10_c000..0x7f10_e000,
             range: 0x3000..0x5000,
             device: (0xfe, 1),
             inode: 1311,

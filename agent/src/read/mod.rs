@@ -4,6 +4,7 @@
 //! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
 
 pub mod cachestat;
+pub mod cpus;
 pub mod input;
 pub mod iomem;
 pub mod loadavg;

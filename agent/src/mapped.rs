@@ -1,0 +1,64 @@
+//! The files that processes map, gathered from `/proc/[pid]/maps`.
+
+use crate::absence::{Absences, Absent};
+use crate::read::maps::file_mapping;
+use crate::read::{Tree, lines};
+use rustix::fs::makedev;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A mapped file, and how to reach it.
+pub(crate) struct Mapped {
+    /// Path as the first process that maps it sees it.
+    pub(crate) path: PathBuf,
+    /// What is mapped of it, in bytes; ranges may overlap.
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// Processes that map it.
+    pub(crate) processes: u64,
+    last_pid: i64,
+    /// Its path under the proc root: may lead to a newer file by now.
+    pub(crate) reach: PathBuf,
+    /// By the address of a mapping: leads to the mapped file itself, but needs a capability.
+    pub(crate) reach_by_address: PathBuf,
+}
+
+/// The files that the processes `pids` map, by the device and inode that `maps` names.
+pub(crate) fn gather(
+    proc: &Tree,
+    pids: &[i64],
+    text: &mut Vec<u8>,
+    absences: &mut Absences,
+) -> BTreeMap<(u64, u64), Mapped> {
+    let mut all: BTreeMap<(u64, u64), Mapped> = BTreeMap::new();
+    for &pid in pids {
+        if let Err(e) = proc.read(&format!("{pid}/maps"), text) {
+            absences.note("files", Absent::from_errno("maps", e));
+            continue;
+        }
+        for mapping in lines(text).filter_map(file_mapping) {
+            let device = makedev(mapping.device.0, mapping.device.1);
+            let mapped = all.entry((device, mapping.inode)).or_insert_with(|| {
+                let path = Path::new(OsStr::from_bytes(mapping.path));
+                let inside = path.strip_prefix("/").unwrap_or(path);
+                let Range { start, end } = mapping.addresses;
+                Mapped {
+                    path: path.to_owned(),
+                    ranges: Vec::new(),
+                    processes: 0,
+                    last_pid: 0,
+                    reach: Path::new(&format!("{pid}/root")).join(inside),
+                    reach_by_address: PathBuf::from(format!("{pid}/map_files/{start:x}-{end:x}")),
+                }
+            });
+            if mapped.last_pid != pid {
+                mapped.last_pid = pid;
+                mapped.processes += 1;
+            }
+            mapped.ranges.push(mapping.range);
+        }
+    }
+    all
+}

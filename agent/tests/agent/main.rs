@@ -1,0 +1,71 @@
+//! Drives the built `gleaner-agent`: captured trees of other machines, and this host.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod export;
+mod host;
+mod trace;
+mod trees;
+
+use serde_json::Value as Json;
+use std::process::{Command, Output};
+
+/// The built binary.
+fn agent() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_gleaner-agent"))
+}
+
+/// Output of a command that succeeds.
+fn succeed(command: &mut Command) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    assert!(
+        status.success(),
+        "{command:?}: {status}\n{}",
+        String::from_utf8_lossy(&stderr)
+    );
+    String::from_utf8(stdout).unwrap()
+}
+
+/// What a failing command says, and its exit code.
+fn fail(command: &mut Command) -> (i32, String) {
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{command:?} succeeded");
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+/// The command `sample --json`.
+fn sample_command() -> Command {
+    let mut command = agent();
+    command.args(["sample", "--json"]);
+    command
+}
+
+/// What it prints, parsed.
+fn sample(command: &mut Command) -> Json {
+    serde_json::from_str(&succeed(command)).unwrap()
+}
+
+/// The value of a field, whose unit must be `unit`.
+fn value(row: &Json, name: &str, unit: Option<&str>) -> Option<i64> {
+    let field = row.get(name).unwrap_or_else(|| panic!("no {name}"));
+    assert_eq!(field["unit"].as_str(), unit, "{name}");
+    field["value"].as_i64()
+}
+
+/// A field in bytes.
+fn bytes(row: &Json, name: &str) -> Option<i64> {
+    value(row, name, Some("bytes"))
+}
+
+/// The categories with the remainder, less physical memory: 0.
+fn categories_less_physical(sample: &Json) -> i64 {
+    let columns = gleaner_schemas::findings::Category::ALL.map(|c| c.column());
+    let sum: i64 = columns.iter().filter_map(|c| bytes(sample, c)).sum();
+    sum + bytes(sample, "remainder_bytes").unwrap() - bytes(sample, "physical_bytes").unwrap()
+}

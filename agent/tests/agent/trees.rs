@@ -1,0 +1,275 @@
+//! Two captured /proc trees of other machines, invented for this test in the spirit of those of
+//! prometheus/procfs, sysstat and PCP, and the figures that they imply, worked by hand.
+
+use crate::{bytes, categories_less_physical, sample, sample_command, value};
+use serde_json::{Value as Json, json};
+use std::fs::{File, FileTimes};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees");
+const KIB: i64 = 1024;
+
+/// Columns in bytes against figures in KiB.
+fn assert_kib(sample: &Json, expected: &[(&str, i64)]) {
+    for (name, kib) in expected {
+        assert_eq!(bytes(sample, name), Some(kib * KIB), "{name}");
+    }
+}
+
+/// One table's rows by one column's text, a few columns of each.
+fn rows(table: &Json, key: &str, columns: &[&str]) -> Vec<Json> {
+    let row = |r: &Json| {
+        let values = columns.iter().map(|c| r[c]["value"].clone());
+        json!(
+            [r[key]["value"].clone()]
+                .into_iter()
+                .chain(values)
+                .collect::<Vec<_>>()
+        )
+    };
+    let mut rows: Vec<Json> = table.as_array().unwrap().iter().map(row).collect();
+    rows.sort_by_key(ToString::to_string);
+    rows
+}
+
+/// A `dev` with two input devices, a console and a pseudo-terminal, last used as long ago as said.
+fn devices(dev: &Path, keyboard_s: u64, sensor_s: u64, tty7_s: u64, pts0_s: u64) {
+    let now = SystemTime::now();
+    std::fs::create_dir_all(dev.join("input")).unwrap();
+    std::fs::create_dir_all(dev.join("pts")).unwrap();
+    for (name, ago_s) in [("event0", keyboard_s), ("event1", sensor_s)] {
+        let time = (now - Duration::from_secs(ago_s))
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let key_code = [0x1e_u8; 8];
+        let event = [
+            &(time.as_secs() as i64).to_ne_bytes()[..],
+            &i64::from(time.subsec_micros()).to_ne_bytes(),
+            &key_code,
+        ];
+        std::fs::write(dev.join("input").join(name), event.concat()).unwrap();
+    }
+    for (name, ago_s) in [("tty7", tty7_s), ("pts/0", pts0_s)] {
+        let accessed = FileTimes::new().set_accessed(now - Duration::from_secs(ago_s));
+        File::create(dev.join(name))
+            .unwrap()
+            .set_times(accessed)
+            .unwrap();
+    }
+}
+
+/// A 16 GiB desktop, Linux 6.1: two moments, in between which a browser worked, a compiler took the
+/// process id of a finished make, and a shell, a kernel thread and our own agent did what they do.
+#[test]
+fn desktop() {
+    let tree = format!("{TREES}/desktop-6.1-amd64");
+    let dev = tempfile::tempdir().unwrap();
+    devices(dev.path(), 600, 1, 4000, 900);
+    let begun = SystemTime::now();
+    let document = sample(
+        sample_command()
+            .args([
+                "--proc-root",
+                &format!("{tree}/t1/proc"),
+                "--sys-root",
+                &format!("{tree}/t1/sys"),
+            ])
+            .arg("--dev-root")
+            .arg(dev.path())
+            .args([
+                "--before",
+                &format!("{tree}/t0/proc"),
+                "--page-size",
+                "4096",
+                "--ticks",
+                "100",
+            ]),
+    );
+    let row = &document["sample"];
+    assert_kib(
+        row,
+        &[
+            ("physical_bytes", 636 + 3071 * 1024 + 13_312 * 1024), // iomem's three ranges: 16776828
+            ("static_kernel_bytes", 456_828),                      // 16776828 − 16320000
+            ("balloon_bytes", 0),
+            // 16320000 − 9960800 free − 1039200 anonymous − 200000 − 4000000 cached − 400000 reclaimable
+            ("dynamic_kernel_bytes", 720_000),
+            ("lotsfree_bytes", 80_000), // 5000 + 15000 pages
+            // anonymous 4000 systemd + 80000 Xorg + 900000 browser + 50000 compiler,
+            // shared 60000 Xorg + 40000 browser, file 5000 + 20000 + 90000 (not the estimate's 10000)
+            ("process_bytes", 1_034_000 + 100_000 + 115_000),
+            ("file_cache_bytes", 0), // another machine's files cannot be asked
+            ("guest_bytes", 0),
+            ("available_bytes", 14_271_000), // 16776828 − all of the above
+            ("remainder_bytes", 0),
+            ("available_free_bytes", 9_880_800), // 9960800 − 80000
+            // bash 500 pages and the agent 800 pages of anonymous memory, shmem 300000 − 100000
+            ("available_idle_process_bytes", 2000 + 3200 + 200_000),
+            ("available_unused_cache_bytes", 3_785_000), // 3900000 on the LRU lists − 115000
+            ("available_reclaimable_kernel_bytes", 400_000),
+            ("available_residual_bytes", 0),
+            ("page_tables_bytes", 20_000),
+            ("zswap_bytes", 0),
+        ],
+    );
+    // 13900000 KiB − 15 % of 16776828 KiB (2576920780 bytes)
+    assert_eq!(
+        bytes(row, "harvestable_bytes"),
+        Some(13_900_000 * KIB - 2_576_920_780)
+    );
+    assert_eq!(categories_less_physical(row), 0);
+    assert_eq!(row["load5"], json!({ "value": 0.25, "unit": "tasks" }));
+    assert_eq!(value(row, "boottime_ms", Some("ms")), Some(5_000_500));
+    assert_eq!(
+        value(row, "psi_memory_full_total_us", Some("us")),
+        Some(7000)
+    );
+    assert_eq!(
+        value(row, "refault_file_total_count", Some("count")),
+        Some(1234)
+    );
+    assert_eq!(value(row, "processes_count", Some("count")), Some(6)); // the kernel thread is none
+    assert_eq!(value(row, "active_processes_count", Some("count")), Some(4));
+
+    let columns = [
+        "pid",
+        "cpu_ms",
+        "always_active",
+        "memory_source",
+        "started_ms",
+        "rss_bytes",
+    ];
+    let expected = [
+        json!([
+            "Web Content",
+            2100,
+            500,
+            false,
+            "pss",
+            20_000,
+            300_000 * 4 * KIB
+        ]),
+        json!(["Xorg", 900, 0, true, "pss", 9000, 50_000 * 4 * KIB]),
+        json!([
+            "cc1 (x) y",
+            2500,
+            null,
+            false,
+            "rss_estimate",
+            4_990_000,
+            15_000 * 4 * KIB
+        ]),
+        json!(["systemd", 1, 0, true, "pss", 50, 3000 * 4 * KIB]),
+    ];
+    assert_eq!(rows(&document["processes"], "name", &columns), expected);
+
+    let columns = [
+        "open_count",
+        "mapped_count",
+        "size_bytes",
+        "cached_bytes",
+        "mapped_cached_bytes",
+    ];
+    let expected = [
+        json!(["/usr/lib/firefox esr/libxul.so", 0, 1, null, null, null]),
+        json!([
+            "/usr/lib/x86_64-linux-gnu/libc.so.6",
+            0,
+            2,
+            null,
+            null,
+            null
+        ]),
+    ];
+    assert_eq!(rows(&document["files"], "path", &columns), expected);
+
+    // The keyboard was used last, ten minutes before; the sensor's events, a second old, are nobody's.
+    let passed_ms = begun.elapsed().unwrap().as_millis() as i64 + 2000; // and what `devices` took
+    let within = |idle_ms: Option<i64>, ago_s: i64| {
+        let idle_ms = idle_ms.unwrap();
+        assert!(
+            (ago_s * 1000..=ago_s * 1000 + passed_ms).contains(&idle_ms),
+            "{idle_ms} {ago_s}"
+        );
+    };
+    within(value(row, "owner_idle_ms", Some("ms")), 600);
+    for (source, ago_s, count) in [(0, 600, 1), (1, 900, 2)] {
+        let source = &document["activity"][source];
+        within(value(source, "idle_ms", Some("ms")), ago_s);
+        assert_eq!(value(source, "devices_count", Some("count")), Some(count));
+    }
+
+    // Two files that cannot be asked, and two processes without `maps`.
+    let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
+    assert_eq!(absences, [json!(["files", "vanished", 4])]);
+}
+
+/// A 64 GiB server, 64 KiB pages, an older kernel, read without root: one moment only, so that a
+/// process counts by the CPU time of its life.
+#[test]
+fn server() {
+    let tree = format!("{TREES}/server-arm64-64k");
+    let document = sample(
+        sample_command()
+            .args([
+                "--proc-root",
+                &format!("{tree}/proc"),
+                "--sys-root",
+                &format!("{tree}/sys"),
+            ])
+            .args(["--dev-root", &format!("{tree}/dev"), "--settle", "0s"])
+            .args(["--page-size", "65536", "--ticks", "100"]),
+    );
+    let row = &document["sample"];
+    assert_kib(
+        row,
+        &[
+            ("physical_bytes", 1_048_576 * 64), // present pages, since the zones agree with MemTotal
+            ("static_kernel_bytes", 67_108_864 - 66_000_000),
+            ("hugetlb_bytes", 512 * 2048),
+            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 1048576 huge − 900000
+            ("dynamic_kernel_bytes", 1_050_424),
+            ("lotsfree_bytes", 2000 * 64),
+            // postgres, beyond the limit for smaps_rollup: 6000000 anonymous, 1500000 shared, 500000 of files;
+            // cron: 1000 anonymous (its 500 of files may be among postgres')
+            ("process_bytes", 6_001_000 + 1_500_000 + 500_000),
+            ("available_bytes", 56_820_576), // 67108864 − all of the above
+            ("available_unused_cache_bytes", 22_500_000), // 23000000 on the LRU lists − 500000
+            ("remainder_bytes", 0),
+            ("available_idle_process_bytes", 500 * 64 + 500_000), // sleepd, shmem 2000000 − 1500000
+            // What neither way to count calls available or in use: huge pages set aside, swap cache.
+            ("available_residual_bytes", 1_048_576 + 1000),
+        ],
+    );
+    assert_eq!(categories_less_physical(row), 0);
+    assert_eq!(value(row, "owner_idle_ms", Some("ms")), None);
+    let columns = ["cpu_ms", "memory_source", "anon_bytes", "swap_bytes"];
+    let expected = [
+        json!(["cron", null, "pss", 1000 * KIB, 0]),
+        json!([
+            "postgres",
+            null,
+            "rss_estimate",
+            6_000_000 * KIB,
+            2000 * KIB
+        ]),
+    ];
+    assert_eq!(rows(&document["processes"], "name", &columns), expected);
+
+    let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
+    let expected = [
+        json!(["activity", "unsupported", 2]),
+        json!(["boot_id", "unsupported", 1]),
+        json!(["files", "vanished", 2]),
+        json!(["owner_idle_ms", "unsupported", 1]),
+        json!(["psi_cpu_some_total_us", "unsupported", 1]),
+        json!(["psi_io_some_total_us", "unsupported", 1]),
+        json!(["psi_memory_full_total_us", "unsupported", 1]),
+        json!(["psi_memory_some_total_us", "unsupported", 1]),
+        json!(["refault_anon_total_count", "unsupported", 1]),
+        json!(["refault_file_total_count", "unsupported", 1]),
+        json!(["zswap_bytes", "unsupported", 1]),
+    ];
+    assert_eq!(absences, expected);
+}
