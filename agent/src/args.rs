@@ -63,12 +63,19 @@ pub struct GlobalArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Sample at each interval into the database, until interrupted
+    #[command(after_help = "Examples:
+  sudo gleaner-agent run                         # every 90 s, until Ctrl-C or SIGTERM
+  gleaner-agent run --interval 1s --samples 30 --database /tmp/trace.db")]
     Run {
         /// End after so many samples
         #[arg(long, value_name = "N")]
         samples: Option<u64>,
     },
     /// Take one sample and print it; nothing is stored
+    #[command(after_help = "Examples:
+  gleaner-agent sample
+  gleaner-agent sample --json | jq '.sample.available_bytes'
+  gleaner-agent sample --proc-root TREE/proc --sys-root TREE/sys --dev-root TREE/dev")]
     Sample {
         /// As JSON: each field with its unit, and what could not be read
         #[arg(long)]
@@ -81,12 +88,20 @@ pub enum Command {
         before: Option<PathBuf>,
     },
     /// Tell whether tracing works, and what it may not read
+    #[command(after_help = "Examples:
+  gleaner-agent status
+  gleaner-agent status --json || mail -s 'gleaner-agent needs a look' root
+
+Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
     Status {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
     /// Write what a dataset does not have yet of this host's trace
+    #[command(after_help = "Examples:
+  gleaner-agent export /srv/gleaner/dataset
+  gleaner-agent export --json --database /tmp/trace.db /tmp/dataset")]
     Export {
         /// The dataset's folder; made when it is not there
         #[arg(value_name = "DIR")]

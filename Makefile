@@ -1,0 +1,32 @@
+# Each target does its own set-up; nothing but Rust, a C compiler, make, python3 and node is presumed.
+DEMO_SECONDS ?= 30
+export DEMO_SECONDS
+
+.PHONY: help demo test lint bench setup clean
+.DEFAULT_GOAL := help
+
+help: ## Say what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Trace this host for DEMO_SECONDS (30), analyse, write out/demo/report.html
+	cargo build --locked --profile demo -p gleaner-agent -p gleaner-cli
+	@target/demo/gleaner demo --output out/demo
+
+test: setup ## Run every test; the last line counts them
+	tests/run
+
+lint: ## Format, clippy, scripts
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	bash -n tests/run tests/setup .ci/run
+	python3 -m compileall -q bench tests
+
+bench: ## Measure the agent beside other tracers (wants sysstat and atop; Debian's are installed)
+	cargo build --locked --release -p gleaner-agent
+	bench/run
+
+setup: ## Install what the tests need (Chromium, a Python environment, Node packages)
+	tests/setup
+
+clean: ## Remove what was built and written
+	rm -rf target out .venv tests/browser/node_modules

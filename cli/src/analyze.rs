@@ -1,0 +1,45 @@
+//! `gleaner analyze`: findings as tables, or as JSON.
+
+use crate::args::{Analyze, Measures};
+use crate::{progress, table};
+use gleaner_dataset::Dataset;
+use gleaner_schemas::findings::{Findings, Parameters};
+use std::io::Write;
+use std::path::Path;
+
+pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
+    let findings = findings(&args.dataset, &parameters(&args.measures))?;
+    let text = if args.json {
+        json(&findings)?
+    } else {
+        table::all(&findings)
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// The measures asked for; what was not said keeps the paper's value.
+pub(crate) fn parameters(measures: &Measures) -> Parameters {
+    Parameters {
+        minimum_period_s: measures.minimum_period,
+        region_bytes: measures.region_bytes.clone(),
+        dip_threshold_bytes: measures.dip_bytes.clone(),
+        ..Parameters::default()
+    }
+}
+
+/// Analyses the dataset in `folder`, with a bar while it works.
+pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result<Findings> {
+    let dataset = Dataset::open(folder)?;
+    let bar = progress::bar("analyse", dataset.hosts().len() as u64);
+    let findings = gleaner_analysis::analyze(&dataset, parameters, &mut |p| {
+        bar.set_position(p.hosts_done as u64);
+    })?;
+    bar.finish_and_clear();
+    Ok(findings)
+}
+
+/// The findings as one JSON document.
+pub(crate) fn json(findings: &Findings) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(findings)? + "\n")
+}

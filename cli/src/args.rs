@@ -1,0 +1,225 @@
+//! Arguments as typed. Man pages and completions are made from the same definitions.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Find the memory that workstations own and do not use.
+#[derive(Parser)]
+#[command(
+    name = "gleaner",
+    version,
+    after_help = "Examples:
+  gleaner demo                                  trace this host for 30 s and report on it
+  gleaner analyze out/demo/dataset              tables on the terminal
+  gleaner analyze out/demo/dataset --json       the same for programs
+  gleaner report out/demo/dataset -o week.html  one page that needs no network
+
+Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.
+
+The tracer itself is gleaner-agent (see gleaner-agent --help)."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Demo(Demo),
+    Analyze(Analyze),
+    Report(Report),
+    Export(Export),
+    Schema(Schema),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Trace this host for a short while under a small load, then analyse and report.
+///
+/// Runs gleaner-agent at a one-second interval while a load of its own fills and frees memory and
+/// touches a file. Ctrl-C ends the tracing early; what was traced is still reported.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner demo
+  gleaner demo --seconds 300 --output /tmp/demo
+
+Writes trace.db, dataset/, findings.json and report.html into the output folder.")]
+pub(crate) struct Demo {
+    /// How long to trace.
+    #[arg(long, env = "DEMO_SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=86_400))]
+    pub(crate) seconds: u64,
+    /// Folder to write to; what an earlier demo wrote there is replaced.
+    #[arg(long, short, default_value = "out/demo")]
+    pub(crate) output: PathBuf,
+}
+
+/// Work out what is available, when, for how long, and what could be lent.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner analyze out/demo/dataset
+  gleaner analyze DATASET --region 64MiB --region 1GiB --dip 512MiB
+  gleaner analyze DATASET --json | jq '.availability_periods'")]
+pub(crate) struct Analyze {
+    /// Folder of the dataset (what `gleaner-agent export` wrote).
+    pub(crate) dataset: PathBuf,
+    /// Print the findings as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) measures: Measures,
+}
+
+/// Thresholds of the measures.
+#[derive(clap::Args)]
+pub(crate) struct Measures {
+    /// Drop availability periods shorter than this many seconds.
+    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
+    pub(crate) minimum_period: f64,
+    /// Size of a region whose availability is measured (repeatable; default: chosen from the hosts' memory).
+    #[arg(long = "region", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) region_bytes: Vec<i64>,
+    /// Threshold of dips in available memory (repeatable; default: chosen from the hosts' memory).
+    #[arg(long = "dip", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) dip_bytes: Vec<i64>,
+}
+
+/// Write the findings as one HTML page: figures inside, no network needed.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner report out/demo/dataset -o report.html
+  gleaner report DATASET -o report.html --time-zone Europe/Berlin --title 'Lab 2, week 47'")]
+pub(crate) struct Report {
+    /// Folder of the dataset.
+    pub(crate) dataset: PathBuf,
+    /// The page to write (`-` for standard output).
+    #[arg(long, short)]
+    pub(crate) output: PathBuf,
+    /// Heading of the page.
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Time zone of the fleet, by its IANA name.
+    #[arg(long, default_value = "UTC")]
+    pub(crate) time_zone: String,
+    #[command(flatten)]
+    pub(crate) measures: Measures,
+}
+
+/// Write the dataset in another format.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner export out/demo/dataset --to parquet -o out/parquet
+  duckdb -c \"SELECT count(*) FROM 'out/parquet/samples/*/*.parquet'\"")]
+pub(crate) struct Export {
+    /// Folder of the dataset.
+    pub(crate) dataset: PathBuf,
+    /// Format.
+    #[arg(long, value_enum)]
+    pub(crate) to: Format,
+    /// Folder to write to.
+    #[arg(long, short)]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// Apache Parquet, zstd.
+    Parquet,
+    /// Comma-separated text with a header.
+    Csv,
+}
+
+/// Print what is stored: every table and column, with unit and meaning.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner schema --as markdown
+  gleaner schema --as sql | sqlite3 empty.db")]
+pub(crate) struct Schema {
+    /// Form.
+    #[arg(long = "as", value_enum, default_value_t = SchemaForm::Markdown)]
+    pub(crate) form: SchemaForm,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaForm {
+    /// The description in schemas/SCHEMA.md.
+    Markdown,
+    /// SQLite's statements.
+    Sql,
+    /// Arrow's types as JSON.
+    Arrow,
+}
+
+/// Print completions for a shell.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner completions bash > /etc/bash_completion.d/gleaner
+  gleaner completions zsh --of gleaner-agent > ~/.zfunc/_gleaner-agent")]
+pub(crate) struct Completions {
+    /// Shell.
+    pub(crate) shell: clap_complete::Shell,
+    /// Program to complete.
+    #[arg(long, value_enum, default_value_t = Program::Gleaner)]
+    pub(crate) of: Program,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Program {
+    Gleaner,
+    GleanerAgent,
+}
+
+/// Write the man pages of every program.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner man man/ && man man/gleaner-demo.1")]
+pub(crate) struct Man {
+    /// Folder to write to.
+    pub(crate) output: PathBuf,
+}
+
+/// A size with a binary unit: `64MiB`, `1.5 GiB`, `4096`.
+fn size_bytes(text: &str) -> Result<i64, String> {
+    let split = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..split].trim(), text[split..].trim());
+    let power = match unit {
+        "" | "B" => 0,
+        "K" | "KiB" => 1,
+        "M" | "MiB" => 2,
+        "G" | "GiB" => 3,
+        "T" | "TiB" => 4,
+        _ => {
+            return Err(format!(
+                "unknown unit {unit:?}: use B, KiB, MiB, GiB or TiB"
+            ));
+        }
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("{number:?} is not a number"))?;
+    let bytes = number * 1024_f64.powi(power);
+    if !bytes.is_finite() || bytes < 1.0 || bytes > i64::MAX as f64 {
+        return Err("a size is at least one byte".to_owned());
+    }
+    Ok(bytes as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_are_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size_bytes("64MiB"), Ok(64 << 20));
+        assert_eq!(size_bytes("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(size_bytes("4096"), Ok(4096));
+        for wrong in ["", "MiB", "-1MiB", "1MB", "0", "1e400"] {
+            assert!(size_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A small load, so that a short trace shows memory being taken and given back: one thread that
+//! fills and frees memory in waves, and writes and reads a file.
+
+use anyhow::Context;
+use gleaner_schemas::units::Bytes;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const MIB: usize = 1 << 20;
+/// Memory taken at a time.
+const BLOCK: usize = 32 * MIB;
+/// At the wave's top; small enough for any host that runs a desktop.
+const TOP_BLOCKS: usize = 16;
+/// Size of the file.
+const FILE_BLOCKS: usize = 4;
+/// Between two blocks: a wave up and down takes about ten seconds.
+const STEP: Duration = Duration::from_millis(300);
+
+/// A running load.
+pub(crate) struct Load {
+    stop: Arc<AtomicBool>,
+    held_bytes: Arc<AtomicU64>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Load {
+    /// Begins in the background; its file lies in `folder` while it runs.
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let held_bytes = Arc::new(AtomicU64::new(0));
+        let path = folder.join("load.tmp");
+        let thread = std::thread::Builder::new()
+            .name("demo-load".to_owned())
+            .spawn({
+                let (stop, held_bytes) = (Arc::clone(&stop), Arc::clone(&held_bytes));
+                move || {
+                    let result = waves(&path, &stop, &held_bytes);
+                    remove(&path).and(result)
+                }
+            })?;
+        Ok(Self {
+            stop,
+            held_bytes,
+            thread,
+        })
+    }
+
+    /// What it is doing, for people.
+    pub(crate) fn describe(&self) -> String {
+        format!(
+            "the demo's load holds {}",
+            Bytes::from(self.held_bytes.load(Ordering::Relaxed))
+        )
+    }
+
+    /// Ends it and removes its file.
+    pub(crate) fn stop(self) -> anyhow::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.join() {
+            Ok(result) => result.context("the demo's load could not use its file"),
+            Err(_) => anyhow::bail!("the demo's load failed"),
+        }
+    }
+}
+
+fn waves(path: &PathBuf, stop: &AtomicBool, held_bytes: &AtomicU64) -> io::Result<()> {
+    let mut file = File::options()
+        .create(true)
+        .truncate(true)
+        .read(true)
+        .write(true)
+        .open(path)?;
+    let block = vec![0x5a_u8; MIB];
+    for _ in 0..FILE_BLOCKS * BLOCK / MIB {
+        file.write_all(&block)?;
+    }
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    let mut growing = true;
+    while !stop.load(Ordering::Relaxed) {
+        if growing {
+            held.push(vec![1_u8; BLOCK]);
+        } else {
+            held.pop();
+        }
+        growing = match held.len() {
+            0 => true,
+            TOP_BLOCKS.. => false,
+            _ => growing,
+        };
+        held_bytes.store((held.len() * BLOCK) as u64, Ordering::Relaxed);
+        read_again(&mut file)?;
+        std::thread::sleep(STEP);
+    }
+    Ok(())
+}
+
+/// Reads the file whole: its pages stay in use, and so does this process.
+fn read_again(file: &mut File) -> io::Result<()> {
+    let mut buffer = vec![0_u8; MIB];
+    file.rewind()?;
+    while file.read(&mut buffer)? > 0 {}
+    Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,112 @@
+//! `gleaner demo`: the whole chain on this host, by the programs that run for real.
+
+mod load;
+mod tracing;
+
+use crate::args::Demo;
+use crate::{analyze, progress, report, table};
+use anyhow::{Context, bail};
+use gleaner_schemas::findings::Parameters;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What a demo writes; an earlier demo's are replaced, nothing else in the folder is touched.
+const OUTPUTS: [&str; 8] = [
+    "trace.db",
+    "trace.db-wal",
+    "trace.db-shm",
+    "trace.db-lock",
+    "trace.db-key",
+    "dataset",
+    "findings.json",
+    "report.html",
+];
+
+/// How often the bar moves and the agent is looked after.
+const TICK: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
+    let folder = &args.output;
+    prepare(folder)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+
+    let database = folder.join("trace.db");
+    trace(args, &database, &stop)?;
+    let dataset = folder.join("dataset");
+    tracing::export(&database, &dataset)?;
+
+    // A short trace holds no five-minute period; the demo counts every one and says so.
+    let parameters = Parameters {
+        minimum_period_s: 0.0,
+        ..Parameters::default()
+    };
+    let findings = analyze::findings(&dataset, &parameters)?;
+    report::write(&folder.join("findings.json"), &analyze::json(&findings)?)?;
+    let page = report::page(&findings, report::title(&findings), "UTC")?;
+    let report_path = folder.join("report.html");
+    report::write(&report_path, &page)?;
+
+    println!("{}", table::memory(&findings));
+    println!(
+        "Report: {}",
+        report_path.canonicalize().unwrap_or(report_path).display()
+    );
+    Ok(())
+}
+
+/// Traces for the time asked, or until a signal.
+fn trace(args: &Demo, database: &Path, stop: &AtomicBool) -> anyhow::Result<()> {
+    let mut agent = tracing::Agent::start(database)?;
+    let load = load::Load::start(&args.output)?;
+    let bar = progress::bar("trace", args.seconds * 1000);
+    let begin = Instant::now();
+    let whole = Duration::from_secs(args.seconds);
+    let mut early = false;
+    while begin.elapsed() < whole {
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            early = true;
+            break;
+        }
+        agent.check()?;
+        bar.set_position(begin.elapsed().as_millis() as u64);
+        bar.set_message(load.describe());
+        std::thread::sleep(TICK);
+    }
+    bar.finish_and_clear();
+    load.stop()?;
+    agent.stop()?;
+    if early {
+        eprintln!(
+            "Stopped after {:.0} s; reporting on what was traced.",
+            begin.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+fn prepare(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for name in OUTPUTS {
+        let path = folder.join(name);
+        let removed = match fs::symlink_metadata(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(e) => Err(e),
+            Ok(m) if m.is_dir() && !path.join("manifest.json").exists() => {
+                bail!(
+                    "{} is no dataset of an earlier demo: remove it, or choose another --output",
+                    path.display()
+                )
+            }
+            Ok(m) if m.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+        };
+        removed.with_context(|| format!("cannot replace {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The `gleaner` command: what people run. Every subcommand has its room.
+
+mod analyze;
+mod args;
+mod demo;
+mod export;
+mod man;
+mod progress;
+mod report;
+mod schema;
+mod table;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // `gleaner analyze … | head`: whoever reads has seen enough.
+        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            // Nowhere left to say it if standard error is gone.
+            let _ = writeln!(std::io::stderr(), "gleaner: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    match args.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => man::completions(&args),
+        Command::Man(args) => man::pages(&args),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

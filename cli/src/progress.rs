@@ -1,0 +1,13 @@
+//! Progress of long work: a bar on standard error where that is a terminal, else nothing.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar of `steps` steps, its label in front.
+pub(crate) fn bar(label: &str, steps: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("  {prefix:<9} {bar:32} {msg}") {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar.set_prefix(label.to_owned());
+    bar
+}

@@ -1,0 +1,15 @@
+//! `gleaner schema`.
+
+use crate::args::{Schema, SchemaForm};
+use gleaner_schemas::{arrow, markdown, sql};
+use std::io::Write;
+
+pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
+    let text = match args.form {
+        SchemaForm::Markdown => markdown::schema(),
+        SchemaForm::Sql => sql::migrations().concat(),
+        SchemaForm::Arrow => arrow::golden_json(),
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}

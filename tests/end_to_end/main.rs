@@ -1,0 +1,6 @@
+//! The product as its users meet it: built programs on this host, and the rules of its structure.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
+
+mod chain;
+mod layers;
+mod surfaces;
