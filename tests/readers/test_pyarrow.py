@@ -1,0 +1,71 @@
+"""pyarrow: the folders as a hive-partitioned dataset."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.ipc
+import pytest
+from conftest import GOLDEN, SCHEMAS
+
+ARROW_TYPES = {
+    "Utf8": pa.string(),
+    "Int64": pa.int64(),
+    "Float64": pa.float64(),
+    "Boolean": pa.bool_(),
+    'Timestamp(ms, "UTC")': pa.timestamp("ms", tz="UTC"),
+}
+
+
+def test_every_row_is_there_once(dataset):
+    assert "samples" in dataset.tables
+    for table in dataset.tables:
+        rows = dataset.open(table).to_table()
+        assert rows.num_rows == dataset.rows(table) > 0, table
+
+
+def test_columns_have_the_published_names_types_and_units(dataset):
+    for table in dataset.tables:
+        schema = dataset.open(table).schema
+        assert schema.names == [field["name"] for field in SCHEMAS[table]] + ["date"]
+        for field in SCHEMAS[table]:
+            found = schema.field(field["name"])
+            assert found.type == ARROW_TYPES[field["type"]], found
+            assert found.nullable == field["nullable"], found
+            unit = found.metadata.get(b"unit")
+            assert (unit and unit.decode()) == field["unit"], found
+            assert found.metadata[b"doc"], found
+
+
+def test_the_folder_is_the_utc_day_of_the_time(dataset):
+    for table in dataset.tables:
+        rows = dataset.open(table).to_table(columns=["time", "date"])
+        days = rows["time"].cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
+        assert days.equals(rows["date"]), table
+
+
+def test_the_manifest_finds_a_host_without_the_rest(dataset):
+    for file in dataset.manifest["files"]:
+        with pa.memory_map(str(dataset.root / file["path"])) as source:
+            reader = pa.ipc.open_file(source)
+            seen = 0
+            for host in file["hosts"]:
+                first = host["first_batch"]
+                batches = [reader.get_batch(first + i) for i in range(host["batches"])]
+                part = pa.Table.from_batches(batches)
+                assert part.num_rows == host["rows"]
+                assert pa.compute.unique(part["host_id"]).to_pylist() == [host["host_id"]]
+                seen += host["batches"]
+            assert seen == reader.num_record_batches
+
+
+@pytest.mark.parametrize("table", sorted(SCHEMAS))
+def test_golden_values(table):
+    published = json.loads((GOLDEN / "v1.json").read_text())[table]
+    order = [(name, "ascending") for name in ("host_id", "time", "sequence")]
+    order += [("pid", "ascending")] * (table == "processes")
+    rows = pa.dataset.dataset(GOLDEN / "v1" / table, format="ipc").to_table().sort_by(order)
+    time = rows.column_names.index("time")
+    rows = rows.set_column(time, "time", rows["time"].cast(pa.int64()))
+    assert rows.column_names == published["columns"]
+    assert [list(row.values()) for row in rows.to_pylist()] == published["rows"]
