@@ -176,7 +176,7 @@ impl Category {
 pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Category, or `physical`, `harvestable`, `remainder`.
+    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`.
     pub category: String,
     /// Hosts that have it.
     pub hosts_count: i64,

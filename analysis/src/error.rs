@@ -1,0 +1,67 @@
+//! What can go wrong with an analysis, where, and what to do about it.
+
+use gleaner_dataset::DatasetError;
+use polars::error::PolarsError;
+
+/// Why a dataset could not be analysed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// No host of the dataset has a sample.
+    #[error(
+        "the dataset holds no samples ({hosts_count} hosts named): let `gleaner-agent run` take some, \
+         export again with `gleaner-agent export`, then repeat the analysis"
+    )]
+    NoSamples {
+        /// Hosts that the dataset names.
+        hosts_count: usize,
+    },
+    /// A parameter that no figure could rest on.
+    #[error("parameter {name} is {value}, and must be {allowed}")]
+    Parameter {
+        /// Which, as in `Parameters`.
+        name: &'static str,
+        /// As given.
+        value: String,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// The dataset could not be read.
+    #[error("cannot read table {table} of host {host}: {source}")]
+    Dataset {
+        /// The table.
+        table: &'static str,
+        /// Host id.
+        host: String,
+        /// What the dataset's reader said.
+        source: DatasetError,
+    },
+    /// A column is not of the kind that the schema says.
+    #[error(
+        "column {column} of table {table}, host {host}, is not what docs/schema.md says ({found}): \
+         the file was altered or is of another version; export the dataset again"
+    )]
+    Column {
+        /// The table.
+        table: &'static str,
+        /// Host id.
+        host: String,
+        /// The column.
+        column: String,
+        /// What was found in its place.
+        found: String,
+    },
+    /// Polars refused to arrange rows.
+    #[error("cannot arrange rows of table {table}, host {host}: {source}")]
+    Rows {
+        /// The table.
+        table: &'static str,
+        /// Host id.
+        host: String,
+        /// What Polars said.
+        source: PolarsError,
+    },
+}
+
+/// Result with an [`AnalysisError`].
+pub type Result<T, E = AnalysisError> = std::result::Result<T, E>;

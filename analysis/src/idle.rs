@@ -1,0 +1,287 @@
+//! Idle periods: the policy's rule folded over each run of samples.
+//!
+//! A period begins when both conditions began to hold, which is `idle_after` before the sample that
+//! shows it at the latest, and ends with the owner's activity (as the first sample that is not idle
+//! dates it), or with the sample whose load is too high. It is cut where samples, or the sight of the
+//! owner, begin or end; its length is then what was seen.
+
+use crate::samples::Samples;
+use gleaner_policy::idle::{IdleRule, IdleState, Verdict};
+use std::ops::Range;
+
+/// One idle period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IdlePeriod {
+    /// Samples inside it.
+    pub(crate) samples: Range<usize>,
+    pub(crate) from_ms: i64,
+    pub(crate) to_ms: i64,
+    pub(crate) start_cut: bool,
+    pub(crate) end_cut: bool,
+}
+
+/// What the rule says of one host.
+#[derive(Debug, Default)]
+pub(crate) struct Idleness {
+    /// One a sample.
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) periods: Vec<IdlePeriod>,
+    /// Time after samples at which activity and load could be seen.
+    pub(crate) seen_ms: i64,
+}
+
+impl Idleness {
+    pub(crate) fn of(samples: &Samples, segments: &[Range<usize>], rule: &IdleRule) -> Self {
+        let mut found = Self::default();
+        for segment in segments {
+            found.add_segment(samples, segment.clone(), rule);
+        }
+        found
+    }
+
+    /// Whether no sample could tell.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.verdicts.iter().all(|v| *v == Verdict::Unknown)
+    }
+
+    /// Share of the time seen in which the host was idle.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let idle_ms: i64 = self.periods.iter().map(|p| p.to_ms - p.from_ms).sum();
+        (self.seen_ms > 0).then(|| (idle_ms as f64 / self.seen_ms as f64).min(1.0))
+    }
+
+    /// Whether each sample lies in an idle period; `None` where that cannot be told.
+    pub(crate) fn by_sample(&self) -> Vec<Option<bool>> {
+        let mut idle: Vec<Option<bool>> = self
+            .verdicts
+            .iter()
+            .map(|v| (*v != Verdict::Unknown).then_some(false))
+            .collect();
+        for period in &self.periods {
+            idle[period.samples.clone()].fill(Some(true));
+        }
+        idle
+    }
+
+    fn add_segment(&mut self, samples: &Samples, segment: Range<usize>, rule: &IdleRule) {
+        let time = &samples.time_ms;
+        let mut state = IdleState::default();
+        let mut open: Option<IdlePeriod> = None;
+        // Where the period before ended: its end, and the sample after its last.
+        let mut earliest = (i64::MIN, segment.start);
+        let mut calm: Option<Calm> = None;
+        let mut cut = true; // what came before could not be seen
+        for i in segment.clone() {
+            let now = time[i];
+            let before = if i > segment.start { time[i - 1] } else { now };
+            let verdict = state.step(rule, samples.observation(i));
+            self.verdicts.push(verdict);
+            if verdict != Verdict::Unknown && i + 1 < segment.end {
+                self.seen_ms += time[i + 1] - now;
+            }
+            // How a period that is open ends here, if it does: when, and whether it is cut.
+            let end = match verdict {
+                Verdict::Idle { since_ms } if since_ms > before => Some((since_ms, false)),
+                Verdict::Idle { .. } => None,
+                Verdict::Waiting { at_ms } => {
+                    Some((at_ms.saturating_sub(rule.idle_after_ms), false))
+                }
+                Verdict::Loaded => Some((now, false)),
+                Verdict::Unknown => Some((before, true)),
+            };
+            if let Some((to_ms, end_cut)) = end
+                && let Some(mut period) = open.take()
+            {
+                period.to_ms = to_ms.clamp(before, now);
+                period.end_cut = end_cut;
+                earliest = (period.to_ms, period.samples.end);
+                self.periods.push(period);
+            }
+            match verdict {
+                Verdict::Loaded | Verdict::Unknown => {
+                    calm = None;
+                    cut = verdict == Verdict::Unknown;
+                }
+                Verdict::Waiting { .. } => {
+                    calm.get_or_insert(Calm { since_ms: now, cut });
+                }
+                Verdict::Idle { since_ms } => {
+                    let calm = calm.get_or_insert(Calm { since_ms: now, cut });
+                    let owner_idle_ms = samples.owner_idle_ms[i].unwrap_or(0);
+                    let start_cut = calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
+                    let period = open.get_or_insert_with(|| {
+                        let from_ms = since_ms.max(earliest.0);
+                        let first = time[segment.clone()].partition_point(|&t| t < from_ms);
+                        IdlePeriod {
+                            samples: (segment.start + first).max(earliest.1)..i,
+                            from_ms,
+                            to_ms: now,
+                            start_cut,
+                            end_cut: true, // until an end is seen
+                        }
+                    });
+                    period.samples.end = i + 1;
+                    period.to_ms = now;
+                }
+            }
+        }
+        self.periods.extend(open);
+    }
+}
+
+/// A run of samples with the load below the limit and the owner in sight.
+struct Calm {
+    since_ms: i64,
+    /// Whether what came before could not be seen.
+    cut: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIN: i64 = 60_000;
+    /// Below and above the limit.
+    const LOW: Option<f64> = Some(0.1);
+    const HIGH: Option<f64> = Some(0.9);
+
+    /// Rows of (minute, owner idle for minutes, load).
+    fn samples(rows: &[(i64, Option<i64>, Option<f64>)]) -> Samples {
+        Samples {
+            time_ms: rows.iter().map(|r| r.0 * MIN).collect(),
+            owner_idle_ms: rows.iter().map(|r| r.1.map(|m| m * MIN)).collect(),
+            load5: rows.iter().map(|r| r.2).collect(),
+            ..Default::default()
+        }
+    }
+
+    fn found(
+        rows: &[(i64, Option<i64>, Option<f64>)],
+    ) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
+        let all = 0..rows.len();
+        Idleness::of(&samples(rows), &[all], &IdleRule::default())
+            .periods
+            .into_iter()
+            .map(|p| {
+                (
+                    p.from_ms / MIN,
+                    p.to_ms / MIN,
+                    p.start_cut,
+                    p.end_cut,
+                    p.samples,
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_absence_seen_from_start_to_end() {
+        // The owner leaves at minute 3 and is back at minute 14, one minute before the sample there.
+        let rows = [
+            (0, Some(0), LOW),
+            (3, Some(0), LOW),
+            (6, Some(3), LOW),
+            (9, Some(6), LOW),
+            (12, Some(9), LOW),
+            (15, Some(1), LOW),
+        ];
+        assert_eq!(found(&rows), [(3, 14, false, false, 1..5)]);
+        let idleness = Idleness::of(&samples(&rows), &[0..6], &IdleRule::default());
+        assert_eq!(idleness.share(), Some(11.0 / 15.0));
+        assert_eq!(
+            idleness.by_sample(),
+            [false, true, true, true, true, false].map(Some)
+        );
+    }
+
+    #[test]
+    fn the_load_rises_and_falls() {
+        // Calm from minute 2 (the load fell) to 10 (it rose); the owner was away all the time.
+        let rows = [
+            (0, Some(60), HIGH),
+            (2, Some(62), LOW),
+            (8, Some(68), LOW),
+            (10, Some(70), HIGH),
+        ];
+        assert_eq!(found(&rows), [(2, 10, false, false, 1..3)]);
+    }
+
+    #[test]
+    fn cut_by_the_trace_and_by_lost_sight() {
+        // Away before the trace began, and when it ended.
+        let away = [(0, Some(60), LOW), (5, Some(65), LOW), (9, Some(69), LOW)];
+        assert_eq!(found(&away), [(0, 9, true, true, 0..3)]);
+        // Activity cannot be seen from minute 9 on.
+        let lost = [
+            (0, Some(0), LOW),
+            (6, Some(6), LOW),
+            (9, None, LOW),
+            (12, None, LOW),
+        ];
+        assert_eq!(found(&lost), [(0, 6, false, true, 0..2)]);
+        // The owner left as the trace began: its start is seen.
+        assert_eq!(found(&lost[..2]), [(0, 6, false, true, 0..2)]);
+        assert_eq!(found(&[(0, Some(60), LOW)]), []);
+        assert_eq!(found(&[]), []);
+    }
+
+    #[test]
+    fn a_visit_between_two_samples_divides() {
+        let rows = [(0, Some(0), LOW), (20, Some(20), LOW), (40, Some(10), LOW)];
+        assert_eq!(
+            found(&rows),
+            [(0, 30, false, false, 0..2), (30, 40, false, true, 2..3)]
+        );
+    }
+
+    #[test]
+    fn nothing_is_assumed_across_a_gap() {
+        let rows = [
+            (0, Some(0), LOW),
+            (6, Some(6), LOW),
+            (30, Some(30), LOW),
+            (36, Some(36), LOW),
+        ];
+        let periods = Idleness::of(&samples(&rows), &[0..2, 2..4], &IdleRule::default()).periods;
+        let ends: Vec<_> = periods
+            .iter()
+            .map(|p| (p.from_ms / MIN, p.to_ms / MIN))
+            .collect();
+        assert_eq!(ends, [(0, 6), (30, 36)]);
+        assert!(periods[1].start_cut);
+    }
+
+    proptest! {
+        /// Whatever the samples say: periods in order, apart, inside their run, and every sample
+        /// that the rule calls idle lies in one.
+        #[test]
+        fn periods_are_in_order_and_apart(
+            steps in prop::collection::vec(
+                (1..6i64, prop::option::weighted(0.9, 0..20i64), prop::option::weighted(0.9, 0.0..0.5f64)),
+                0..60,
+            )
+        ) {
+            let mut minute = 0;
+            let rows: Vec<_> = steps
+                .into_iter()
+                .map(|(step, idle, load)| { minute += step; (minute, idle, load) })
+                .collect();
+            let samples = samples(&rows);
+            let idleness = Idleness::of(&samples, &[0..rows.len()], &IdleRule::default());
+            for period in &idleness.periods {
+                prop_assert!(period.from_ms <= period.to_ms);
+                prop_assert!(period.from_ms >= samples.time_ms[0]);
+            }
+            for pair in idleness.periods.windows(2) {
+                prop_assert!(pair[0].to_ms <= pair[1].from_ms);
+                prop_assert!(pair[0].samples.end <= pair[1].samples.start);
+            }
+            let inside = idleness.by_sample();
+            for (verdict, inside) in idleness.verdicts.iter().zip(&inside) {
+                prop_assert!(!verdict.is_idle() || *inside == Some(true));
+            }
+            prop_assert!(idleness.share().is_none_or(|s| (0.0..=1.0).contains(&s)));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The time between samples, as configured: it may change when the agent is started anew.
+
+/// Configured intervals with the times from which they hold.
+#[derive(Debug, Default)]
+pub(crate) struct Intervals {
+    /// By time; never empty where there are two samples.
+    configured: Vec<(i64, i64)>,
+    typical_ms: Option<i64>,
+}
+
+impl Intervals {
+    /// From what the host recorded as (time, interval); where that says nothing, from the median
+    /// step between samples.
+    pub(crate) fn new(mut configured: Vec<(i64, i64)>, time_ms: &[i64]) -> Self {
+        configured.retain(|(_, interval_ms)| *interval_ms > 0);
+        configured.sort_unstable();
+        let mut steps: Vec<i64> = time_ms
+            .windows(2)
+            .map(|w| w[1].saturating_sub(w[0]))
+            .filter(|step| *step > 0)
+            .collect();
+        steps.sort_unstable();
+        Self {
+            configured,
+            typical_ms: steps.get(steps.len() / 2).copied(),
+        }
+    }
+
+    /// The interval at `time_ms`: the last one configured before, else the first one, else the
+    /// median step.
+    pub(crate) fn at(&self, time_ms: i64) -> i64 {
+        let later = self
+            .configured
+            .partition_point(|(from, _)| *from <= time_ms);
+        self.configured
+            .get(later.saturating_sub(1))
+            .map(|(_, interval_ms)| *interval_ms)
+            .or(self.typical_ms)
+            .unwrap_or(i64::MAX)
+    }
+
+    /// The interval at the end, where one is known.
+    pub(crate) fn last(&self) -> Option<i64> {
+        self.configured
+            .last()
+            .map(|(_, interval_ms)| *interval_ms)
+            .or(self.typical_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_in_force_then_the_first_then_the_median() {
+        let two = Intervals::new(vec![(100, 90), (500, 1), (300, 0)], &[]);
+        assert_eq!([50, 100, 499, 500].map(|t| two.at(t)), [90, 90, 90, 1]);
+        assert_eq!(two.last(), Some(1));
+        let none = Intervals::new(vec![], &[0, 10, 20, 30, 500, 400]);
+        assert_eq!((none.at(0), none.last()), (10, Some(10)));
+        assert_eq!(Intervals::new(vec![], &[7]).last(), None);
+    }
+}

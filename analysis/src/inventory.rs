@@ -1,0 +1,60 @@
+//! What a host says of itself, and the gaps that it recorded.
+
+use crate::error::Result;
+use crate::reader::{HostReader, TIME};
+use crate::segments::Gap;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::{GapRow, HostRow};
+
+/// The host as it last described itself; all absent where it never did.
+#[derive(Debug, Default)]
+pub(crate) struct Inventory {
+    pub(crate) host_name: Option<String>,
+    pub(crate) kernel_release: Option<String>,
+    pub(crate) cpus_count: Option<i64>,
+    /// Time and configured interval of each description.
+    pub(crate) intervals: Vec<(i64, i64)>,
+}
+
+impl Inventory {
+    pub(crate) fn read(reader: &mut HostReader<'_>) -> Result<Self> {
+        let columns = [
+            "host_name",
+            "kernel_release",
+            "cpus_count",
+            "sample_interval_ms",
+        ];
+        let rows = reader.read(&HostRow::TABLE, &columns)?;
+        let Some(last) = rows.rows_count().checked_sub(1) else {
+            return Ok(Self::default());
+        };
+        let text = |column| Ok(rows.texts(column)?.get(last).map(str::to_owned));
+        Ok(Self {
+            host_name: text("host_name")?,
+            kernel_release: text("kernel_release")?,
+            cpus_count: rows.integers("cpus_count")?.get(last),
+            intervals: rows
+                .present(TIME)?
+                .into_iter()
+                .zip(rows.present("sample_interval_ms")?)
+                .collect(),
+        })
+    }
+}
+
+/// The gaps that the host recorded.
+pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
+    let rows = reader.read(&GapRow::TABLE, &["from_time_ms", "to_time_ms", "cause"])?;
+    let ends = rows.present("to_time_ms")?;
+    Ok(rows
+        .present("from_time_ms")?
+        .into_iter()
+        .zip(ends)
+        .zip(rows.texts("cause")?.iter())
+        .map(|((from_ms, to_ms), cause)| Gap {
+            from_ms,
+            to_ms,
+            cause: cause.unwrap_or_default().to_owned(),
+        })
+        .collect())
+}

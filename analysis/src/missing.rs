@@ -1,0 +1,107 @@
+//! Measures that a dataset cannot give, and why: said instead of guessed.
+
+use crate::idle::Idleness;
+use gleaner_policy::idle::Verdict;
+use gleaner_schemas::findings::{Absence, ActivitySource, Findings, NotMeasured};
+
+/// What one host, of which everything else is in `found`, leaves unmeasured. `usage_seen` pairs each
+/// category with whether any sample has it.
+pub(crate) fn of_host<'a>(
+    host: &str,
+    found: &Findings,
+    idleness: &Idleness,
+    usage_seen: impl Iterator<Item = (&'a str, bool)>,
+) -> Vec<NotMeasured> {
+    let mut missing = Vec::new();
+    let mut say = |measure: &str, reason: String| {
+        missing.push(NotMeasured {
+            measure: measure.to_owned(),
+            host: host.to_owned(),
+            reason,
+        });
+    };
+    for (category, seen) in usage_seen {
+        if !seen {
+            let why = why_absent(&found.absences, &format!("{category}_bytes"));
+            say(
+                "memory_usage",
+                format!("{category} is absent in every sample{why}"),
+            );
+        }
+    }
+    let unknown = idleness
+        .verdicts
+        .iter()
+        .filter(|v| **v == Verdict::Unknown)
+        .count();
+    if idleness.is_unknown() {
+        let why = sources(&found.activity_sources);
+        say(
+            "idle_periods",
+            format!(
+                "no sample has both the owner's activity and the load{why}; availability periods of \
+                 scope `idle` leave this host out"
+            ),
+        );
+    } else if unknown > 0 {
+        say(
+            "idle_periods",
+            format!(
+                "activity or load is unknown in {unknown} of {} samples, which end idle periods",
+                idleness.verdicts.len()
+            ),
+        );
+    }
+    if found.top_processes.is_empty() {
+        let why = why_absent(&found.absences, "processes");
+        say(
+            "top_processes",
+            format!("no process with its memory was recorded{why}"),
+        );
+    }
+    if found.top_files.is_empty() {
+        let why = why_absent(&found.absences, "files");
+        say(
+            "top_files",
+            format!("no file with its cached bytes was recorded{why}"),
+        );
+    }
+    missing
+}
+
+/// A host of which nothing can be said.
+pub(crate) fn no_samples(host: &str) -> NotMeasured {
+    NotMeasured {
+        measure: "hosts".to_owned(),
+        host: host.to_owned(),
+        reason: "it has no samples".to_owned(),
+    }
+}
+
+/// When no host at all can tell when it was idle.
+pub(crate) fn no_idle_scope() -> NotMeasured {
+    NotMeasured {
+        measure: "availability_periods".to_owned(),
+        host: "all".to_owned(),
+        reason: "scope `idle`: no host can tell when its owner was away".to_owned(),
+    }
+}
+
+/// `: denied (Permission denied)`, or nothing where the host gave no reason.
+fn why_absent(absences: &[Absence], item: &str) -> String {
+    let found = absences.iter().find(|a| a.item == item);
+    found.map_or_else(String::new, |a| format!(": {} ({})", a.reason, a.detail))
+}
+
+fn sources(all: &[ActivitySource]) -> String {
+    let states: Vec<String> = all
+        .iter()
+        .filter(|s| s.state != "ok")
+        .map(|s| format!("{} {}", s.source, s.state))
+        .collect();
+    if states.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", states.join(", "))
+    }
+}

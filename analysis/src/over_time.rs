@@ -1,0 +1,148 @@
+//! Memory over time, in points that can be drawn: one a sample in a short trace, stretches of
+//! samples in a long one. A stretch keeps the least available, so that a dip is seen however long.
+
+use crate::samples::Samples;
+use gleaner_schemas::findings::{Category, MemoryPoint};
+use std::ops::Range;
+
+/// Most points of one host.
+pub(crate) const MAX_POINTS: usize = 2000;
+
+/// The points of one host. Stretches end at gaps, unless there are more gaps than half the points.
+pub(crate) fn of_host(
+    host: &str,
+    samples: &Samples,
+    segments: &[Range<usize>],
+    idle: &[Option<bool>],
+) -> Vec<MemoryPoint> {
+    let mut runs = segments.to_vec();
+    if runs.len() > MAX_POINTS / 2 && samples.len() > MAX_POINTS {
+        runs = std::iter::once(0..samples.len()).collect();
+    }
+    let stretch = if samples.len() <= MAX_POINTS {
+        1
+    } else {
+        samples.len().div_ceil(MAX_POINTS - runs.len())
+    };
+    let segment_of = |sample: usize| segments.partition_point(|s| s.end <= sample);
+    let stretches = runs.into_iter().flat_map(|run| {
+        run.clone()
+            .step_by(stretch)
+            .map(move |from| from..(from + stretch).min(run.end))
+    });
+    let mut segment_before = 0;
+    stretches
+        .map(|stretch| {
+            let segment = segment_of(stretch.end - 1);
+            let after_gap = segment != segment_before;
+            segment_before = segment;
+            point(host, samples, idle, stretch, after_gap)
+        })
+        .collect()
+}
+
+fn point(
+    host: &str,
+    samples: &Samples,
+    idle: &[Option<bool>],
+    stretch: Range<usize>,
+    after_gap: bool,
+) -> MemoryPoint {
+    let category = |c: Category| mean(stretch.clone().filter_map(|i| samples.category(c, i)));
+    let harvestable = || stretch.clone().filter_map(|i| samples.harvestable_bytes[i]);
+    let available = || samples.available_bytes[stretch.clone()].iter().copied();
+    MemoryPoint {
+        host: host.to_owned(),
+        time_ms: samples.time_ms[stretch.start],
+        samples_count: stretch.len() as i64,
+        after_gap,
+        idle: idle[stretch.end - 1],
+        static_kernel_bytes: category(Category::StaticKernel),
+        balloon_bytes: category(Category::Balloon).unwrap_or(0.0),
+        dynamic_kernel_bytes: category(Category::DynamicKernel).unwrap_or(0.0),
+        lotsfree_bytes: category(Category::Lotsfree),
+        process_bytes: category(Category::Process).unwrap_or(0.0),
+        file_cache_bytes: category(Category::FileCache).unwrap_or(0.0),
+        guest_bytes: category(Category::Guest).unwrap_or(0.0),
+        available_bytes: category(Category::Available).unwrap_or(0.0),
+        available_min_bytes: available().min().unwrap_or(0),
+        harvestable_min_bytes: harvestable().min(),
+        harvestable_bytes: mean(harvestable()),
+    }
+}
+
+fn mean(sizes: impl Iterator<Item = i64>) -> Option<f64> {
+    let (sum, count) = sizes.fold((0.0, 0.0), |(sum, n), size| (sum + size as f64, n + 1.0));
+    (count > 0.0).then(|| sum / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(available: Vec<i64>) -> Samples {
+        let n = available.len();
+        let mut categories = vec![vec![Some(1); n]; Category::ALL.len()];
+        categories[Category::Available as usize] = available.iter().copied().map(Some).collect();
+        categories[Category::Lotsfree as usize] = vec![None; n];
+        Samples {
+            time_ms: (0..n as i64).map(|i| i * 90).collect(),
+            categories,
+            available_bytes: available,
+            harvestable_bytes: vec![None; n],
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_short_trace_keeps_each_sample_and_its_gaps() {
+        let samples = samples(vec![5, 7, 9]);
+        let points = of_host(
+            "h",
+            &samples,
+            &[0..2, 2..3],
+            &[None, Some(true), Some(false)],
+        );
+        let found: Vec<_> = points
+            .iter()
+            .map(|p| (p.time_ms, p.available_bytes, p.after_gap, p.idle))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0, 5.0, false, None),
+                (90, 7.0, false, Some(true)),
+                (180, 9.0, true, Some(false))
+            ]
+        );
+        assert_eq!(points[0].lotsfree_bytes, None);
+        assert_eq!(points[0].harvestable_min_bytes, None);
+    }
+
+    #[test]
+    fn a_long_trace_is_bounded_and_keeps_its_dips() {
+        let mut available = vec![100; 13_440];
+        available[7_001] = 3;
+        let samples = samples(available);
+        let idle = vec![None; samples.len()];
+        let in_runs = |length: usize| -> Vec<Range<usize>> {
+            let starts = (0..samples.len()).step_by(length);
+            starts.map(|s| s..(s + length).min(samples.len())).collect()
+        };
+        for run_length in [1, 2, 10, 100, 13_440] {
+            let segments = in_runs(run_length);
+            let points = of_host("h", &samples, &segments, &idle);
+            assert!(
+                points.len() <= MAX_POINTS,
+                "runs of {run_length}: {}",
+                points.len()
+            );
+            let counted: i64 = points.iter().map(|p| p.samples_count).sum();
+            assert_eq!(counted, 13_440);
+            let least = points.iter().map(|p| p.available_min_bytes).min();
+            assert_eq!(least, Some(3));
+            let gaps = points.iter().filter(|p| p.after_gap).count();
+            assert!(gaps == segments.len() - 1 || run_length < 10, "{gaps}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What was asked, checked, with the sizes filled in that were left to the analysis.
+
+use crate::error::{AnalysisError, Result};
+use crate::reader::HostReader;
+use crate::sizes::{default_dip_thresholds, default_regions};
+use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::findings::Parameters;
+use gleaner_schemas::rows::SampleRow;
+
+/// The parameters that the findings rest on. Reads one column of each host where sizes are left open.
+pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Parameters> {
+    check(asked)?;
+    let mut parameters = asked.clone();
+    if parameters.region_bytes.is_empty() || parameters.dip_threshold_bytes.is_empty() {
+        let largest = largest_physical_bytes(dataset)?;
+        if parameters.region_bytes.is_empty() {
+            parameters.region_bytes = default_regions(largest);
+        }
+        if parameters.dip_threshold_bytes.is_empty() {
+            parameters.dip_threshold_bytes = default_dip_thresholds(largest);
+        }
+    }
+    for sizes in [
+        &mut parameters.region_bytes,
+        &mut parameters.dip_threshold_bytes,
+    ] {
+        sizes.sort_unstable();
+        sizes.dedup();
+    }
+    Ok(parameters)
+}
+
+fn check(asked: &Parameters) -> Result<()> {
+    let not_negative = "a number of seconds, 0 or more";
+    let size = "1 byte or more";
+    let seconds = |s: f64| s.is_finite() && s >= 0.0;
+    let sizes = |all: &[i64]| all.iter().all(|&bytes| bytes > 0);
+    let checks = [
+        (
+            "minimum_period_s",
+            seconds(asked.minimum_period_s),
+            asked.minimum_period_s.to_string(),
+            not_negative,
+        ),
+        (
+            "idle_after_s",
+            seconds(asked.idle_after_s),
+            asked.idle_after_s.to_string(),
+            not_negative,
+        ),
+        (
+            "load_limit",
+            asked.load_limit.is_finite() && asked.load_limit > 0.0,
+            asked.load_limit.to_string(),
+            "a load above 0",
+        ),
+        (
+            "headroom_share",
+            (0.0..=1.0).contains(&asked.headroom_share),
+            asked.headroom_share.to_string(),
+            "a share from 0 to 1",
+        ),
+        (
+            "region_bytes",
+            sizes(&asked.region_bytes),
+            format!("{:?}", asked.region_bytes),
+            size,
+        ),
+        (
+            "dip_threshold_bytes",
+            sizes(&asked.dip_threshold_bytes),
+            format!("{:?}", asked.dip_threshold_bytes),
+            size,
+        ),
+    ];
+    match checks.into_iter().find(|(_, holds, _, _)| !holds) {
+        Some((name, _, value, allowed)) => Err(AnalysisError::Parameter {
+            name,
+            value,
+            allowed,
+        }),
+        None => Ok(()),
+    }
+}
+
+fn largest_physical_bytes(dataset: &Dataset) -> Result<i64> {
+    let mut largest = 0;
+    for host in dataset.hosts() {
+        let rows = HostReader::new(dataset, &host).read(&SampleRow::TABLE, &["physical_bytes"])?;
+        // As `HostSummary` has it: at the last sample.
+        largest = largest.max(rows.present("physical_bytes")?.last().copied().unwrap_or(0));
+    }
+    Ok(largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_that_nothing_could_rest_on_are_refused_by_name() {
+        let good = Parameters::default;
+        let bad = [
+            Parameters {
+                minimum_period_s: f64::NAN,
+                ..good()
+            },
+            Parameters {
+                idle_after_s: -1.0,
+                ..good()
+            },
+            Parameters {
+                load_limit: 0.0,
+                ..good()
+            },
+            Parameters {
+                headroom_share: 1.5,
+                ..good()
+            },
+            Parameters {
+                region_bytes: vec![1, 0],
+                ..good()
+            },
+            Parameters {
+                dip_threshold_bytes: vec![-1],
+                ..good()
+            },
+        ];
+        let names = [
+            "minimum_period_s",
+            "idle_after_s",
+            "load_limit",
+            "headroom_share",
+            "region_bytes",
+            "dip_threshold_bytes",
+        ];
+        for (parameters, name) in bad.iter().zip(names) {
+            let error = check(parameters).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+        assert!(check(&good()).is_ok());
+    }
+}

@@ -1,0 +1,215 @@
+//! What one host could lease at its last sample, and why, in words.
+
+use crate::samples::{Samples, unsigned};
+use gleaner_policy::accounting::Categories;
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::quota::{Limits, Mode, Reason, quota};
+use gleaner_schemas::findings::{ActivitySource, Category, Parameters, Quota};
+use gleaner_schemas::units::{Seconds, stored};
+
+/// At the last sample, on which the rule says `verdict`; `None` without samples. `sources` are what
+/// watches the owner: they say why nothing could be seen.
+pub(crate) fn at_last_sample(
+    host: &str,
+    samples: &Samples,
+    verdict: Verdict,
+    parameters: &Parameters,
+    sources: &[ActivitySource],
+) -> Option<Quota> {
+    let last = samples.len().checked_sub(1)?;
+    let harvestable_bytes = samples.harvestable_bytes[last];
+    let limits = Limits {
+        mode: Mode::Gentle,
+        headroom_share: parameters.headroom_share,
+        cap_bytes: None,
+    };
+    let found = quota(
+        &categories(samples, last),
+        harvestable_bytes.map(unsigned),
+        verdict,
+        &limits,
+    );
+    let reason = match (found.reason, verdict) {
+        (Reason::HarvestableUnknown, _) => {
+            "the kernel does not say what could be taken without harm (MemAvailable is missing)"
+                .to_owned()
+        }
+        (_, Verdict::Idle { since_ms }) => format!("idle since {}", clock(since_ms)),
+        (_, Verdict::Waiting { at_ms }) => waiting(samples, last, at_ms, parameters),
+        (_, Verdict::Loaded) => format!(
+            "busy: the 5-minute load is {:.2}, and would have to be below {:.2}",
+            samples.load5[last].unwrap_or(f64::NAN),
+            parameters.load_limit
+        ),
+        (_, Verdict::Unknown) => unseen(samples, last, sources),
+    };
+    Some(Quota {
+        host: host.to_owned(),
+        time_ms: samples.time_ms[last],
+        quota_bytes: stored(found.quota_bytes),
+        recruitable_bytes: stored(found.recruitable_bytes),
+        harvestable_bytes,
+        reason,
+    })
+}
+
+fn categories(samples: &Samples, at: usize) -> Categories {
+    let of = |category| samples.category(category, at).map(unsigned);
+    Categories {
+        physical_bytes: unsigned(samples.physical_bytes[at]),
+        static_kernel_bytes: of(Category::StaticKernel),
+        balloon_bytes: of(Category::Balloon).unwrap_or(0),
+        dynamic_kernel_bytes: of(Category::DynamicKernel).unwrap_or(0),
+        lotsfree_bytes: of(Category::Lotsfree),
+        process_bytes: of(Category::Process).unwrap_or(0),
+        file_cache_bytes: of(Category::FileCache).unwrap_or(0),
+        guest_bytes: of(Category::Guest).unwrap_or(0),
+        available_bytes: of(Category::Available).unwrap_or(0),
+        remainder_bytes: samples.remainder_bytes[at],
+    }
+}
+
+/// Either the owner was active lately, or the host has been watched in a calm state for too short.
+fn waiting(samples: &Samples, last: usize, at_ms: i64, parameters: &Parameters) -> String {
+    let now = samples.time_ms[last];
+    let since_ms = at_ms.saturating_sub((parameters.idle_after_s * 1000.0) as i64);
+    let owner_idle_ms = samples.owner_idle_ms[last].unwrap_or(0);
+    let why = if now.saturating_sub(owner_idle_ms) >= since_ms {
+        format!(
+            "the owner was active {} ago",
+            Seconds::from_ms(owner_idle_ms)
+        )
+    } else {
+        let calm_ms = now.saturating_sub(since_ms);
+        format!(
+            "seen with a low load for only {}",
+            Seconds::from_ms(calm_ms)
+        )
+    };
+    format!("not idle yet: {why}; could be lent at {}", clock(at_ms))
+}
+
+fn unseen(samples: &Samples, last: usize, sources: &[ActivitySource]) -> String {
+    if samples.owner_idle_ms[last].is_some() {
+        return "the load of this host cannot be read".to_owned();
+    }
+    let blind: Vec<String> = sources
+        .iter()
+        .filter(|s| s.state != "ok")
+        .map(|s| format!("{} {}", s.source, s.state))
+        .collect();
+    let why = if blind.is_empty() {
+        "no source was recorded".to_owned()
+    } else {
+        blind.join(", ")
+    };
+    format!("the owner's activity cannot be seen on this host: {why}")
+}
+
+/// Time of day, UTC.
+fn clock(time_ms: i64) -> String {
+    let second = time_ms.div_euclid(1000).rem_euclid(86_400);
+    format!(
+        "{:02}:{:02}:{:02} UTC",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::Samples;
+
+    const AT: i64 = 50_400_000; // 14:00:00 UTC
+
+    fn host(owner_idle_ms: Option<i64>, load5: Option<f64>) -> Samples {
+        let mut categories = vec![vec![Some(0)]; Category::ALL.len()];
+        categories[Category::Available as usize] = vec![Some(600)];
+        Samples {
+            time_ms: vec![AT],
+            physical_bytes: vec![1000],
+            categories,
+            remainder_bytes: vec![0],
+            harvestable_bytes: vec![Some(400)],
+            load5: vec![load5],
+            owner_idle_ms: vec![owner_idle_ms],
+            ..Default::default()
+        }
+    }
+
+    fn said(samples: &Samples, verdict: Verdict, sources: &[ActivitySource]) -> (i64, String) {
+        let q = at_last_sample("h", samples, verdict, &Parameters::default(), sources).unwrap();
+        assert_eq!((q.recruitable_bytes, q.time_ms), (450, AT));
+        (q.quota_bytes, q.reason)
+    }
+
+    #[test]
+    fn each_reason_in_words() {
+        let blind = [ActivitySource {
+            host: "h".into(),
+            source: "input".into(),
+            state: "denied".into(),
+            samples_count: 1,
+        }];
+        let seen = host(Some(12_000), Some(0.1));
+        let mut no_mem_available = host(Some(400_000), Some(0.1));
+        no_mem_available.harvestable_bytes = vec![None];
+        let idle = Verdict::Idle {
+            since_ms: AT - 400_000,
+        };
+        let cases = [
+            (
+                said(&host(Some(400_000), Some(0.1)), idle, &[]),
+                400,
+                "idle since 13:53:20 UTC",
+            ),
+            (
+                said(
+                    &seen,
+                    Verdict::Waiting {
+                        at_ms: AT + 288_000,
+                    },
+                    &[],
+                ),
+                0,
+                "not idle yet: the owner was active 12 s ago; could be lent at 14:04:48 UTC",
+            ),
+            (
+                said(
+                    &host(Some(900_000), Some(0.1)),
+                    Verdict::Waiting {
+                        at_ms: AT + 240_000,
+                    },
+                    &[],
+                ),
+                0,
+                "not idle yet: seen with a low load for only 1 min; could be lent at 14:04:00 UTC",
+            ),
+            (
+                said(&host(Some(1), Some(0.52)), Verdict::Loaded, &[]),
+                0,
+                "busy: the 5-minute load is 0.52, and would have to be below 0.30",
+            ),
+            (
+                said(&host(None, Some(0.1)), Verdict::Unknown, &blind),
+                0,
+                "the owner's activity cannot be seen on this host: input denied",
+            ),
+            (
+                said(&host(Some(1), None), Verdict::Unknown, &[]),
+                0,
+                "the load of this host cannot be read",
+            ),
+            (
+                said(&no_mem_available, idle, &[]),
+                0,
+                "the kernel does not say what could be taken without harm (MemAvailable is missing)",
+            ),
+        ];
+        for ((bytes, reason), expected_bytes, expected) in cases {
+            assert_eq!((bytes, reason.as_str()), (expected_bytes, expected));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Reads one host's tables in the order in which they were recorded.
+//!
+//! The dataset gives rows by time, which a clock that was set back mingles. Here they stand by
+//! database (in order of its first sample) and sequence, which is how they came about.
+
+use crate::error::{AnalysisError, Result};
+use crate::frame::Frame;
+use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Table;
+
+/// Columns that [`HostReader::read`] adds: number of the database, sequence in it, time.
+pub(crate) const DATABASE: &str = "database";
+pub(crate) const SEQUENCE: &str = "sequence";
+pub(crate) const TIME: &str = "time_ms";
+
+/// One host of a dataset.
+pub(crate) struct HostReader<'a> {
+    dataset: &'a Dataset,
+    pub(crate) host: &'a str,
+    /// Databases met so far; a database's number is its place here.
+    databases: Vec<String>,
+}
+
+impl<'a> HostReader<'a> {
+    pub(crate) fn new(dataset: &'a Dataset, host: &'a str) -> Self {
+        Self {
+            dataset,
+            host,
+            databases: Vec::new(),
+        }
+    }
+
+    /// The host's rows of `table`, empty where it has none.
+    pub(crate) fn read(&mut self, table: &Table, columns: &[&str]) -> Result<Frame> {
+        let mut wanted = vec!["database_id", SEQUENCE, "time"];
+        wanted.extend(columns);
+        let batch = self
+            .dataset
+            .read_host(table, self.host, &wanted)
+            .map_err(|source| AnalysisError::Dataset {
+                table: table.name,
+                host: self.host.to_owned(),
+                source,
+            })?;
+        let mut frame = Frame::new(table.name, self.host, &batch)?;
+        let databases = self.number_databases(&frame)?;
+        let sequences = frame.present(SEQUENCE)?;
+        let ordered = databases
+            .iter()
+            .zip(&sequences)
+            .is_sorted_by_key(|(database, sequence)| (*database, *sequence));
+        frame.set(DATABASE, &databases)?;
+        if !ordered {
+            frame.sort(&[DATABASE, SEQUENCE])?;
+        }
+        Ok(frame)
+    }
+
+    fn number_databases(&mut self, frame: &Frame) -> Result<Vec<i64>> {
+        let mut last = 0;
+        Ok(frame
+            .texts("database_id")?
+            .iter()
+            .map(|id| {
+                let id = id.unwrap_or_default();
+                // Rows of one database mostly stand together.
+                if self.databases.get(last).is_none_or(|known| known != id) {
+                    last = self
+                        .databases
+                        .iter()
+                        .position(|known| known == id)
+                        .unwrap_or_else(|| {
+                            self.databases.push(id.to_owned());
+                            self.databases.len() - 1
+                        });
+                }
+                last as i64
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,143 @@
+//! One host's samples, a vector a column, in the order in which they were recorded.
+
+use crate::error::Result;
+use crate::frame::Frame;
+use crate::reader::{DATABASE, HostReader, SEQUENCE, TIME};
+use gleaner_policy::accounting::harvestable_bytes;
+use gleaner_policy::idle::Observation;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::findings::Category;
+use gleaner_schemas::rows::SampleRow;
+
+/// Index in [`Samples::categories`] of each category: its place in [`Category::ALL`].
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    pub(crate) database: Vec<i64>,
+    pub(crate) sequence: Vec<i64>,
+    pub(crate) time_ms: Vec<i64>,
+    pub(crate) physical_bytes: Vec<i64>,
+    pub(crate) categories: Vec<Vec<Option<i64>>>,
+    pub(crate) available_bytes: Vec<i64>,
+    pub(crate) remainder_bytes: Vec<i64>,
+    pub(crate) residual_bytes: Vec<i64>,
+    pub(crate) harvestable_bytes: Vec<Option<i64>>,
+    pub(crate) load5: Vec<Option<f64>>,
+    pub(crate) owner_idle_ms: Vec<Option<i64>>,
+    pub(crate) files_whole: Vec<bool>,
+    pub(crate) agent_cpu_us: Vec<i64>,
+    pub(crate) agent_rss_bytes: Vec<i64>,
+}
+
+impl Samples {
+    /// Reads them; `headroom_share` is what `harvestable_bytes` shall leave.
+    pub(crate) fn read(reader: &mut HostReader<'_>, headroom_share: f64) -> Result<Self> {
+        let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
+        columns.extend([
+            "physical_bytes",
+            "remainder_bytes",
+            "available_residual_bytes",
+            "harvestable_bytes",
+            "mem_available_bytes",
+            "load5",
+            "owner_idle_ms",
+            "files_whole",
+            "agent_cpu_us",
+            "agent_rss_bytes",
+        ]);
+        let frame = reader.read(&SampleRow::TABLE, &columns)?;
+        let categories = Category::ALL
+            .iter()
+            .map(|c| Ok(frame.integers(c.column())?.iter().collect()))
+            .collect::<Result<Vec<_>>>()?;
+        let physical_bytes = frame.present("physical_bytes")?;
+        Ok(Self {
+            harvestable_bytes: harvestable(&frame, &physical_bytes, headroom_share)?,
+            database: frame.present(DATABASE)?,
+            sequence: frame.present(SEQUENCE)?,
+            time_ms: frame.present(TIME)?,
+            categories,
+            available_bytes: frame.present("available_bytes")?,
+            remainder_bytes: frame.present("remainder_bytes")?,
+            residual_bytes: frame.present("available_residual_bytes")?,
+            load5: frame.reals("load5")?.iter().collect(),
+            owner_idle_ms: frame.integers("owner_idle_ms")?.iter().collect(),
+            files_whole: frame
+                .flags("files_whole")?
+                .iter()
+                .map(|f| f == Some(true))
+                .collect(),
+            agent_cpu_us: frame.present("agent_cpu_us")?,
+            agent_rss_bytes: frame.present("agent_rss_bytes")?,
+            physical_bytes,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.time_ms.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.time_ms.is_empty()
+    }
+
+    /// A category of one sample.
+    pub(crate) fn category(&self, category: Category, sample: usize) -> Option<i64> {
+        // Category::ALL is in the order of the declaration.
+        *self.categories.get(category as usize)?.get(sample)?
+    }
+
+    /// What the idle rule wants to know of one sample.
+    pub(crate) fn observation(&self, sample: usize) -> Observation {
+        Observation {
+            time_ms: self.time_ms[sample],
+            owner_idle_ms: self.owner_idle_ms[sample],
+            load5: self.load5[sample],
+        }
+    }
+
+    /// The sample that each row of another table belongs to; `None` for a row without one.
+    pub(crate) fn of_rows(&self, rows: &Frame) -> Result<Vec<Option<usize>>> {
+        let databases = rows.present(DATABASE)?;
+        let sequences = rows.present(SEQUENCE)?;
+        let mut sample = 0;
+        Ok(databases
+            .into_iter()
+            .zip(sequences)
+            .map(|row| {
+                // Both stand in the order of recording: one walk through either.
+                let of = |i: usize| Some((*self.database.get(i)?, *self.sequence.get(i)?));
+                while of(sample).is_some_and(|s| s < row) {
+                    sample += 1;
+                }
+                (of(sample) == Some(row)).then_some(sample)
+            })
+            .collect())
+    }
+}
+
+/// The stored figure rests on the agent's headroom; this one on the analysis' own, where
+/// MemAvailable is there to make it from.
+fn harvestable(
+    frame: &Frame,
+    physical_bytes: &[i64],
+    headroom_share: f64,
+) -> Result<Vec<Option<i64>>> {
+    let stored = frame.integers("harvestable_bytes")?.iter();
+    let available = frame.integers("mem_available_bytes")?.iter();
+    Ok(stored
+        .zip(available)
+        .zip(physical_bytes)
+        .map(|((stored, available), &physical)| {
+            let own = available.map(|a| {
+                let bytes = harvestable_bytes(unsigned(a), unsigned(physical), headroom_share);
+                gleaner_schemas::units::stored(bytes)
+            });
+            own.or(stored)
+        })
+        .collect())
+}
+
+/// A stored size as the policy has it; a negative one, which no kernel states, counts as none.
+pub(crate) fn unsigned(bytes: i64) -> u64 {
+    u64::try_from(bytes).unwrap_or(0)
+}

@@ -1,0 +1,202 @@
+//! Datasets at the edge of sense: each gives an answer or a refusal that says what to do.
+
+use crate::recording::{MIB, NOON, Recording, sample};
+use gleaner_analysis::AnalysisError;
+use gleaner_schemas::findings::{Parameters, Scope};
+use gleaner_schemas::rows::{GapRow, SampleRow};
+
+fn parameters() -> Parameters {
+    Parameters {
+        minimum_period_s: 0.0,
+        ..Default::default()
+    }
+}
+
+fn in_sight(available_mib: i64) -> SampleRow {
+    SampleRow {
+        owner_idle_ms: Some(0),
+        ..sample(available_mib)
+    }
+}
+
+#[test]
+fn an_empty_dataset_is_refused_with_advice() {
+    let error = Recording::new().analyzed(&parameters()).unwrap_err();
+    assert!(matches!(error, AnalysisError::NoSamples { hosts_count: 0 }));
+    assert!(error.to_string().contains("gleaner-agent run"), "{error}");
+    let mut only_described = Recording::new();
+    only_described.host("a", 90);
+    let error = only_described.analyzed(&parameters()).unwrap_err();
+    assert!(matches!(error, AnalysisError::NoSamples { hosts_count: 1 }));
+}
+
+#[test]
+fn a_host_without_samples_is_named_beside_the_others() {
+    let mut r = Recording::new();
+    r.host("a", 90).host("b", 90).row("b", 1, 0, &in_sight(500));
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!(f.hosts.len(), 1);
+    assert!(
+        f.not_measured
+            .iter()
+            .any(|n| n.host == "a" && n.reason == "it has no samples")
+    );
+}
+
+#[test]
+fn one_sample_gives_what_one_sample_can() {
+    let mut r = Recording::new();
+    r.row("a", 1, 0, &in_sight(500));
+    let f = r.analyzed(&parameters()).unwrap();
+    let host = &f.hosts[0];
+    assert_eq!((host.samples_count, host.coverage_share), (1, 1.0));
+    assert_eq!((host.idle_share, host.sample_interval_s), (None, None));
+    assert_eq!(host.host_name, "a");
+    assert!(f.memory_usage.iter().all(|u| u.sd_bytes.is_none()));
+    assert!(
+        f.availability_periods
+            .iter()
+            .all(|p| p.periods == 0 && p.mean_s.is_none())
+    );
+    assert_eq!(
+        (f.memory_over_time.len(), f.agent_cost[0].cpu_share),
+        (1, None)
+    );
+}
+
+#[test]
+fn nothing_but_gaps() {
+    let mut r = Recording::new();
+    r.host("a", 90);
+    for i in 0..5 {
+        r.row("a", i + 1, i * 1000, &in_sight(500));
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!((f.gaps.len(), f.gaps[0].cause.as_str()), (4, "missing"));
+    assert_eq!(f.hosts[0].coverage_share, 0.0);
+    assert!(f.availability_periods.iter().all(|p| p.periods == 0));
+    assert!(f.memory_over_time[1..].iter().all(|p| p.after_gap));
+}
+
+#[test]
+fn a_clock_set_back_is_a_gap_and_order_is_kept() {
+    // Recorded at 0, 90, 180, then the clock is set back by 135 s: 135, 225. By time they mingle.
+    let mut r = Recording::new();
+    r.host("a", 90);
+    let times = [0, 90, 180, 135, 225];
+    for (i, second) in times.into_iter().enumerate() {
+        r.row("a", i as i64 + 1, second, &in_sight(100 * (i as i64 + 1)));
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    let points: Vec<_> = f
+        .memory_over_time
+        .iter()
+        .map(|p| {
+            (
+                p.available_min_bytes / MIB,
+                (p.time_ms - NOON) / 1000,
+                p.after_gap,
+            )
+        })
+        .collect();
+    assert_eq!(
+        points,
+        [
+            (100, 0, false),
+            (200, 90, false),
+            (300, 180, false),
+            (400, 135, true),
+            (500, 225, false)
+        ]
+    );
+    assert_eq!(
+        (f.gaps[0].cause.as_str(), f.gaps[0].duration_s),
+        ("clock_step", 0.0)
+    );
+    assert_eq!(f.hosts[0].coverage_share, 1.0);
+}
+
+#[test]
+fn a_second_database_of_a_host_goes_on_after_the_first() {
+    let mut r = Recording::new();
+    r.host("a", 90);
+    r.row_in("old", "a", 1, 0, &in_sight(500));
+    r.row_in("old", "a", 2, 90, &in_sight(500));
+    // Sequences begin anew.
+    r.row_in("new", "a", 1, 180, &in_sight(500));
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!(
+        (f.hosts[0].samples_count, f.gaps[0].cause.as_str()),
+        (3, "new_database")
+    );
+}
+
+#[test]
+fn a_recorded_gap_divides_whatever_its_length() {
+    let mut r = Recording::new();
+    r.host("a", 90);
+    for (sequence, second) in [(1, 0), (2, 90), (4, 200), (5, 290)] {
+        r.row("a", sequence, second, &in_sight(500));
+    }
+    let gap = GapRow {
+        from_time_ms: NOON + 90_000,
+        to_time_ms: NOON + 200_000,
+        cause: "sleep".into(),
+    };
+    r.row("a", 3, 200, &gap);
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!((f.gaps.len(), f.gaps[0].cause.as_str()), (1, "sleep"));
+    let small = f
+        .availability_periods
+        .iter()
+        .find(|p| p.scope == Scope::All)
+        .unwrap();
+    assert_eq!((small.periods, small.mean_s), (2, Some(90.0)));
+}
+
+#[test]
+fn contradictory_figures_give_an_answer() {
+    let mut r = Recording::new();
+    r.host("a", 90);
+    let rows = [
+        SampleRow::default(), // a host without memory
+        SampleRow {
+            physical_bytes: -1,
+            available_bytes: -5,
+            remainder_bytes: i64::MIN,
+            available_residual_bytes: i64::MIN,
+            load5: Some(f64::NAN),
+            owner_idle_ms: Some(-7),
+            ..in_sight(1)
+        },
+        SampleRow {
+            physical_bytes: i64::MAX,
+            available_bytes: i64::MAX,
+            mem_available_bytes: Some(i64::MAX),
+            load5: Some(f64::INFINITY),
+            owner_idle_ms: Some(i64::MAX),
+            ..in_sight(1)
+        },
+    ];
+    for (i, row) in rows.iter().enumerate() {
+        r.row("a", i as i64 + 1, 90 * i as i64, row);
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!(f.hosts[0].samples_count, 3);
+}
+
+#[test]
+fn sizes_left_open_are_chosen_and_said() {
+    let mut r = Recording::new();
+    r.row("a", 1, 0, &in_sight(500));
+    let f = r.analyzed(&Parameters::default()).unwrap();
+    let mib: Vec<i64> = f.parameters.region_bytes.iter().map(|b| b / MIB).collect();
+    assert_eq!(mib, [64, 256, 1024]);
+    let mib: Vec<i64> = f
+        .parameters
+        .dip_threshold_bytes
+        .iter()
+        .map(|b| b / MIB)
+        .collect();
+    assert_eq!(mib, [64, 128, 256]);
+}

@@ -1,0 +1,125 @@
+//! What can go wrong with a dataset, where, and what to do about it.
+
+use arrow::error::ArrowError;
+use std::io;
+use std::path::PathBuf;
+
+/// Result with a [`DatasetError`].
+pub type Result<T, E = DatasetError> = std::result::Result<T, E>;
+
+/// Why a dataset could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatasetError {
+    /// No manifest in the folder.
+    #[error("not a dataset: no manifest.json in {}; is this the folder that `gleaner-agent export` wrote?", root.display())]
+    NotADataset {
+        /// The folder.
+        root: PathBuf,
+    },
+    /// The folder holds something else already.
+    #[error("{} holds files but is not a dataset (no manifest.json); name an empty or new folder", root.display())]
+    NotEmpty {
+        /// The folder.
+        root: PathBuf,
+    },
+    /// Another writer has the dataset open.
+    #[error("{} is being written by another program; wait for it to end, or export to another folder", root.display())]
+    Locked {
+        /// The dataset's folder.
+        root: PathBuf,
+    },
+    /// Written by a newer Gleaner.
+    #[error("{} has {what} {found}, and this program knows up to {known}; use a newer Gleaner", path.display())]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// Which version: of the format or of the schema.
+        what: &'static str,
+        /// The version found.
+        found: u32,
+        /// The newest version known here.
+        known: u32,
+    },
+    /// The manifest is not what a manifest looks like.
+    #[error("{} is damaged ({source}); restore it from a copy, or export the dataset again", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What the parser said.
+        source: serde_json::Error,
+    },
+    /// A file has another length than when it was sealed.
+    #[error("{} is torn: {found} bytes instead of {expected}; restore it from a copy, or export the dataset again", path.display())]
+    Torn {
+        /// The file.
+        path: PathBuf,
+        /// Bytes when it was sealed.
+        expected: u64,
+        /// Bytes now.
+        found: u64,
+    },
+    /// A file has another content than when it was sealed.
+    #[error("{} was altered since it was sealed: {detail}; restore it from a copy, or export the dataset again", path.display())]
+    Altered {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        detail: String,
+    },
+    /// Rows of another shape than the table's.
+    #[error("rows for table {table} do not fit its schema: {detail}")]
+    WrongSchema {
+        /// The table.
+        table: String,
+        /// What does not fit.
+        detail: String,
+    },
+    /// A column that the table does not have.
+    #[error("table {table} has no column {column}; schemas/SCHEMA.md lists its columns")]
+    UnknownColumn {
+        /// The table.
+        table: String,
+        /// The column asked for.
+        column: String,
+    },
+    /// Arrow refused to sort, cut or join rows in memory.
+    #[error("cannot arrange rows of table {table}: {source}")]
+    Rows {
+        /// The table.
+        table: String,
+        /// What Arrow said.
+        source: ArrowError,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl DatasetError {
+    /// For `map_err`: the system refused `action` on `path`.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// For `map_err`: Arrow refused to arrange rows of `table`.
+    pub(crate) fn rows(table: &str) -> impl FnOnce(ArrowError) -> Self {
+        let table = table.to_owned();
+        move |source| Self::Rows { table, source }
+    }
+}

@@ -1,0 +1,112 @@
+//! Where things lie in a dataset's folder, and how they get there without ever being half there.
+
+use crate::{DatasetError, Result};
+use arrow::temporal_conversions::timestamp_ms_to_datetime;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The one file that says which others belong.
+pub(crate) const MANIFEST: &str = "manifest.json";
+/// Locked by the one writer.
+pub(crate) const LOCK: &str = ".lock";
+/// Files on their way; whatever a dead writer left here is of no use.
+pub(crate) const STAGING: &str = ".staging";
+
+const DAY_MS: i64 = 86_400_000;
+
+/// UTC day of `time_ms`, counted from 1970-01-01.
+pub(crate) fn day(time_ms: i64) -> i64 {
+    time_ms.div_euclid(DAY_MS)
+}
+
+/// `2026-11-21` for a day counted from 1970-01-01; `None` outside the calendar.
+pub(crate) fn date(day: i64) -> Option<String> {
+    let start = timestamp_ms_to_datetime(day.checked_mul(DAY_MS)?)?;
+    Some(start.date().to_string())
+}
+
+/// Folder of a table's day, relative to the dataset.
+pub(crate) fn folder(table: &str, date: &str) -> String {
+    format!("{table}/date={date}")
+}
+
+/// Moves a staged file to its place so that it is there whole or not at all, even after power is lost.
+pub(crate) fn put(staged: &Path, place: &Path) -> Result<()> {
+    fs::rename(staged, place).map_err(DatasetError::io("rename a file to", place))?;
+    place.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Creates `root/relative` with its parents, each made durable in the folder above it.
+pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
+    let mut path = root.to_path_buf();
+    for part in relative.split('/') {
+        let parent = path.clone();
+        path.push(part);
+        if !path.is_dir() {
+            fs::create_dir(&path).map_err(DatasetError::io("create folder", &path))?;
+            sync_folder(&parent)?;
+        }
+    }
+    Ok(path)
+}
+
+/// Makes the names in `folder` durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder)
+        .and_then(|f| f.sync_all())
+        .map_err(DatasetError::io("sync folder", folder))
+}
+
+/// Removes what a writer that died left: staged files, and files that no manifest names. Only for
+/// the holder of the lock.
+pub(crate) fn sweep(root: &Path, belongs: impl Fn(&Path) -> bool) -> Result<()> {
+    let staging = root.join(STAGING);
+    if staging.exists() {
+        fs::remove_dir_all(&staging).map_err(DatasetError::io("clear", &staging))?;
+    }
+    fs::create_dir(&staging).map_err(DatasetError::io("create folder", &staging))?;
+    for table in gleaner_schemas::rows::TABLES {
+        let folder = root.join(table.name);
+        if !folder.is_dir() {
+            continue;
+        }
+        for date in entries(&folder)? {
+            if !date.is_dir() {
+                continue;
+            }
+            for file in entries(&date)? {
+                let ours = file.extension().is_some_and(|e| e == "arrow");
+                if ours && !belongs(&file) {
+                    fs::remove_file(&file).map_err(DatasetError::io("remove", &file))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What lies in `folder`.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    fs::read_dir(folder)
+        .and_then(|dir| dir.map(|entry| Ok(entry?.path())).collect())
+        .map_err(DatasetError::io("list folder", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_utc_and_starts_at_midnight() {
+        let cases = [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (1_795_219_199_999, "2026-11-20"), // 23:59:59.999
+            (1_795_219_200_000, "2026-11-21"),
+        ];
+        for (time_ms, text) in cases {
+            assert_eq!(date(day(time_ms)).as_deref(), Some(text), "{time_ms}");
+        }
+        assert_eq!(date(day(i64::MAX)), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! `manifest.json`: which files belong, and where in each a host's rows lie.
+
+use crate::layout::{self, MANIFEST, STAGING};
+use crate::{DatasetError, FORMAT_VERSION, Result};
+use gleaner_schemas::SCHEMA_VERSION;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The whole of `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the layout and of this file.
+    pub format_version: u32,
+    /// Version of the tables' columns.
+    pub schema_version: u32,
+    /// Every file, ordered by table, date and path.
+    pub files: Vec<FileEntry>,
+}
+
+/// One Arrow file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Table whose rows it holds.
+    pub table: String,
+    /// UTC day of its rows, as `2026-11-21`.
+    pub date: String,
+    /// Where it lies, relative to the dataset.
+    pub path: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// BLAKE3 hash of its content, in hexadecimal.
+    pub blake3: String,
+    /// Hash of its Arrow footer, checked before it is parsed.
+    pub footer_blake3: String,
+    /// Earliest time in it, ms since 1970-01-01 UTC.
+    pub first_time_ms: i64,
+    /// Latest time in it, ms since 1970-01-01 UTC.
+    pub last_time_ms: i64,
+    /// Its hosts, ordered by id.
+    pub hosts: Vec<HostEntry>,
+}
+
+/// A host's part of a file: `batches` record batches from `first_batch` on, which hold its rows only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostEntry {
+    /// The host.
+    pub host_id: String,
+    /// Index of its first record batch in the file.
+    pub first_batch: usize,
+    /// Number of its record batches.
+    pub batches: usize,
+    /// Rows in them.
+    pub rows: u64,
+    /// Hash of their bytes, checked before they are decompressed.
+    pub blake3: String,
+    /// Databases that the rows come from, ordered by id.
+    pub databases: Vec<DatabaseEntry>,
+}
+
+/// The records of one database in a host's part: none outside these bounds, but maybe not all within.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseEntry {
+    /// The database.
+    pub database_id: String,
+    /// Lowest record sequence.
+    pub first_sequence: i64,
+    /// Highest record sequence.
+    pub last_sequence: i64,
+}
+
+impl Manifest {
+    /// Of a dataset that holds nothing yet.
+    pub(crate) fn empty() -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            schema_version: SCHEMA_VERSION,
+            files: Vec::new(),
+        }
+    }
+
+    /// Reads the manifest of the dataset at `root`.
+    pub(crate) fn load(root: &Path) -> Result<Self> {
+        let path = root.join(MANIFEST);
+        let text = fs::read(&path).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => DatasetError::NotADataset {
+                root: root.to_owned(),
+            },
+            _ => DatasetError::io("read", &path)(e),
+        })?;
+        // Versions first: a newer manifest may hold what this program cannot parse.
+        let malformed = |source| DatasetError::Manifest {
+            path: path.clone(),
+            source,
+        };
+        let versions: Versions = serde_json::from_slice(&text).map_err(malformed)?;
+        for (what, found, known) in [
+            ("format version", versions.format_version, FORMAT_VERSION),
+            ("schema version", versions.schema_version, SCHEMA_VERSION),
+        ] {
+            if found > known {
+                return Err(DatasetError::Newer {
+                    path,
+                    what,
+                    found,
+                    known,
+                });
+            }
+        }
+        serde_json::from_slice(&text).map_err(malformed)
+    }
+
+    /// Replaces the manifest at `root`: a reader finds the old one or this one.
+    pub(crate) fn replace(&self, root: &Path) -> Result<()> {
+        let place = root.join(MANIFEST);
+        let staged = root.join(STAGING).join(MANIFEST);
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&staged)?;
+            let mut text = serde_json::to_vec_pretty(self)?;
+            text.push(b'\n');
+            file.write_all(&text)?;
+            file.sync_all()
+        };
+        write().map_err(DatasetError::io("write", &staged))?;
+        layout::put(&staged, &place)
+    }
+}
+
+impl FileEntry {
+    /// The host's part, if it has one.
+    #[must_use]
+    pub fn host(&self, host_id: &str) -> Option<&HostEntry> {
+        let found = self
+            .hosts
+            .binary_search_by(|h| h.host_id.as_str().cmp(host_id));
+        found.ok().and_then(|i| self.hosts.get(i))
+    }
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    format_version: u32,
+    schema_version: u32,
+}

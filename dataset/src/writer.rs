@@ -1,0 +1,128 @@
+//! Adding rows: collected in memory, sealed all at once.
+
+use crate::identity::Identities;
+use crate::layout::{self, LOCK, MANIFEST, STAGING};
+use crate::lock::Lock;
+use crate::manifest::Manifest;
+use crate::{DatasetError, Result};
+use arrow::array::UInt32Array;
+use arrow::compute::take_record_batch;
+use arrow::record_batch::RecordBatch;
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::Table;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The one writer of a dataset. Appended rows are kept in memory until [`Writer::seal`]: for a long
+/// trace, seal day by day.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) root: PathBuf,
+    pub(crate) manifest: Manifest,
+    /// Rows by table and day (counted from 1970-01-01).
+    pub(crate) pending: BTreeMap<(&'static str, i64), Vec<RecordBatch>>,
+    _lock: Lock,
+}
+
+impl Writer {
+    /// Opens the dataset at `root` to add to it; creates it where there is none.
+    ///
+    /// # Errors
+    /// [`DatasetError::Locked`] while another writer has it open, [`DatasetError::NotEmpty`] where
+    /// something else lies, [`DatasetError::Newer`], or what the system refused.
+    pub fn open(root: impl AsRef<Path>) -> Result<Self> {
+        let root = root.as_ref();
+        fs::create_dir_all(root).map_err(DatasetError::io("create folder", root))?;
+        let root = fs::canonicalize(root).map_err(DatasetError::io("find", root))?;
+        // In this order: a manifest is made before anything else, perhaps by another writer just now.
+        let foreign = layout::entries(&root)?.iter().any(|p| !is_our_own(p));
+        if foreign && !root.join(MANIFEST).exists() {
+            return Err(DatasetError::NotEmpty { root });
+        }
+        let lock = Lock::take(&root)?;
+        let is_new = !root.join(MANIFEST).exists();
+        let manifest = if is_new {
+            Manifest::empty()
+        } else {
+            Manifest::load(&root)?
+        };
+        let named: HashSet<PathBuf> = manifest.files.iter().map(|f| root.join(&f.path)).collect();
+        layout::sweep(&root, |path| named.contains(path))?;
+        if is_new {
+            manifest.replace(&root)?;
+            root.parent().map_or(Ok(()), layout::sync_folder)?;
+        }
+        Ok(Self {
+            root,
+            manifest,
+            pending: BTreeMap::new(),
+            _lock: lock,
+        })
+    }
+
+    /// The highest record sequence of a host's database that is sealed here, in any table.
+    #[must_use]
+    pub fn last_sequence(&self, host_id: &str, database_id: &str) -> Option<i64> {
+        let hosts = self.manifest.files.iter().filter_map(|f| f.host(host_id));
+        let databases = hosts.flat_map(|h| &h.databases);
+        databases
+            .filter(|d| d.database_id == database_id)
+            .map(|d| d.last_sequence)
+            .max()
+    }
+
+    /// Adds rows of any hosts, days and order. Rows that the dataset holds already are left out when it
+    /// is sealed.
+    ///
+    /// # Errors
+    /// [`DatasetError::WrongSchema`] when the columns are not those of `table`.
+    pub fn append(&mut self, table: &Table, batch: RecordBatch) -> Result<()> {
+        let batch = checked(table, batch)?;
+        let identities = Identities::of(&batch).map_err(DatasetError::rows(table.name))?;
+        let mut days: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+        for (position, &time_ms) in (0..).zip(identities.times_ms) {
+            days.entry(layout::day(time_ms)).or_default().push(position);
+        }
+        for (day, positions) in days {
+            let rows = if positions.len() == batch.num_rows() {
+                batch.clone()
+            } else {
+                take_record_batch(&batch, &UInt32Array::from(positions))
+                    .map_err(DatasetError::rows(table.name))?
+            };
+            self.pending
+                .entry((table.name, day))
+                .or_default()
+                .push(rows);
+        }
+        Ok(())
+    }
+}
+
+/// What a writer may leave before there is a manifest.
+fn is_our_own(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name == LOCK || name == STAGING)
+}
+
+/// The batch under the table's own schema, with its units and meanings.
+fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
+    let wrong = |detail| DatasetError::WrongSchema {
+        table: table.name.to_owned(),
+        detail,
+    };
+    let expected = schema(table);
+    let names = |s: &arrow::datatypes::Schema| -> Vec<String> {
+        s.fields().iter().map(|f| f.name().clone()).collect()
+    };
+    let found = names(batch.schema_ref());
+    if found != names(&expected) {
+        return Err(wrong(format!(
+            "its columns are {found:?}; schemas/SCHEMA.md lists the table's"
+        )));
+    }
+    RecordBatch::try_new(Arc::new(expected), batch.columns().to_vec())
+        .map_err(|e| wrong(e.to_string()))
+}

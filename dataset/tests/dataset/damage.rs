@@ -1,0 +1,139 @@
+//! Damage is told by the file's name; it is never read as data and never a panic.
+
+use crate::made_rows::{Name, batch};
+use arrow::record_batch::RecordBatch;
+use gleaner_dataset::{Dataset, DatasetError, Writer};
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::FileRow;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A dataset of one file.
+fn small() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let table = FileRow::TABLE;
+    let rows: Vec<Name> = (0..40).map(|key| Name::new(1, 0, 5, key)).collect();
+    let mut writer = Writer::open(folder.path()).unwrap();
+    writer.append(&table, batch(&table, &rows)).unwrap();
+    writer.seal().unwrap();
+    let dataset = Dataset::open(folder.path()).unwrap();
+    let file = folder.path().join(&dataset.manifest().files[0].path);
+    (folder, file)
+}
+
+fn read(root: &Path) -> Result<RecordBatch, DatasetError> {
+    let columns: Vec<&str> = FileRow::TABLE.columns.iter().map(|c| c.name).collect();
+    Dataset::open(root)?.read_host(&FileRow::TABLE, "host-1", &columns)
+}
+
+#[track_caller]
+fn names_the_file(error: &DatasetError, file: &Path) {
+    let name = file.file_name().unwrap().to_str().unwrap();
+    assert!(error.to_string().contains(name), "{error}");
+}
+
+#[test]
+fn a_torn_file_is_named_by_every_reader() {
+    let (folder, file) = small();
+    let whole = fs::read(&file).unwrap();
+    for length in [0, 1, whole.len() / 2, whole.len() - 1] {
+        fs::write(&file, &whole[..length]).unwrap();
+        for error in [
+            read(folder.path()).unwrap_err(),
+            Dataset::open(folder.path()).unwrap().verify().unwrap_err(),
+        ] {
+            assert!(matches!(error, DatasetError::Torn { .. }), "{error}");
+            names_the_file(&error, &file);
+        }
+    }
+    fs::remove_file(&file).unwrap();
+    names_the_file(&read(folder.path()).unwrap_err(), &file);
+}
+
+#[test]
+fn flipped_bytes_are_found_by_verify_and_never_read_as_data() {
+    let (folder, file) = small();
+    let whole = fs::read(&file).unwrap();
+    let sound = read(folder.path()).unwrap();
+    assert_eq!(sound.num_rows(), 40);
+    let mut told_while_reading = 0;
+    for position in (0..whole.len()).step_by(7) {
+        let mut altered = whole.clone();
+        altered[position] ^= 0x55;
+        fs::write(&file, &altered).unwrap();
+        let error = Dataset::open(folder.path()).unwrap().verify().unwrap_err();
+        assert!(matches!(error, DatasetError::Altered { .. }), "{error}");
+        names_the_file(&error, &file);
+        match read(folder.path()) {
+            Ok(rows) => assert_eq!(rows, sound, "byte {position}"), // outside what is read
+            Err(error) => {
+                told_while_reading += 1;
+                names_the_file(&error, &file);
+            }
+        }
+    }
+    println!(
+        "{told_while_reading} of {} told without verify",
+        whole.len()
+    );
+    assert!(told_while_reading > 0);
+}
+
+#[test]
+fn a_folder_without_a_manifest_is_no_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Dataset::open(folder.path()).unwrap_err();
+    assert!(
+        error.to_string().contains("gleaner-agent export"),
+        "{error}"
+    );
+    fs::write(folder.path().join("letter.txt"), "dear").unwrap();
+    let error = Writer::open(folder.path()).unwrap_err();
+    assert!(matches!(error, DatasetError::NotEmpty { .. }), "{error}");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(
+        left.len(),
+        1,
+        "nothing is left in a folder that is not ours"
+    );
+}
+
+#[test]
+fn newer_versions_are_refused_by_readers_and_writers() {
+    for what in ["format_version", "schema_version"] {
+        let (folder, _) = small();
+        let manifest = folder.path().join("manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let newer = text.replace(&format!("\"{what}\": 1"), &format!("\"{what}\": 2"));
+        assert_ne!(text, newer);
+        fs::write(&manifest, newer).unwrap();
+        let readers = Dataset::open(folder.path()).err().unwrap();
+        let writers = Writer::open(folder.path()).err().unwrap();
+        for error in [readers, writers] {
+            assert!(matches!(error, DatasetError::Newer { .. }), "{error}");
+            assert!(error.to_string().contains("newer Gleaner"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_manifest_is_told() {
+    let (folder, _) = small();
+    let manifest = folder.path().join("manifest.json");
+    fs::write(&manifest, "{\"format_version\": 1").unwrap();
+    let error = Dataset::open(folder.path()).unwrap_err();
+    names_the_file(&error, &manifest);
+}
+
+#[test]
+fn what_a_dead_writer_left_is_ignored_and_then_removed() {
+    let (folder, file) = small();
+    let orphan = file.with_file_name("0123456789abcdef0123456789abcdef.arrow");
+    fs::copy(&file, &orphan).unwrap();
+    let staged = folder.path().join(".staging/0");
+    fs::write(&staged, "half a file").unwrap();
+    assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
+    drop(Writer::open(folder.path()).unwrap());
+    assert!(!orphan.exists() && !staged.exists() && file.exists());
+    assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
+}

@@ -1,0 +1,8 @@
+//! The dataset's promises, on real files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod damage;
+mod golden;
+mod killed;
+mod made_rows;
+mod round_trip;
