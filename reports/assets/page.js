@@ -95,6 +95,18 @@
     });
   }
 
+  // A table too wide for its place is a region that the keyboard can scroll; others are no stop on the way.
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const wide = target.scrollWidth > target.clientWidth;
+      const attributes = { role: "region", tabindex: "0", "aria-labelledby": target.querySelector("caption").id };
+      for (const [name, value] of Object.entries(attributes)) {
+        if (wide) target.setAttribute(name, value);
+        else target.removeAttribute(name);
+      }
+    }
+  });
+  document.querySelectorAll(".scroll").forEach((place) => widths.observe(place));
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", () => part.open && drawIn(part)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawIn(document));

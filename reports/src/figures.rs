@@ -5,6 +5,7 @@
 //! markup in its texts. Colours are named here and set in `style.css`, for light and dark.
 
 pub(crate) mod away;
+mod course;
 pub(crate) mod lasting;
 pub(crate) mod over_time;
 

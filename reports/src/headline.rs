@@ -3,7 +3,7 @@
 use crate::tables::memory::colour;
 use crate::view::{Memory, View};
 use crate::wording::{bytes, count, seconds, share, size, stored_bytes};
-use gleaner_schemas::findings::{AvailabilityPeriods, Category, Scope};
+use gleaner_schemas::findings::{AvailabilityPeriods, Category, Parameters, Scope};
 
 /// A region counts as dependable when it is available for this share of the time.
 const DEPENDABLE_SHARE: f64 = 0.95;
@@ -109,6 +109,12 @@ fn lasting(view: &View) -> String {
         return format!(
             "Whether it lasts, a trace this short cannot tell: only periods of {} or more count.",
             seconds(minimum_s)
+        );
+    }
+    if view.longest_trace_s() < Parameters::default().minimum_period_s {
+        return format!(
+            "Whether it lasts, a trace of {} cannot tell.",
+            seconds(view.longest_trace_s())
         );
     }
     let dependable = view
@@ -241,4 +247,123 @@ fn bar_sentence(bar: &[Segment]) -> String {
         "Where the memory is, on average: {}.",
         crate::wording::list(&parts)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use gleaner_schemas::findings::{Findings, HostSummary, MemoryPoint};
+
+    /// Hosts of 16 GiB, traced for a day: 12 GiB available for three quarters of it, 4 GiB for the rest.
+    fn fleet(hosts: usize) -> Findings {
+        let mut findings = Findings::default();
+        for host in (0..hosts).map(|i| i.to_string()) {
+            for (time_ms, samples_count, gib) in [(0, 3, 12_i64), (64_800_000, 1, 4)] {
+                findings.memory_over_time.push(MemoryPoint {
+                    host: host.clone(),
+                    time_ms,
+                    samples_count,
+                    process_bytes: ((16 - gib) << 30) as f64,
+                    available_bytes: (gib << 30) as f64,
+                    available_min_bytes: gib << 30,
+                    ..MemoryPoint::default()
+                });
+            }
+            findings.hosts.push(HostSummary {
+                host,
+                physical_bytes: 16 << 30,
+                to_time_ms: 86_400_000,
+                ..HostSummary::default()
+            });
+        }
+        findings
+    }
+
+    fn periods(region_gib: i64, share: f64, censored: i64) -> AvailabilityPeriods {
+        AvailabilityPeriods {
+            size_class: "all".into(),
+            scope: Scope::All,
+            region_bytes: region_gib << 30,
+            periods: 3,
+            censored,
+            mean_s: Some(7200.0),
+            median_s: None,
+            longest_s: None,
+            restricted_mean_s: Some(10_800.0),
+            available_time_share: Some(share),
+        }
+    }
+
+    fn said(findings: &Findings) -> Headline {
+        let clock = Clock::new("UTC").unwrap();
+        let mut headline = headline(&View::all(findings, &clock));
+        headline.lead = headline.lead.replace('\u{a0}', " ");
+        headline.support = vec![headline.support.join(" ").replace('\u{a0}', " ")];
+        headline
+    }
+
+    #[test]
+    fn the_lead_weighs_each_stretch_by_its_samples() {
+        let one = said(&fleet(1));
+        assert_eq!(
+            one.lead,
+            "On average, 62 % of this host’s memory was available: 10.0 GiB of 16.0 GiB."
+        );
+        assert!(
+            one.support[0]
+                .contains("At the worst moment of the 1 d traced, 4.0 GiB was still available.")
+        );
+        let two = said(&fleet(2));
+        assert_eq!(
+            two.lead,
+            "On average, 62 % of these 2 hosts’ memory was available: 20.0 GiB of 32.0 GiB."
+        );
+        assert!(
+            two.support[0]
+                .contains("Had every host’s worst moment come at once, 8.0 GiB would still")
+        );
+    }
+
+    #[test]
+    fn what_can_be_counted_on_is_the_largest_region_that_was_nearly_always_there() {
+        let mut findings = fleet(1);
+        assert!(said(&findings).support[0].contains("How long it lasts was not measured."));
+        findings.availability_periods =
+            vec![periods(2, 0.99, 0), periods(4, 0.96, 1), periods(8, 0.7, 0)];
+        let counted = "a region of 4 GiB was there 96 % of the time, for 3 h or more at a stretch on average.";
+        assert!(said(&findings).support[0].contains(counted));
+        findings.availability_periods = vec![periods(2, 0.99, 0)];
+        let whole =
+            "a region of 2 GiB was there 99.0 % of the time, for 3 h at a stretch on average.";
+        assert!(
+            said(&findings).support[0].contains(whole),
+            "{:?}",
+            said(&findings)
+        );
+        findings.availability_periods = vec![periods(8, 0.7, 0)];
+        assert!(
+            said(&findings).support[0]
+                .contains("No region of the sizes measured was there for 95 % of the time")
+        );
+        findings.hosts[0].to_time_ms = 9_000;
+        findings.parameters.minimum_period_s = 0.0;
+        assert!(
+            said(&findings).support[0].contains("Whether it lasts, a trace of 9 s cannot tell.")
+        );
+    }
+
+    #[test]
+    fn the_bar_names_what_is_there_and_leaves_out_what_is_not() {
+        let headline = said(&fleet(1));
+        let labels: Vec<&str> = headline.bar.iter().map(|s| s.label).collect();
+        assert_eq!(labels, ["process", "available"]);
+        let sentence = headline.bar_sentence.replace('\u{a0}', " ");
+        assert_eq!(
+            sentence,
+            "Where the memory is, on average: process 6.0 GiB (38 %) and available 10.0 GiB (62 %)."
+        );
+        assert_eq!(headline.cards[3].value, "not known");
+        assert_eq!(headline.cards[4].value, "not known");
+    }
 }

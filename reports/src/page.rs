@@ -17,7 +17,7 @@ const HOSTS_SHOWN: usize = 100;
 /// The SHA-256 of `assets/plotly-cartesian.min.js`, as a content policy spells it.
 const PLOTLY_HASH: &str = "sha256-eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
 /// The same of `assets/page.js`.
-const SCRIPT_HASH: &str = "sha256-aUY1jML67Ki9QxjqM1B7DecG36inqVuntRhhIskRLSk=";
+const SCRIPT_HASH: &str = "sha256-KCsNf7Ls0ohGko9pmmiM4RSt5r84/j4glKFL6Dr+1X8=";
 const PLOTLY: &str = include_str!("../assets/plotly-cartesian.min.js");
 const SCRIPT: &str = include_str!("../assets/page.js");
 const STYLE: &str = include_str!("../assets/style.css");

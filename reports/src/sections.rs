@@ -166,32 +166,46 @@ fn quota_sentence(view: &View) -> Option<String> {
         bytes => (stored_bytes(bytes), "The paper’s rule gives"),
     };
     Some(format!(
-        "At the last sample {now} could be leased: {}. {would} {recruitable}; without pushing the owner’s pages out, {harvestable} \
+        "At the last sample {now} could be leased ({}). {would} {recruitable}; without pushing the owner’s pages out, {harvestable} \
          could be taken.",
         quota.reason.trim_end_matches('.'),
     ))
 }
 
 fn stays(view: &View) -> Vec<Part> {
-    let figure = lasting::periods(view);
-    let minimum = seconds(view.findings.parameters.minimum_period_s);
-    let words = figure.is_none().then(|| {
-        let longest_s = view.longest_trace_s();
-        if longest_s < view.findings.parameters.minimum_period_s {
-            return Part::Say(format!(
-                "Nothing to show yet: only periods of {minimum} or more count, and the trace is {} long. Trace for some days, \
-                 with nights and a weekend in them, to learn how long memory stays available.",
-                seconds(longest_s)
-            ));
-        }
-        without(view, "availability_periods", &format!("No region stayed available for {minimum}, the shortest that counts."))
-    });
+    let periods = &view.findings.availability_periods;
+    let minimum_s = view.findings.parameters.minimum_period_s;
+    let longest_s = view.longest_trace_s();
+    let kept = periods.iter().filter(|p| p.periods > 0);
+    let largest = kept.clone().max_by_key(|p| p.region_bytes);
+    let words = match largest {
+        None if longest_s < minimum_s => Some(format!(
+            "Nothing to show yet: only periods of {} or more count, and the trace is {} long. Trace for some days, with nights \
+             and a weekend in them, to learn how long memory stays available.",
+            seconds(minimum_s),
+            seconds(longest_s)
+        )),
+        None if periods.is_empty() => Some("No size of region was asked about.".into()),
+        None => Some(format!(
+            "No region stayed available for {}, the shortest that counts.",
+            seconds(minimum_s)
+        )),
+        Some(largest) if kept.clone().all(|p| p.censored >= p.periods) => Some(format!(
+            "No period was seen whole: each touches a gap or an end of the trace, so how long a region stays available cannot be \
+             told from it. A region of {} was available for at least {} at a stretch.",
+            size(largest.region_bytes),
+            largest.longest_s.map(seconds).unwrap_or_default()
+        )),
+        Some(_) => None,
+    };
+    let figure = words.is_none().then(|| lasting::periods(view)).flatten();
     // Without a single period the table would be rows of dashes.
-    let table = figure
-        .is_some()
-        .then(|| lengths::availability(view))
-        .flatten();
-    parts([words, figure.map(Part::figure), table.map(Part::Table)])
+    let table = largest.and_then(|_| lengths::availability(view));
+    parts([
+        words.map(Part::Say),
+        figure.map(Part::figure),
+        table.map(Part::Table),
+    ])
 }
 
 fn owner_away(view: &View) -> Vec<Part> {
@@ -203,18 +217,17 @@ fn owner_away(view: &View) -> Vec<Part> {
             seconds(p.idle_after_s)
         );
         let known = view.findings.hosts.iter().any(|h| h.idle_share.is_some());
+        let reason = view.reason_without("idle_periods").map(sentence);
         let finding = if known {
             "No idle period was seen.".to_owned()
         } else {
-            format!(
-                "Whether the owner was away is not known{}.",
-                sources_words(&view.findings)
-            )
+            let sources = sources_words(&view.findings);
+            format!("Whether the owner was away is not known{sources}.")
         };
-        let reason = view
-            .reason_without("idle_periods")
-            .map(|r| format!(" {}", sentence(r)));
-        Part::Say(format!("{finding}{} {rule}", reason.unwrap_or_default()))
+        Part::Say(format!(
+            "{finding} {}{rule}",
+            reason.map(|r| r + " ").unwrap_or_default()
+        ))
     });
     let many = view.only_host().is_none() && words.is_none();
     let total = many.then(|| {

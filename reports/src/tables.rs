@@ -309,7 +309,7 @@ mod tests {
         let idle_region = lasting::availability(&view).unwrap().rows.pop().unwrap();
         assert_eq!(
             texts(&idle_region),
-            ["16GiB", "idle only", "0", "0", "–", "–", "–", "–", "–"]
+            ["16GiB", "idle", "0", "0", "–", "–", "–", "–", "–"]
         );
     }
 

@@ -9,7 +9,12 @@ use plotly::layout::AxisType;
 use plotly::{Scatter, Trace};
 
 /// Marks on the axis of lengths.
-const TICKS_S: [f64; 14] = [
+const TICKS_S: [f64; 19] = [
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    30.0,
     60.0,
     300.0,
     900.0,
@@ -25,6 +30,9 @@ const TICKS_S: [f64; 14] = [
     604_800.0,
     1_209_600.0,
 ];
+
+/// Beside the shortest and the longest mark: so much that a tick is in sight.
+const ROOM: f64 = 2.3;
 
 /// Mean availability period by region size, all time and idle time; absent without any period.
 pub(crate) fn periods(view: &View) -> Option<Figure> {
@@ -108,12 +116,12 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
         .iter()
         .filter_map(|p| length_s(p))
         .fold(0.0, f64::max)
-        * 1.6;
+        * ROOM;
     let shortest = pooled
         .iter()
         .filter_map(|p| length_s(p))
         .fold(longest, f64::min)
-        / 1.6;
+        / ROOM;
     let ticks: Vec<f64> = TICKS_S
         .into_iter()
         .filter(|t| (shortest..=longest).contains(t))
@@ -208,7 +216,7 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
     let caution = match cut {
         0 => "Every period was seen whole.".into(),
         cut => format!(
-            "{cut} of {} were cut short by a gap or the trace’s end and lasted longer than was seen; where that is half of them \
+            "{cut} of {} were cut short by a gap or an end of the trace and lasted longer than was seen; where that is half of them \
              or more, the mark is hollow: read “at least”.",
             count(kept, "period")
         ),

@@ -16,7 +16,7 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
         .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1);
     let mut columns = vec![
         numbers("region"),
-        words("time"),
+        words("counts"),
         numbers("periods"),
         numbers("cut short"),
         numbers("median"),
@@ -34,9 +34,10 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
         columns,
     )
     .with_rows(shown.map(|p| availability_row(p, one_class)).collect())?;
-    let more = "Cut short: by a gap or an end of the trace, so they lasted longer than was seen, which is \
-                what median, mean and longest are of. Mean with cuts: the Kaplan-Meier mean, which counts what \
-                a cut period at least lasted. Of the time: the share in which the region was available.";
+    let more = "Counts: all time, or idle time only, which ends with the owner’s return. Cut short: by a gap or an end \
+                of the trace, so they lasted longer than was seen, which is what median, mean and longest are of. Mean with \
+                cuts: the Kaplan-Meier mean, which counts what a cut period at least lasted. Of the time: the share in which \
+                the region was available.";
     table.note = Some(match table.note {
         Some(note) => format!("{note} {more}"),
         None => more.into(),
@@ -47,7 +48,7 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
 fn availability_row(periods: &AvailabilityPeriods, one_class: bool) -> Vec<Cell> {
     let scope = match periods.scope {
         Scope::All => "all",
-        Scope::Idle => "idle only",
+        Scope::Idle => "idle",
     };
     let class = (!one_class).then(|| Cell::text(&periods.size_class));
     let mut cells = Vec::from_iter(class);

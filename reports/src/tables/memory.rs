@@ -59,6 +59,7 @@ fn usage_row(usage: &MemoryUsage) -> Vec<Cell> {
             Cell::text("of available, harvestable").swatch("harvestable"),
             share.bar(usage.mean_share).swatch("harvestable"),
         ),
+        (None, "kernel") => (Cell::text("kernel, static and dynamic"), share),
         (None, "physical") => (Cell::text("physical, the sum"), share),
         (None, other) => (Cell::text(other), share),
     };
