@@ -145,12 +145,16 @@ impl FileWalk {
         let mut in_use = unmeasured(mapped);
         in_use.size_bytes = u64::try_from(stat.st_size).ok();
         in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, absences);
-        if in_use.cached_bytes.is_some() {
+        if let (Some(cached_bytes), Some(size_bytes)) = (in_use.cached_bytes, in_use.size_bytes) {
             let ranges = union(mapped.ranges.clone());
-            in_use.mapped_cached_bytes = ranges
-                .iter()
-                .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
-                .sum();
+            in_use.mapped_cached_bytes = match ranges.as_slice() {
+                // Most libraries: the kernel need not walk their pages twice.
+                [range] if range.start == 0 && range.end >= size_bytes => Some(cached_bytes),
+                ranges => ranges
+                    .iter()
+                    .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
+                    .sum(),
+            };
         }
         let key = FileKey {
             device: stat.st_dev,

@@ -190,7 +190,11 @@ impl ProcessWalk {
     fn read(&mut self, proc: &Tree, pid: i32, file: &str) -> Result<(), Errno> {
         self.path.clear();
         let _ = write!(self.path, "{pid}/{file}"); // writing to a String cannot fail
-        proc.read(&self.path, &mut self.text)
+        if file == "status" {
+            proc.read(&self.path, &mut self.text) // lists groups, of which there may be thousands
+        } else {
+            proc.read_record(&self.path, &mut self.text)
+        }
     }
 }
 

@@ -86,6 +86,23 @@ impl Tree {
         }
     }
 
+    /// Reads a file of one record, which the kernel gives whole to the first read: half the calls for
+    /// the files that are read for every process.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn read_record(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+        const LONGEST_RECORD_BYTES: usize = 4096;
+        buffer.clear();
+        buffer.reserve(LONGEST_RECORD_BYTES);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = openat(&self.dir, name, flags, Mode::empty())?;
+        rustix::io::retry_on_intr(|| {
+            rustix::io::read(&file, rustix::buffer::spare_capacity(buffer))
+        })?;
+        Ok(())
+    }
+
     /// Reads a file that the kernel has or has not, and parses it.
     ///
     /// # Errors
