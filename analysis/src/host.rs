@@ -96,14 +96,22 @@ pub(crate) fn analyze_host(
     let usage_seen = usage::names()
         .into_iter()
         .zip(usage.iter().map(|d| d.count > 0));
-    records.not_measured = missing::of_host(host, &records, &idleness, usage_seen);
+    let covered = || segments.iter().map(|s| covered_ms(&samples, s));
+    records.not_measured = missing::of_host(
+        host,
+        &records,
+        parameters,
+        &idleness,
+        covered().max().unwrap_or(0),
+        usage_seen,
+    );
 
     let of_segments: Vec<Window> = segments
         .iter()
         .filter_map(|s| Window::of_segment(&samples.time_ms, s))
         .collect();
     let of_idleness: Vec<Window> = idleness.periods.iter().map(Window::of_idle).collect();
-    let all_covered_ms = segments.iter().map(|s| covered_ms(&samples, s)).sum();
+    let all_covered_ms = covered().sum();
     let periods = |windows: &[Window]| {
         parameters
             .region_bytes

@@ -2,14 +2,17 @@
 
 use crate::idle::Idleness;
 use gleaner_policy::idle::Verdict;
-use gleaner_schemas::findings::{Absence, ActivitySource, Findings, NotMeasured};
+use gleaner_schemas::findings::{Absence, ActivitySource, Findings, NotMeasured, Parameters};
+use gleaner_schemas::units::Seconds;
 
-/// What one host, of which everything else is in `found`, leaves unmeasured. `usage_seen` pairs each
-/// category with whether any sample has it.
+/// What one host, of which everything else is in `found`, leaves unmeasured. `longest_run_ms` is the
+/// longest time without a gap; `usage_seen` pairs each category with whether any sample has it.
 pub(crate) fn of_host<'a>(
     host: &str,
     found: &Findings,
+    parameters: &Parameters,
     idleness: &Idleness,
+    longest_run_ms: i64,
     usage_seen: impl Iterator<Item = (&'a str, bool)>,
 ) -> Vec<NotMeasured> {
     let mut missing = Vec::new();
@@ -49,6 +52,23 @@ pub(crate) fn of_host<'a>(
             format!(
                 "activity or load is unknown in {unknown} of {} samples, which end idle periods",
                 idleness.verdicts.len()
+            ),
+        );
+    }
+    let longest = Seconds::from_ms(longest_run_ms);
+    if !idleness.is_unknown() && longest.0 < parameters.idle_after_s {
+        let needed = Seconds(parameters.idle_after_s);
+        say(
+            "idle_periods",
+            format!("the longest time without a gap is {longest}, and the rule needs {needed}"),
+        );
+    }
+    if longest.0 < parameters.minimum_period_s {
+        let needed = Seconds(parameters.minimum_period_s);
+        say(
+            "availability_periods",
+            format!(
+                "the longest time without a gap is {longest}, and periods count from {needed} on"
             ),
         );
     }
