@@ -1,1 +1,32 @@
-//! placeholder
+//! The tracer: samples this host's memory, processes, files and owner activity into SQLite.
+//!
+//! The journey of one sample: [`read`] parses `/proc`, `/sys` and `/dev` (pure parsers over bytes; root
+//! paths, page size and tick length are arguments), [`processes`], [`files`] and [`activity`] walk
+//! what is in use, [`sample`] divides memory among the categories of `gleaner_policy`, [`sampler`]
+//! keeps what is needed from one sample to the next, and [`store`] writes one transaction.
+//! [`run`] does that at each interval; [`export`] hands the rows on to a dataset.
+
+pub mod absence;
+pub mod activity;
+pub mod args;
+pub mod changes;
+pub mod clock;
+pub mod config;
+pub mod database;
+pub mod error;
+pub mod export;
+pub mod files;
+pub mod gap;
+pub mod identity;
+pub mod interval;
+pub mod physical;
+pub mod print;
+pub mod processes;
+pub mod read;
+pub mod run;
+pub mod sample;
+pub mod sampler;
+pub mod status;
+pub mod store;
+
+pub use error::Error;

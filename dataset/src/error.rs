@@ -76,7 +76,7 @@ pub enum DatasetError {
         detail: String,
     },
     /// A column that the table does not have.
-    #[error("table {table} has no column {column}; docs/schema.md lists its columns")]
+    #[error("table {table} has no column {column}; schemas/SCHEMA.md lists its columns")]
     UnknownColumn {
         /// The table.
         table: String,

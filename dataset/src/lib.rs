@@ -17,6 +17,7 @@
 mod error;
 mod identity;
 mod layout;
+mod lock;
 mod manifest;
 mod mapped;
 mod order;

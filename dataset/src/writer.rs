@@ -2,6 +2,7 @@
 
 use crate::identity::Identities;
 use crate::layout::{self, LOCK, MANIFEST, STAGING};
+use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::{DatasetError, Result};
 use arrow::array::UInt32Array;
@@ -10,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,8 +23,7 @@ pub struct Writer {
     pub(crate) manifest: Manifest,
     /// Rows by table and day (counted from 1970-01-01).
     pub(crate) pending: BTreeMap<(&'static str, i64), Vec<RecordBatch>>,
-    /// Held until the writer is dropped or its process ends, however it ends.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Writer {
@@ -41,7 +41,7 @@ impl Writer {
         if foreign && !root.join(MANIFEST).exists() {
             return Err(DatasetError::NotEmpty { root });
         }
-        let lock = lock(&root)?;
+        let lock = Lock::take(&root)?;
         let is_new = !root.join(MANIFEST).exists();
         let manifest = if is_new {
             Manifest::empty()
@@ -107,23 +107,6 @@ fn is_our_own(path: &Path) -> bool {
         .is_some_and(|name| name == LOCK || name == STAGING)
 }
 
-fn lock(root: &Path) -> Result<File> {
-    let path = root.join(LOCK);
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(DatasetError::io("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(DatasetError::Locked {
-            root: root.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(DatasetError::io("lock", path)(source)),
-    }
-}
-
 /// The batch under the table's own schema, with its units and meanings.
 fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let wrong = |detail| DatasetError::WrongSchema {
@@ -137,7 +120,7 @@ fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let found = names(batch.schema_ref());
     if found != names(&expected) {
         return Err(wrong(format!(
-            "its columns are {found:?}; docs/schema.md lists the table's"
+            "its columns are {found:?}; schemas/SCHEMA.md lists the table's"
         )));
     }
     RecordBatch::try_new(Arc::new(expected), batch.columns().to_vec())

@@ -2,7 +2,7 @@
 //! read and why, findings. Pure: no I/O and no clock.
 //!
 //! Every stored column is declared once, in [`rows`]; the SQLite tables ([`sql`]), the Arrow
-//! schemas ([`arrow`]) and the published description (`docs/schema.md`) are made from that.
+//! schemas ([`arrow`]) and the published description (`schemas/SCHEMA.md`) are made from that.
 
 pub mod arrow;
 pub mod column;

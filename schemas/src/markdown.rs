@@ -1,4 +1,4 @@
-//! `docs/schema.md`, made from [`crate::rows`].
+//! `schemas/SCHEMA.md`, made from [`crate::rows`].
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Column, Kind};

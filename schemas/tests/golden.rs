@@ -37,8 +37,8 @@ fn arrow_schemas_of_version_1() {
 #[test]
 fn published_description() {
     equal(
-        include_str!("../../docs/schema.md"),
+        include_str!("../SCHEMA.md"),
         &markdown::schema(),
-        "docs/schema.md",
+        "schemas/SCHEMA.md",
     );
 }

@@ -1,1 +1,14 @@
-//! placeholder
+//! Traces of other programs and for other programs: exports of a dataset as Parquet and CSV.
+//!
+//! ```text
+//! OUT/gleaner-export.json                          says that the folder is an export, and whether whole
+//! OUT/samples/date=2026-11-21/samples.parquet      one file per table and UTC date
+//! ```
+
+mod error;
+mod export;
+mod file;
+mod folder;
+
+pub use error::{ExportError, Result};
+pub use export::{Exported, Progress, export_csv, export_parquet};

@@ -1,0 +1,171 @@
+//! What could not be read, and why: never 0 instead.
+
+use gleaner_schemas::rows::AbsenceRow;
+use gleaner_schemas::units::stored;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why a value is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It was gone when it was to be read: a process that ended, a file of another machine.
+    Vanished,
+    /// The agent may not read it.
+    Denied,
+    /// This kernel or machine does not have it.
+    Unsupported,
+    /// It does not look as documented.
+    Malformed,
+    /// It contradicts another of the kernel's figures.
+    Contradicted,
+}
+
+impl Reason {
+    /// As stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Vanished => "vanished",
+            Self::Denied => "denied",
+            Self::Unsupported => "unsupported",
+            Self::Malformed => "malformed",
+            Self::Contradicted => "contradicted",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One value's absence. The detail never names a file of the owner's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Why.
+    pub reason: Reason,
+    /// What the system said.
+    pub detail: String,
+}
+
+impl Absent {
+    /// Absent for `reason`.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            reason,
+            detail: detail.into(),
+        }
+    }
+
+    /// From an error about something that comes and goes: a process, a device.
+    #[must_use]
+    pub fn from_errno(what: &str, errno: Errno) -> Self {
+        let reason = match errno {
+            Errno::NOENT | Errno::SRCH | Errno::NODEV | Errno::NXIO => Reason::Vanished,
+            Errno::ACCESS | Errno::PERM => Reason::Denied,
+            _ => Reason::Unsupported,
+        };
+        Self::new(reason, format!("{what}: {}", std::io::Error::from(errno)))
+    }
+
+    /// From an error about a file that every kernel has or has not.
+    #[must_use]
+    pub fn from_kernel_file(name: &str, errno: Errno) -> Self {
+        let mut absent = Self::from_errno(name, errno);
+        if absent.reason == Reason::Vanished {
+            absent.reason = Reason::Unsupported;
+        }
+        absent
+    }
+}
+
+/// All that one sample could not read.
+#[derive(Clone, Debug, Default)]
+pub struct Absences {
+    by_item: BTreeMap<(&'static str, Reason), (String, u64)>,
+}
+
+impl Absences {
+    /// Notes that `item` (a column of `samples`, or a table) is absent.
+    pub fn note(&mut self, item: &'static str, absent: Absent) {
+        let entry = self
+            .by_item
+            .entry((item, absent.reason))
+            .or_insert((absent.detail, 0));
+        entry.1 += 1;
+    }
+
+    /// The value, or a note that `item` is absent.
+    pub fn keep<T>(&mut self, item: &'static str, read: Result<T, Absent>) -> Option<T> {
+        read.map_err(|absent| self.note(item, absent)).ok()
+    }
+
+    /// Whether anything was noted about `item`.
+    #[must_use]
+    pub fn has(&self, item: &str) -> bool {
+        self.by_item.keys().any(|(noted, _)| *noted == item)
+    }
+
+    /// As stored.
+    #[must_use]
+    pub fn rows(&self) -> Vec<AbsenceRow> {
+        self.by_item
+            .iter()
+            .map(|((item, reason), (detail, count))| AbsenceRow {
+                item: (*item).to_owned(),
+                reason: reason.as_str().to_owned(),
+                detail: detail.clone(),
+                absent_count: stored(*count),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_absence_is_counted_and_its_first_detail_kept() {
+        let mut absences = Absences::default();
+        absences.note("files", Absent::from_errno("maps", Errno::PERM));
+        absences.note("files", Absent::from_errno("fd", Errno::ACCESS));
+        absences.note("processes", Absent::from_errno("stat", Errno::SRCH));
+        let kept = absences.keep(
+            "load5",
+            Err::<f64, _>(Absent::from_kernel_file("loadavg", Errno::NOENT)),
+        );
+        assert_eq!(kept, None);
+        let told: Vec<_> = absences
+            .rows()
+            .into_iter()
+            .map(|r| (r.item, r.reason, r.detail, r.absent_count))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "files".into(),
+                    "denied".into(),
+                    "maps: Operation not permitted (os error 1)".into(),
+                    2
+                ),
+                (
+                    "load5".into(),
+                    "unsupported".into(),
+                    "loadavg: No such file or directory (os error 2)".into(),
+                    1
+                ),
+                (
+                    "processes".into(),
+                    "vanished".into(),
+                    "stat: No such process (os error 3)".into(),
+                    1
+                ),
+            ]
+        );
+        assert!(absences.has("files") && !absences.has("activity"));
+    }
+}

@@ -1,0 +1,188 @@
+//! The owner's activity: what each source says, and how long the owner has been idle.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::read::input::InputDevices;
+use crate::read::terminal;
+use gleaner_schemas::rows::ActivityRow;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Watches all sources; remembers the last activity that each saw.
+///
+/// A source that has seen none counts from the first look: the owner has been idle at least since,
+/// and what was before is not known.
+#[derive(Debug)]
+pub struct ActivityWatch {
+    dev_root: PathBuf,
+    sys_root: PathBuf,
+    first_look_ms: i64,
+    devices: InputDevices,
+    last_input_ms: Option<i64>,
+    last_terminal_ms: Option<i64>,
+}
+
+impl ActivityWatch {
+    /// Begins to watch at the wall-clock time `now_ms`: input devices queue events from here on.
+    #[must_use]
+    pub fn new(dev_root: PathBuf, sys_root: PathBuf, now_ms: i64) -> Self {
+        let mut watch = Self {
+            dev_root,
+            sys_root,
+            first_look_ms: now_ms,
+            devices: InputDevices::default(),
+            last_input_ms: None,
+            last_terminal_ms: None,
+        };
+        let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
+        watch
+    }
+
+    /// Asks all sources at `now_ms`; `terminals` are those that control a process.
+    pub fn look(
+        &mut self,
+        now_ms: i64,
+        terminals: &BTreeSet<(u32, u32)>,
+        absences: &mut Absences,
+    ) -> Vec<ActivityRow> {
+        let input = self.input(now_ms);
+        let input = row("input", input, self.devices.count(), absences);
+        let (terminal, count) = self.terminal(now_ms, terminals, absences);
+        vec![input, row("terminal", terminal, count, absences)]
+    }
+
+    fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
+        let newest_ms = self.devices.newest_ms(&self.dev_root, &self.sys_root)?;
+        Ok(idle_ms(
+            &mut self.last_input_ms,
+            newest_ms,
+            self.first_look_ms,
+            now_ms,
+        ))
+    }
+
+    fn terminal(
+        &mut self,
+        now_ms: i64,
+        terminals: &BTreeSet<(u32, u32)>,
+        absences: &mut Absences,
+    ) -> (Result<i64, Absent>, usize) {
+        if !terminal::exist(&self.dev_root) {
+            return (Err(Absent::new(Reason::Unsupported, "no terminal")), 0);
+        }
+        let seen = terminal::last_access(&self.dev_root, &self.sys_root, terminals);
+        for _ in 0..seen.vanished {
+            absences.note(
+                "activity",
+                Absent::new(Reason::Vanished, "terminal without a node"),
+            );
+        }
+        let idle = idle_ms(
+            &mut self.last_terminal_ms,
+            seen.newest_ms,
+            self.first_look_ms,
+            now_ms,
+        );
+        (Ok(idle), seen.count)
+    }
+}
+
+/// Time since the newest activity known; a time ahead of the clock is now.
+fn idle_ms(
+    last_ms: &mut Option<i64>,
+    newest_ms: Option<i64>,
+    first_look_ms: i64,
+    now_ms: i64,
+) -> i64 {
+    *last_ms = (*last_ms).max(newest_ms).map(|t| t.min(now_ms));
+    (now_ms - last_ms.unwrap_or(first_look_ms)).max(0)
+}
+
+fn row(
+    source: &str,
+    idle: Result<i64, Absent>,
+    devices: usize,
+    absences: &mut Absences,
+) -> ActivityRow {
+    let state = idle
+        .as_ref()
+        .map_or_else(|absent| absent.reason.as_str(), |_| "ok");
+    ActivityRow {
+        source: source.to_owned(),
+        state: state.to_owned(),
+        devices_count: devices as i64,
+        idle_ms: absences.keep("activity", idle),
+    }
+}
+
+/// How long the owner has been idle: by the least idle source.
+///
+/// # Errors
+/// When a source may not be read or makes no sense, since someone may be active there unseen, or when
+/// there is no source.
+pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, Absent> {
+    for reason in [Reason::Denied, Reason::Malformed] {
+        if let Some(blind) = sources.iter().find(|s| s.state == reason.as_str()) {
+            return Err(Absent::new(reason, blind.source.as_str()));
+        }
+    }
+    sources
+        .iter()
+        .filter_map(|s| s.idle_ms)
+        .min()
+        .ok_or_else(|| Absent::new(Reason::Unsupported, "no source of activity"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str, state: &str, idle_ms: Option<i64>) -> ActivityRow {
+        ActivityRow {
+            source: name.into(),
+            state: state.into(),
+            idle_ms,
+            devices_count: 1,
+        }
+    }
+
+    #[test]
+    fn the_least_idle_source_wins_and_a_blind_one_forbids_an_answer() {
+        let terminal = || source("terminal", "ok", Some(5000));
+        let cases = [
+            (vec![source("input", "ok", Some(700)), terminal()], Ok(700)),
+            (
+                vec![source("input", "unsupported", None), terminal()],
+                Ok(5000),
+            ),
+            (
+                vec![source("input", "denied", None), terminal()],
+                Err(Reason::Denied),
+            ),
+            (
+                vec![source("input", "malformed", None), terminal()],
+                Err(Reason::Malformed),
+            ),
+            (
+                vec![source("input", "unsupported", None)],
+                Err(Reason::Unsupported),
+            ),
+        ];
+        for (sources, idle) in cases {
+            assert_eq!(
+                owner_idle_ms(&sources).map_err(|a| a.reason),
+                idle,
+                "{sources:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn idle_since_the_last_activity_or_the_first_look() {
+        let mut last = None;
+        assert_eq!(idle_ms(&mut last, None, 1000, 4000), 3000);
+        assert_eq!(idle_ms(&mut last, Some(500), 1000, 4000), 3500); // known, though before the first look
+        assert_eq!(idle_ms(&mut last, None, 1000, 5000), 4500);
+        assert_eq!(idle_ms(&mut last, Some(9000), 1000, 6000), 0); // the clock was set back
+        assert_eq!(idle_ms(&mut last, None, 1000, 7000), 1000);
+    }
+}

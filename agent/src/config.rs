@@ -1,0 +1,202 @@
+//! The configuration, resolved: the command line over the file over the defaults.
+
+use crate::Error;
+use crate::args::GlobalArgs;
+use crate::interval;
+use crate::processes::Units;
+use crate::sampler::Settings;
+use gleaner_policy::quota::Limits;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The paper's interval.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
+
+/// Sampling more often would measure the agent.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What may leave the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Privacy {
+    /// No paths: files are known by a keyed hash.
+    #[default]
+    Hashed,
+    /// Paths as well.
+    Plain,
+}
+
+impl Privacy {
+    /// As stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hashed => "hashed",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// The file as written; unknown keys are refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ConfigFile {
+    #[serde(deserialize_with = "interval_text")]
+    interval: Option<Duration>,
+    database: Option<PathBuf>,
+    privacy: Privacy,
+    #[serde(deserialize_with = "share")]
+    headroom_share: Option<f64>,
+    always_active: Vec<String>,
+}
+
+/// What the agent is to do.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The trace.
+    pub database: PathBuf,
+    /// Time between samples.
+    pub interval: Duration,
+    /// What may leave the host.
+    pub privacy: Privacy,
+    /// What to sample.
+    pub settings: Settings,
+}
+
+impl Config {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// [`Error::Read`] and [`Error::Config`] about the configuration file.
+    pub fn resolve(args: GlobalArgs) -> Result<Self, Error> {
+        let file = args
+            .config
+            .as_deref()
+            .map_or_else(|| Ok(ConfigFile::default()), read)?;
+        let interval = args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL);
+        let default_units = Units {
+            page_size_bytes: rustix::param::page_size() as u64,
+            ticks_per_second: rustix::param::clock_ticks_per_second(),
+        };
+        Ok(Self {
+            database: args
+                .database
+                .or(file.database)
+                .unwrap_or_else(default_database),
+            interval: interval.max(SHORTEST_INTERVAL),
+            privacy: file.privacy,
+            settings: Settings {
+                proc_root: args.proc_root,
+                sys_root: args.sys_root,
+                dev_root: args.dev_root,
+                units: Units {
+                    page_size_bytes: args.page_size.unwrap_or(default_units.page_size_bytes),
+                    ticks_per_second: args.ticks.unwrap_or(default_units.ticks_per_second),
+                },
+                headroom_share: file
+                    .headroom_share
+                    .unwrap_or(Limits::default().headroom_share),
+                always_active: file.always_active,
+            },
+        })
+    }
+
+    /// The interval as stored.
+    #[must_use]
+    pub fn interval_ms(&self) -> i64 {
+        i64::try_from(self.interval.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+fn read(path: &Path) -> Result<ConfigFile, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    toml::from_str(&text).map_err(|e| Error::Config {
+        path: path.to_owned(),
+        message: e.to_string().trim_end().to_owned(),
+    })
+}
+
+fn default_database() -> PathBuf {
+    let state = if rustix::process::geteuid().is_root() {
+        PathBuf::from("/var/lib")
+    } else {
+        let home =
+            || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
+        std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from)
+    };
+    state.join("gleaner/trace.db")
+}
+
+fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(value)?;
+    interval::parse(&text)
+        .map(Some)
+        .map_err(serde::de::Error::custom)
+}
+
+fn share<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
+    let share = f64::deserialize(value)?;
+    if (0.0..=1.0).contains(&share) {
+        Ok(Some(share))
+    } else {
+        Err(serde::de::Error::custom("a share lies between 0 and 1"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str, args: GlobalArgs) -> Result<Config, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let config = Some(file.path().to_owned());
+        Config::resolve(GlobalArgs { config, ..args }).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
+        let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
+            always_active = [\"backup\"]\n";
+        let config = resolve(text, GlobalArgs::default()).unwrap();
+        assert_eq!(config.interval, Duration::from_secs(60));
+        assert_eq!(config.database, Path::new("/x/t.db"));
+        assert_eq!(config.privacy, Privacy::Plain);
+        assert_eq!(config.settings.headroom_share, 0.2);
+        assert_eq!(config.settings.always_active, ["backup"]);
+
+        let typed = GlobalArgs {
+            interval: Some(Duration::from_secs(5)),
+            database: Some("/y/t.db".into()),
+            ..GlobalArgs::default()
+        };
+        let config = resolve(text, typed).unwrap();
+        assert_eq!(config.interval, Duration::from_secs(5));
+        assert_eq!(config.database, Path::new("/y/t.db"));
+
+        let config = resolve("", GlobalArgs::default()).unwrap();
+        assert_eq!(config.interval, DEFAULT_INTERVAL);
+        assert_eq!(config.privacy, Privacy::Hashed);
+        assert_eq!(config.settings.headroom_share, 0.15);
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_named_with_their_line() {
+        for (text, line, word) in [
+            ("\nintervall = \"90s\"\n", "line 2", "intervall"),
+            ("interval = \"soon\"\n", "line 1", "soon"),
+            ("headroom_share = 15\n", "line 1", "headroom_share"),
+            ("privacy = \"open\"\n", "line 1", "open"),
+        ] {
+            let message = resolve(text, GlobalArgs::default()).unwrap_err();
+            assert!(
+                message.contains(line) && message.contains(word),
+                "{message}"
+            );
+        }
+    }
+}

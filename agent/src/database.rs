@@ -1,0 +1,148 @@
+//! The database file: whose it is, which version, opened for reading or brought up to date.
+
+use crate::Error;
+use crate::identity;
+use gleaner_schemas::SCHEMA_VERSION;
+use gleaner_schemas::sql::{APPLICATION_ID, migrations};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long to wait for another connection's lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Opens a trace for reading.
+///
+/// # Errors
+/// [`Error::NoDatabase`] when there is none, else as [`Store::open`].
+pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
+    if !path.exists() {
+        return Err(Error::NoDatabase {
+            path: path.to_owned(),
+        });
+    }
+    let database = Error::database(path);
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&database)?;
+    connection.busy_timeout(PATIENCE).map_err(&database)?;
+    if version(path, &connection)? == 0 {
+        return Err(Error::NoDatabase {
+            path: path.to_owned(),
+        });
+    }
+    Ok(connection)
+}
+
+/// Schema version of a database that is ours to use; 0 for an empty one.
+fn version(path: &Path, connection: &Connection) -> Result<u32, Error> {
+    let database = Error::database(path);
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let application_id = pragma("application_id").map_err(&database)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(&database)?;
+    if application_id != APPLICATION_ID && (application_id != 0 || tables > 0) {
+        return Err(Error::ForeignDatabase {
+            path: path.to_owned(),
+            application_id,
+        });
+    }
+    let found = pragma("user_version").map_err(&database)? as u32;
+    if found > SCHEMA_VERSION {
+        return Err(Error::NewerDatabase {
+            path: path.to_owned(),
+            found,
+            known: SCHEMA_VERSION,
+        });
+    }
+    Ok(found)
+}
+
+/// Brings a database up to date and names its host: `host_id`, or a random name for a host without one.
+///
+/// # Errors
+/// As [`crate::store::Store::open`].
+pub(crate) fn migrate(
+    path: &Path,
+    connection: &mut Connection,
+    host_id: Option<&str>,
+    now_ms: i64,
+) -> Result<(), Error> {
+    let found = version(path, connection)?;
+    let database = Error::database(path);
+    prepare(connection).map_err(&database)?;
+    if found < SCHEMA_VERSION {
+        let random_id = || {
+            identity::random_id().map_err(|source| Error::Read {
+                path: "/dev/urandom".into(),
+                source,
+            })
+        };
+        let meta = [
+            (
+                "host_id",
+                host_id.map_or_else(random_id, |id| Ok(id.to_owned()))?,
+            ),
+            ("database_id", random_id()?),
+            ("created_time_ms", now_ms.to_string()),
+        ];
+        step_up(connection, found, &meta).map_err(&database)?;
+    }
+    let recorded = meta(connection, "host_id").map_err(&database)?;
+    if host_id.is_some() && recorded.as_deref() != host_id {
+        return Err(Error::OtherHost {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+fn step_up(
+    connection: &mut Connection,
+    found: u32,
+    meta: &[(&str, String)],
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for step in migrations().iter().skip(found as usize) {
+        transaction.execute_batch(step)?;
+    }
+    if found == 0 {
+        for entry in meta {
+            transaction.execute(
+                "INSERT INTO meta (key, value) VALUES (?, ?)",
+                (entry.0, &entry.1),
+            )?;
+        }
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    transaction.commit()
+}
+
+/// An entry of the `meta` table.
+///
+/// # Errors
+/// What SQLite said.
+pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
+    let query = "SELECT value FROM meta WHERE key = ?";
+    connection
+        .query_row(query, [key], |row| row.get(0))
+        .optional()
+}
+
+/// The last record's sequence number; 0 when there is none.
+///
+/// # Errors
+/// What SQLite said.
+pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
+    let query = "SELECT max(coalesce((SELECT max(sequence) FROM samples), 0), \
+         coalesce((SELECT max(sequence) FROM gaps), 0), coalesce((SELECT max(sequence) FROM hosts), 0))";
+    connection.query_row(query, [], |row| row.get(0))
+}

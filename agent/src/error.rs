@@ -1,0 +1,112 @@
+//! What can go wrong, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Why the agent cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file that nothing works without.
+    #[error("cannot read {path}: {source}", path = .path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file or folder of the agent's own.
+    #[error("cannot write {path}: {source}; give another place with --database", path = .path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The kernel's own file without what every kernel gives.
+    #[error("{path} is not what the kernel documents: {what}; is --proc-root right?", path = .path.display())]
+    Kernel {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The configuration.
+    #[error("{path}: {message}", path = .path.display())]
+    Config {
+        /// Which file.
+        path: PathBuf,
+        /// Key and line.
+        message: String,
+    },
+    /// SQLite.
+    #[error("{path}: {source}", path = .path.display())]
+    Database {
+        /// Which database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// No database yet.
+    #[error("no trace at {path}: begin one with `gleaner-agent run`, or name another with --database", path = .path.display())]
+    NoDatabase {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A database of another program.
+    #[error("{path} is a database of another program (application id {application_id:#x}): name another with --database", path = .path.display())]
+    ForeignDatabase {
+        /// Which.
+        path: PathBuf,
+        /// Whose.
+        application_id: i32,
+    },
+    /// A database of a newer agent.
+    #[error("{path} was written by a newer agent (schema version {found}, this one knows {known}): update gleaner-agent, or name another with --database", path = .path.display())]
+    NewerDatabase {
+        /// Which.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// A database that was brought from another host.
+    #[error("{path} is the trace of another host (by /etc/machine-id): move it away, or name another with --database", path = .path.display())]
+    OtherHost {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A second agent on the same database.
+    #[error("another gleaner-agent is writing {path}: stop it first, or name another with --database", path = .path.display())]
+    Locked {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Timers and signals.
+    #[error("cannot wait for the next sample: {source}")]
+    Wait {
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Rows that do not fit their table.
+    #[error("{path}: {table} holds a row that does not fit its schema: check it with `PRAGMA integrity_check`", path = .path.display())]
+    Row {
+        /// Which database.
+        path: PathBuf,
+        /// Which table.
+        table: &'static str,
+    },
+    /// The dataset that the trace is exported to.
+    #[error(transparent)]
+    Dataset(#[from] gleaner_dataset::DatasetError),
+}
+
+impl Error {
+    /// For `map_err`: SQLite failed on the database at `path`.
+    pub(crate) fn database(path: &Path) -> impl Fn(rusqlite::Error) -> Self {
+        move |source| Self::Database {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

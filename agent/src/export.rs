@@ -1,0 +1,180 @@
+//! Hands the trace on to a dataset: the records that it does not have yet.
+
+use crate::Error;
+use crate::database::{meta, open_to_read};
+use gleaner_dataset::{Identity, RowsBuilder, Writer};
+use gleaner_schemas::column::{Kind, Table, Value};
+use gleaner_schemas::rows::TABLES;
+use gleaner_schemas::sql::select_between;
+use gleaner_schemas::units::Bytes;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, named_params};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What an export added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    /// The dataset's folder.
+    pub dataset: PathBuf,
+    /// Rows added.
+    pub rows_count: u64,
+    /// Files added.
+    pub files_count: usize,
+    /// Their length together.
+    pub files_bytes: u64,
+    /// The last record that the dataset now has.
+    pub last_sequence: i64,
+}
+
+/// Adds the trace at `database` to the dataset at `dataset`, a UTC day at a time: each is durable before
+/// the next is read.
+///
+/// # Errors
+/// When the trace cannot be read or the dataset cannot be written; the days added before stay.
+pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
+    let trace = Trace::open(database)?;
+    let mut exported = Exported {
+        dataset: dataset.to_owned(),
+        ..Exported::default()
+    };
+    let mut writer = Writer::open(dataset)?;
+    let mut after = writer
+        .last_sequence(&trace.host_id, &trace.database_id)
+        .unwrap_or(0);
+    for until in trace.day_ends(after)? {
+        for table in &TABLES {
+            trace.append(table, after, until, &mut writer)?;
+        }
+        let summary = writer.seal()?;
+        exported.rows_count += summary.rows;
+        exported.files_count += summary.files;
+        exported.files_bytes += summary.bytes;
+        after = until;
+        writer = Writer::open(dataset)?;
+    }
+    exported.last_sequence = after;
+    Ok(exported)
+}
+
+impl Exported {
+    /// For programs.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
+        format!("{json:#}\n")
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!(
+            "{} rows in {} new files ({}) in {}\n",
+            self.rows_count,
+            self.files_count,
+            Bytes::from(self.files_bytes),
+            self.dataset.display(),
+        )
+    }
+}
+
+/// A trace open for reading.
+struct Trace {
+    path: PathBuf,
+    connection: Connection,
+    host_id: String,
+    database_id: String,
+}
+
+impl Trace {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let connection = open_to_read(path)?;
+        let get = |key| {
+            meta(&connection, key)
+                .map_err(Error::database(path))?
+                .ok_or_else(|| Error::Row {
+                    path: path.to_owned(),
+                    table: "meta",
+                })
+        };
+        let (host_id, database_id) = (get("host_id")?, get("database_id")?);
+        Ok(Self {
+            path: path.to_owned(),
+            connection,
+            host_id,
+            database_id,
+        })
+    }
+
+    /// The last records of the UTC days after the record `after`, in order.
+    fn day_ends(&self, after: i64) -> Result<Vec<i64>, Error> {
+        let query = "SELECT max(sequence) FROM (SELECT sequence, time_ms FROM samples \
+             UNION ALL SELECT sequence, time_ms FROM gaps UNION ALL SELECT sequence, time_ms FROM hosts) \
+             WHERE sequence > ? GROUP BY time_ms / 86400000 ORDER BY 1";
+        let mut statement = self
+            .connection
+            .prepare(query)
+            .map_err(Error::database(&self.path))?;
+        let ends = statement
+            .query_map([after], |row| row.get(0))
+            .map_err(Error::database(&self.path))?;
+        ends.collect::<rusqlite::Result<_>>()
+            .map_err(Error::database(&self.path))
+    }
+
+    fn append(
+        &self,
+        table: &Table,
+        after: i64,
+        until: i64,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let wrong = Error::database(&self.path);
+        let mut statement = self
+            .connection
+            .prepare(&select_between(table))
+            .map_err(&wrong)?;
+        let mut rows = statement
+            .query(named_params! { ":after": after, ":until": until })
+            .map_err(&wrong)?;
+        let mut builder = RowsBuilder::new(table);
+        while let Some(row) = rows.next().map_err(&wrong)? {
+            let identity = Identity {
+                host_id: &self.host_id,
+                database_id: &self.database_id,
+                sequence: row.get(0).map_err(&wrong)?,
+                time_ms: row.get(1).map_err(&wrong)?,
+            };
+            let value = |(at, column): (usize, &gleaner_schemas::column::Column)| {
+                let stored = row.get_ref(at + 2).map_err(&wrong)?;
+                value(stored, column.kind).ok_or_else(|| Error::Row {
+                    path: self.path.clone(),
+                    table: table.name,
+                })
+            };
+            let values = table
+                .columns
+                .iter()
+                .enumerate()
+                .map(value)
+                .collect::<Result<_, Error>>()?;
+            builder.push(identity, values)?;
+        }
+        if !builder.is_empty() {
+            writer.append(table, builder.finish()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// A value as read back; `None` when it does not fit the column.
+fn value(stored: ValueRef<'_>, kind: Kind) -> Option<Value> {
+    Some(match (kind, stored) {
+        (_, ValueRef::Null) => Value::Null,
+        (Kind::Flag, ValueRef::Integer(v @ 0..=1)) => Value::Flag(v == 1), // SQLite has no booleans
+        (Kind::Integer, ValueRef::Integer(v)) => Value::Integer(v),
+        (Kind::Real, ValueRef::Real(v)) => Value::Real(v),
+        (Kind::Text, ValueRef::Text(v)) => Value::Text(String::from_utf8(v.to_vec()).ok()?),
+        _ => return None,
+    })
+}

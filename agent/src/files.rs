@@ -1,0 +1,321 @@
+//! The walk over the files that active processes have open or map, and their pages in the cache.
+//!
+//! Regular files on filesystems with a page cache only: the pages of tmpfs, memfd and hugetlbfs are
+//! shared memory, which the processes' own sizes already hold. A file is reached through the process
+//! that uses it, so that mount namespaces do not matter, and told apart by device and inode.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::read::cachestat::cached_pages;
+use crate::read::maps::{file_mapping, union};
+use crate::read::{Tree, lines};
+use gleaner_schemas::units::pages_to_bytes;
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, StatxFlags, fstat, fstatfs, makedev, openat, readlinkat, statx,
+};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Filesystems (`linux/magic.h`) whose files are shared memory, or views of the kernel without pages.
+const NOT_CACHED: [u32; 12] = [
+    0x0102_1994, // tmpfs
+    0x9584_58f6, // hugetlbfs
+    0x0000_9fa0, // proc
+    0x6265_6572, // sysfs
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0xcafe_4a11, // bpf
+    0x6e73_6673, // nsfs
+    0xde5e_81e4, // efivarfs
+    0x0bad_1dea, // futex and other anonymous inodes
+];
+
+/// Device and inode, by which a file is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileKey {
+    /// Device.
+    pub device: u64,
+    /// Inode.
+    pub inode: u64,
+}
+
+/// A file in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileInUse {
+    /// Path as the first process that uses it sees it.
+    pub path: String,
+    /// Active processes that have it open.
+    pub open_count: u64,
+    /// Active processes that map it.
+    pub mapped_count: u64,
+    /// Size.
+    pub size_bytes: Option<u64>,
+    /// Pages in the page cache.
+    pub cached_bytes: Option<u64>,
+    /// Of those, the ones in ranges that active processes map, each once.
+    pub mapped_cached_bytes: Option<u64>,
+}
+
+/// All files in use.
+pub type FilesInUse = BTreeMap<FileKey, FileInUse>;
+
+/// A file that is mapped, by the device that `maps` names, and how to reach it.
+struct Mapped {
+    path: PathBuf,
+    ranges: Vec<Range<u64>>,
+    processes: u64,
+    last_pid: i64,
+    reach: PathBuf,
+    reach_by_address: PathBuf,
+}
+
+/// Walks the files; keeps its buffer and what it learnt of devices.
+#[derive(Debug, Default)]
+pub struct FileWalk {
+    text: Vec<u8>,
+    has_page_cache: HashMap<u64, bool>,
+    unsupported: bool,
+}
+
+impl FileWalk {
+    /// Walks the files of the processes `pids`.
+    pub fn walk(
+        &mut self,
+        proc: &Tree,
+        pids: &[i64],
+        page_size_bytes: u64,
+        absences: &mut Absences,
+    ) -> FilesInUse {
+        let live = proc.is_procfs();
+        let mut files = FilesInUse::new();
+        self.unsupported = false;
+        for ((device, inode), mapped) in self.mapped(proc, pids, absences) {
+            let measured = if live {
+                self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
+            } else {
+                // Another machine's files: never to be looked for on this one.
+                absences.note(
+                    "files",
+                    Absent::new(Reason::Vanished, "not this host's /proc"),
+                );
+                Some((FileKey { device, inode }, unmeasured(&mapped)))
+            };
+            if let Some((key, file)) = measured {
+                files.insert(key, file);
+            }
+        }
+        for &pid in pids {
+            let opened = if live {
+                self.add_open(proc, pid, page_size_bytes, &mut files, absences)
+            } else {
+                Ok(())
+            };
+            absences.keep("files", opened);
+        }
+        files
+    }
+
+    fn mapped(
+        &mut self,
+        proc: &Tree,
+        pids: &[i64],
+        absences: &mut Absences,
+    ) -> BTreeMap<(u64, u64), Mapped> {
+        let mut all: BTreeMap<(u64, u64), Mapped> = BTreeMap::new();
+        for &pid in pids {
+            if let Err(e) = proc.read(&format!("{pid}/maps"), &mut self.text) {
+                absences.note("files", Absent::from_errno("maps", e));
+                continue;
+            }
+            for mapping in lines(&self.text).filter_map(file_mapping) {
+                let device = makedev(mapping.device.0, mapping.device.1);
+                let mapped = all.entry((device, mapping.inode)).or_insert_with(|| {
+                    let path = Path::new(OsStr::from_bytes(mapping.path));
+                    let inside = path.strip_prefix("/").unwrap_or(path);
+                    Mapped {
+                        path: path.to_owned(),
+                        ranges: Vec::new(),
+                        processes: 0,
+                        last_pid: 0,
+                        reach: Path::new(&format!("{pid}/root")).join(inside),
+                        reach_by_address: PathBuf::from(format!(
+                            "{pid}/map_files/{}",
+                            mapping.addresses
+                        )),
+                    }
+                });
+                if mapped.last_pid != pid {
+                    mapped.last_pid = pid;
+                    mapped.processes += 1;
+                }
+                mapped.ranges.push(mapping.range);
+            }
+        }
+        all
+    }
+
+    /// A mapped file by its own device and inode; `None` for one without a page cache.
+    fn measure_mapped(
+        &mut self,
+        proc: &Tree,
+        inode: u64,
+        mapped: &Mapped,
+        page_size_bytes: u64,
+        absences: &mut Absences,
+    ) -> Option<(FileKey, FileInUse)> {
+        // The path may lead to a newer file by now; the address always leads to the one that is mapped,
+        // but needs a capability. Devices are not compared: btrfs gives each subvolume its own.
+        let by_path = open(proc, &mapped.reach).and_then(|file| {
+            let stat = fstat(&file)?;
+            if stat.st_ino == inode {
+                Ok((file, stat))
+            } else {
+                Err(Errno::NOENT)
+            }
+        });
+        let opened = by_path.or_else(|_| {
+            let file = open(proc, &mapped.reach_by_address)?;
+            let stat = fstat(&file)?;
+            Ok((file, stat))
+        });
+        let (file, stat) = absences.keep(
+            "files",
+            opened.map_err(|e: Errno| Absent::from_errno("mapped file", e)),
+        )?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
+            || !self.has_page_cache(stat.st_dev, &file)
+        {
+            return None;
+        }
+        let mut in_use = unmeasured(mapped);
+        in_use.size_bytes = u64::try_from(stat.st_size).ok();
+        in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, absences);
+        if in_use.cached_bytes.is_some() {
+            let ranges = union(mapped.ranges.clone());
+            in_use.mapped_cached_bytes = ranges
+                .iter()
+                .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
+                .sum();
+        }
+        let key = FileKey {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        };
+        Some((key, in_use))
+    }
+
+    /// Adds the files that a process has open.
+    fn add_open(
+        &mut self,
+        proc: &Tree,
+        pid: i64,
+        page_size_bytes: u64,
+        files: &mut FilesInUse,
+        absences: &mut Absences,
+    ) -> Result<(), Absent> {
+        let gone = |e| Absent::from_errno("fd", e);
+        let mut counted = HashSet::new();
+        let folder = format!("{pid}/fd");
+        for entry in proc.list(&folder).map_err(gone)? {
+            let Ok(number) = entry.map_err(gone)?.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            let link = format!("{folder}/{number}");
+            // Sockets, pipes and anonymous inodes have no path: most links end here.
+            let Ok(target) = readlinkat(proc, &link, Vec::new()) else {
+                continue;
+            };
+            if !target.to_bytes().starts_with(b"/") || target.to_bytes().starts_with(b"/memfd:") {
+                continue;
+            }
+            let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE;
+            let Ok(stat) = statx(proc, &link, AtFlags::STATX_DONT_SYNC, wanted) else {
+                continue;
+            };
+            if FileType::from_raw_mode(u32::from(stat.stx_mode)) != FileType::RegularFile {
+                continue;
+            }
+            let key = FileKey {
+                device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
+                inode: stat.stx_ino,
+            };
+            if !counted.insert(key) {
+                continue;
+            }
+            if let Some(file) = files.get_mut(&key) {
+                file.open_count += 1;
+                continue;
+            }
+            let opened =
+                open(proc, Path::new(&link)).map_err(|e| Absent::from_errno("open file", e));
+            let file = absences.keep("files", opened);
+            if file
+                .as_ref()
+                .is_some_and(|file| !self.has_page_cache(key.device, file))
+            {
+                continue;
+            }
+            let cached_bytes =
+                file.and_then(|file| self.cached_bytes(&file, &(0..0), page_size_bytes, absences));
+            files.insert(
+                key,
+                FileInUse {
+                    path: target.to_string_lossy().into_owned(),
+                    open_count: 1,
+                    mapped_count: 0,
+                    size_bytes: Some(stat.stx_size),
+                    cached_bytes,
+                    mapped_cached_bytes: cached_bytes.map(|_| 0),
+                },
+            );
+        }
+        Ok(())
+    }
+
+    fn has_page_cache(&mut self, device: u64, file: &OwnedFd) -> bool {
+        *self.has_page_cache.entry(device).or_insert_with(|| {
+            fstatfs(file).is_ok_and(|s| !NOT_CACHED.contains(&(s.f_type as u32)))
+        })
+    }
+
+    fn cached_bytes(
+        &mut self,
+        file: &OwnedFd,
+        range: &Range<u64>,
+        page_size_bytes: u64,
+        absences: &mut Absences,
+    ) -> Option<u64> {
+        if self.unsupported {
+            return None;
+        }
+        let pages = cached_pages(file, range);
+        self.unsupported = pages == Err(Errno::NOSYS);
+        let pages = pages.map_err(|e| Absent::from_errno("cachestat", e));
+        absences
+            .keep("files", pages)
+            .map(|pages| pages_to_bytes(pages, page_size_bytes))
+    }
+}
+
+fn unmeasured(mapped: &Mapped) -> FileInUse {
+    FileInUse {
+        path: mapped.path.to_string_lossy().into_owned(),
+        open_count: 0,
+        mapped_count: mapped.processes,
+        size_bytes: None,
+        cached_bytes: None,
+        mapped_cached_bytes: None,
+    }
+}
+
+/// Opens without waiting: a lease or a device must not hold up the sample.
+fn open(proc: &Tree, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    openat(proc, path, flags, Mode::empty())
+}

@@ -1,0 +1,144 @@
+//! When samples do not follow one another: pure decisions over two moments.
+
+use crate::clock::Moment;
+
+/// A step of the wall clock against CLOCK_BOOTTIME beyond this is a gap: times would not be
+/// comparable across it. Slewing clocks stay far below it between two samples.
+const CLOCK_STEP_MS: i64 = 5000;
+
+/// Why samples are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The host slept.
+    Sleep,
+    /// The agent did not run.
+    Stopped,
+    /// The host was booted.
+    Boot,
+    /// The wall clock was set.
+    ClockStep,
+    /// The agent got no CPU.
+    Late,
+}
+
+impl Cause {
+    /// As stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sleep => "sleep",
+            Self::Stopped => "stopped",
+            Self::Boot => "boot",
+            Self::ClockStep => "clock_step",
+            Self::Late => "late",
+        }
+    }
+}
+
+/// The last sample in the database, as an agent finds it that starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastSample {
+    /// Its time.
+    pub time_ms: i64,
+    /// Its time since boot.
+    pub boottime_ms: i64,
+    /// Its boot, hashed.
+    pub boot_id: Option<String>,
+}
+
+/// What lies between the last sample of an earlier run and the first of this one: always a gap.
+#[must_use]
+pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause {
+    let booted = match (last.boot_id.as_deref(), boot_id) {
+        (Some(before), Some(now)) => before != now,
+        _ => now.boottime_ms < last.boottime_ms,
+    };
+    if booted { Cause::Boot } else { Cause::Stopped }
+}
+
+/// Whether two samples of one run follow one another.
+///
+/// More than two intervals apart is a gap: a sleep when the host was suspended for most of what is
+/// missing, else the agent was late.
+#[must_use]
+pub fn between(before: &Moment, now: &Moment, interval_ms: i64) -> Option<Cause> {
+    let passed_ms = now.boottime_ms - before.boottime_ms;
+    let suspended_ms = passed_ms - (now.monotonic_ms - before.monotonic_ms);
+    let stepped_ms = (now.time_ms - before.time_ms) - passed_ms;
+    if passed_ms > 2 * interval_ms {
+        let missing_ms = passed_ms - interval_ms;
+        return Some(if suspended_ms * 2 > missing_ms {
+            Cause::Sleep
+        } else {
+            Cause::Late
+        });
+    }
+    (stepped_ms.abs() > CLOCK_STEP_MS).then_some(Cause::ClockStep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_two_samples_of_a_run() {
+        const INTERVAL_MS: i64 = 90_000;
+        let cases = [
+            // wall, boottime, monotonic passed → gap
+            (90_000, 90_000, 90_000, None),
+            (180_000, 180_000, 180_000, None),
+            (180_001, 180_001, 180_001, Some(Cause::Late)),
+            (3_690_000, 3_690_000, 90_000, Some(Cause::Sleep)),
+            (3_690_000, 3_690_000, 2_000_000, Some(Cause::Late)), // of the hour missing, 28 min asleep
+            (3_690_000, 3_690_000, 1_800_000, Some(Cause::Sleep)), // 31 min asleep
+            (95_000, 90_000, 90_000, None),
+            (95_001, 90_000, 90_000, Some(Cause::ClockStep)),
+            (-3_600_000, 90_000, 90_000, Some(Cause::ClockStep)),
+            (0, 3_690_000, 90_000, Some(Cause::Sleep)), // a sleep explains more than the clock set on waking
+            (90_000, 90_000, 60_000, None),             // a short sleep within one interval
+        ];
+        let before = Moment {
+            time_ms: 1_000_000,
+            boottime_ms: 5000,
+            monotonic_ms: 4000,
+        };
+        for (wall, boottime, monotonic, gap) in cases {
+            let now = Moment {
+                time_ms: before.time_ms + wall,
+                boottime_ms: before.boottime_ms + boottime,
+                monotonic_ms: before.monotonic_ms + monotonic,
+            };
+            assert_eq!(
+                between(&before, &now, INTERVAL_MS),
+                gap,
+                "{wall} {boottime} {monotonic}"
+            );
+        }
+    }
+
+    #[test]
+    fn at_the_start_of_a_run() {
+        let last = |boot_id: Option<&str>| LastSample {
+            time_ms: 0,
+            boottime_ms: 5000,
+            boot_id: boot_id.map(str::to_owned),
+        };
+        let at = |boottime_ms| Moment {
+            boottime_ms,
+            ..Moment::default()
+        };
+        let cases = [
+            (last(Some("a")), at(9000), Some("a"), Cause::Stopped),
+            (last(Some("a")), at(9000), Some("b"), Cause::Boot),
+            (last(None), at(9000), Some("b"), Cause::Stopped),
+            (last(None), at(4000), None, Cause::Boot),
+        ];
+        for (last, now, boot_id, cause) in cases {
+            assert_eq!(
+                at_start(&last, &now, boot_id),
+                cause,
+                "{last:?} {now:?} {boot_id:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Names that leave the host: hashes of what must not.
+
+use gleaner_schemas::units::stored;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Key of the hashes of files: 32 random bytes in a file of mode 0600 beside the database, so that
+/// a copy of the database alone tells nobody which files were in use.
+#[derive(Clone)]
+pub struct FileIdKey([u8; 32]);
+
+impl FileIdKey {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the kernel's random bytes cannot be read.
+    pub fn random() -> io::Result<Self> {
+        Ok(Self(random_bytes()?))
+    }
+
+    /// The one in the file at `path`, which is made when it is not there.
+    ///
+    /// # Errors
+    /// When the file can neither be read nor made, or is not 32 bytes long.
+    pub fn load_or_create(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        match options.open(path) {
+            Ok(mut file) => {
+                let key = Self::random()?;
+                file.write_all(&key.0)?;
+                file.sync_all()?;
+                Ok(key)
+            }
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                let mut key = [0; 32];
+                File::open(path)?.read_exact(&mut key)?;
+                Ok(Self(key))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Name of the file with this device and inode: 63 bits.
+    #[must_use]
+    pub fn file_id(&self, device: u64, inode: u64) -> i64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(&device.to_le_bytes());
+        hasher.update(&inode.to_le_bytes());
+        let mut first = [0; 8];
+        hasher.finalize_xof().fill(&mut first);
+        stored(u64::from_le_bytes(first) >> 1)
+    }
+}
+
+/// The host's name: a hash of `/etc/machine-id`.
+#[must_use]
+pub fn host_id(machine_id: &str) -> String {
+    derived("gleaner host id v1", machine_id)
+}
+
+/// A boot's name: a hash of the kernel's boot id.
+#[must_use]
+pub fn boot_id(boot_id: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(boot_id).ok()?.trim();
+    (!text.is_empty()).then(|| derived("gleaner boot id v1", text))
+}
+
+/// A random name of 128 bits.
+///
+/// # Errors
+/// When the kernel's random bytes cannot be read.
+pub fn random_id() -> io::Result<String> {
+    Ok(hex(&random_bytes::<16>()?))
+}
+
+fn derived(context: &str, secret: &str) -> String {
+    hex(&blake3::derive_key(context, secret.trim().as_bytes())[..16])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_key_is_made_once_and_only_its_owner_may_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let first = FileIdKey::load_or_create(&path).unwrap().file_id(1, 2);
+        assert_eq!(
+            FileIdKey::load_or_create(&path).unwrap().file_id(1, 2),
+            first
+        );
+        assert_ne!(FileIdKey::random().unwrap().file_id(1, 2), first);
+        assert!(first >= 0);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+
+    #[test]
+    fn names_do_not_show_what_they_were_made_of() {
+        let id = host_id("3d1219c7c4c5404aaa1f6d2a48adfda4\n");
+        assert_eq!(id.len(), 32);
+        assert_eq!(id, host_id("3d1219c7c4c5404aaa1f6d2a48adfda4"));
+        assert_ne!(id, "3d1219c7c4c5404aaa1f6d2a48adfda4");
+        assert_ne!(Some(id), boot_id(b"3d1219c7c4c5404aaa1f6d2a48adfda4"));
+        assert_eq!(boot_id(b"\n"), None);
+    }
+}

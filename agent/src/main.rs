@@ -1,0 +1,67 @@
+//! The `gleaner-agent` command.
+
+use clap::Parser;
+use gleaner_agent::args::{Args, Command};
+use gleaner_agent::config::Config;
+use gleaner_agent::{export, print, run, status};
+use std::process::ExitCode;
+
+/// Exit code of `status` when no sample has been written lately.
+const NOT_HEALTHY: u8 = 3;
+
+fn main() -> ExitCode {
+    match dispatch(Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("gleaner-agent: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
+    let config = Config::resolve(args.global)?;
+    match args.command {
+        Command::Run { samples } => run::run(&config, samples)?,
+        Command::Sample {
+            json,
+            settle,
+            before,
+        } => {
+            let sample = run::sample_once(&config, settle, before.as_deref())?;
+            print(if json {
+                print::json(&sample)
+            } else {
+                print::text(&sample)
+            })?;
+        }
+        Command::Status { json } => {
+            let status = status::read(
+                &config.database,
+                gleaner_agent::clock::Moment::now().time_ms,
+            )?;
+            print(if json { status.json() } else { status.text() })?;
+            if !status.is_healthy() {
+                return Ok(ExitCode::from(NOT_HEALTHY));
+            }
+        }
+        Command::Export { dataset, json } => {
+            let exported = export::export(&config.database, &dataset)?;
+            print(if json {
+                exported.json()
+            } else {
+                exported.text()
+            })?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints; a reader that has seen enough (`| head`) is no failure.
+fn print(text: String) -> std::io::Result<()> {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,113 @@
+//! How much physical memory there is, of which no single file tells everywhere.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::read::zoneinfo::Zones;
+use gleaner_schemas::units::pages_to_bytes;
+
+/// The zones may differ from MemTotal by this share: memory given to the allocator late.
+const AGREEMENT: f64 = 0.01;
+
+/// Physical memory in bytes: System RAM of `iomem`, else the zones' present pages where their
+/// managed pages agree with MemTotal. The absences say what could not be had, and what contradicts.
+#[must_use]
+pub fn physical_bytes(
+    iomem: Result<u64, Absent>,
+    zones: Option<&Zones>,
+    mem_total_bytes: u64,
+    page_size_bytes: u64,
+    absences: &mut Absences,
+) -> Option<u64> {
+    let present_bytes = zones.and_then(|zones| {
+        let managed_bytes = pages_to_bytes(zones.managed_pages, page_size_bytes);
+        let apart = managed_bytes.abs_diff(mem_total_bytes);
+        if apart as f64 <= mem_total_bytes as f64 * AGREEMENT {
+            return Some(pages_to_bytes(zones.present_pages, page_size_bytes));
+        }
+        let detail =
+            format!("managed pages {managed_bytes} bytes, MemTotal {mem_total_bytes} bytes");
+        absences.note("zoneinfo", Absent::new(Reason::Contradicted, detail));
+        None
+    });
+    let physical_bytes = match (iomem, present_bytes) {
+        (Ok(ram_bytes), _) => ram_bytes,
+        (Err(_), Some(present_bytes)) => present_bytes,
+        (Err(absent), None) => {
+            let reason = if zones.is_some() {
+                Reason::Contradicted
+            } else {
+                absent.reason
+            };
+            absences.note("static_kernel_bytes", Absent::new(reason, absent.detail));
+            return None;
+        }
+    };
+    if physical_bytes < mem_total_bytes {
+        let detail = format!("physical {physical_bytes} bytes, MemTotal {mem_total_bytes} bytes");
+        absences.note(
+            "static_kernel_bytes",
+            Absent::new(Reason::Contradicted, detail),
+        );
+        return None;
+    }
+    Some(physical_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iomem_then_agreeing_zones_then_absent() {
+        const TOTAL: u64 = 1000 << 20;
+        let zones = |managed_mib: u64| Zones {
+            present_pages: 1024 << 8,
+            managed_pages: managed_mib << 8,
+            high_pages: 0,
+        };
+        let denied = || Err(Absent::new(Reason::Denied, "iomem"));
+        let cases = [
+            // iomem, zones' managed MiB → physical MiB, absences
+            (Ok(1030 << 20), Some(1000), Some(1030), vec![]),
+            (
+                Ok(1030 << 20),
+                Some(170),
+                Some(1030),
+                vec![("zoneinfo", "contradicted")],
+            ),
+            (denied(), Some(991), Some(1024), vec![]),
+            (
+                denied(),
+                Some(980),
+                None,
+                vec![
+                    ("static_kernel_bytes", "contradicted"),
+                    ("zoneinfo", "contradicted"),
+                ],
+            ),
+            (
+                denied(),
+                None,
+                None,
+                vec![("static_kernel_bytes", "denied")],
+            ),
+            (
+                Ok(900 << 20),
+                None,
+                None,
+                vec![("static_kernel_bytes", "contradicted")],
+            ),
+        ];
+        for (iomem, managed, mib, expected) in cases {
+            let mut absences = Absences::default();
+            let zones = managed.map(zones);
+            let physical = physical_bytes(iomem, zones.as_ref(), TOTAL, 4096, &mut absences);
+            assert_eq!(physical.map(|b| b >> 20), mib, "{managed:?}");
+            let rows = absences.rows();
+            let told: Vec<_> = rows
+                .iter()
+                .map(|r| (r.item.as_str(), r.reason.as_str()))
+                .collect();
+            assert_eq!(told, expected, "{managed:?}");
+        }
+    }
+}

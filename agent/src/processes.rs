@@ -1,0 +1,208 @@
+//! The walk over processes: which are active, and whose memory is whose.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::read::Tree;
+use crate::read::process::{Split, Stat, Statm};
+use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify};
+use gleaner_schemas::rows::ProcessRow;
+use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};
+use rustix::io::Errno;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+
+/// Processes beyond this are not asked for their proportional size: reading `smaps_rollup` takes about
+/// 6 ms per GiB of small pages, in which the process waits for its own memory map's lock.
+const LARGEST_PSS_BYTES: u64 = 2 << 30;
+
+/// CPU ticks used so far, by process id and start, so that a reused id is another process.
+pub type CpuTimes = HashMap<(i32, u64), u64>;
+
+/// What the numbers in the files mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Units {
+    /// Page size.
+    pub page_size_bytes: u64,
+    /// Clock ticks a second.
+    pub ticks_per_second: u64,
+}
+
+/// What one walk found.
+#[derive(Debug, Default)]
+pub struct Processes {
+    /// The active ones.
+    pub active: Vec<ProcessRow>,
+    /// How many there are, kernel threads excluded.
+    pub count: u64,
+    /// CPU times, for the next walk.
+    pub cpu_times: CpuTimes,
+    /// Resident anonymous memory of those that are not active.
+    pub idle_anon_bytes: u64,
+    /// Controlling terminals, as (major, minor).
+    pub terminals: BTreeSet<(u32, u32)>,
+}
+
+/// Walks the processes under a proc root; keeps its buffers from one walk to the next.
+#[derive(Debug)]
+pub struct ProcessWalk {
+    units: Units,
+    /// Further names that are always active.
+    always_active: Vec<String>,
+    path: String,
+    text: Vec<u8>,
+}
+
+impl ProcessWalk {
+    /// A walk with the host's units and the owner's further names of always-active processes.
+    #[must_use]
+    pub const fn new(units: Units, always_active: Vec<String>) -> Self {
+        Self {
+            units,
+            always_active,
+            path: String::new(),
+            text: Vec::new(),
+        }
+    }
+
+    /// Reads CPU times alone: what the first walk compares with.
+    ///
+    /// # Errors
+    /// When the root cannot be listed.
+    pub fn prime(&mut self, proc: &Tree) -> Result<CpuTimes, Errno> {
+        let mut times = CpuTimes::new();
+        for pid in pids(proc)? {
+            if self.read(proc, pid, "stat").is_ok()
+                && let Some(stat) = Stat::parse(&self.text)
+            {
+                times.insert((pid, stat.started_ticks), stat.cpu_ticks);
+            }
+        }
+        Ok(times)
+    }
+
+    /// Walks all processes; `before` holds the CPU times of the walk before.
+    ///
+    /// # Errors
+    /// When the root cannot be listed.
+    pub fn walk(
+        &mut self,
+        proc: &Tree,
+        before: &CpuTimes,
+        absences: &mut Absences,
+    ) -> Result<Processes, Errno> {
+        let mut found = Processes::default();
+        for pid in pids(proc)? {
+            let added = self.add(proc, pid, before, &mut found, absences);
+            absences.keep("processes", added);
+        }
+        Ok(found)
+    }
+
+    fn add(
+        &mut self,
+        proc: &Tree,
+        pid: i32,
+        before: &CpuTimes,
+        found: &mut Processes,
+        absences: &mut Absences,
+    ) -> Result<(), Absent> {
+        self.read(proc, pid, "stat")
+            .map_err(|e| Absent::from_errno("stat", e))?;
+        let stat = Stat::parse(&self.text).ok_or_else(|| malformed("stat"))?;
+        if stat.is_kernel_thread {
+            return Ok(());
+        }
+        let Units {
+            page_size_bytes,
+            ticks_per_second,
+        } = self.units;
+        let in_ms = |ticks| ticks_to_ms(ticks, ticks_per_second);
+        let name = String::from_utf8_lossy(stat.name).into_owned();
+        let started_ticks = stat.started_ticks;
+        let cpu_ticks = stat.cpu_ticks;
+        found.count += 1;
+        found.terminals.extend(stat.terminal);
+        found.cpu_times.insert((pid, started_ticks), cpu_ticks);
+
+        let cpu_ms = before
+            .get(&(pid, started_ticks))
+            .map(|ticks| in_ms(cpu_ticks.saturating_sub(*ticks)));
+        let activity = classify(&name, cpu_ms, in_ms(cpu_ticks));
+        let always_active =
+            ALWAYS_ACTIVE.contains(&name.as_str()) || self.always_active.contains(&name);
+        let is_active = activity.is_active() || (always_active && activity == Activity::Idle);
+
+        self.read(proc, pid, "statm")
+            .map_err(|e| Absent::from_errno("statm", e))?;
+        let statm = Statm::parse(&self.text).ok_or_else(|| malformed("statm"))?;
+        if !is_active {
+            // `shared` is file pages and shared memory: the rest is anonymous. The idle processes'
+            // shared memory is taken from Shmem as a whole (`sample`), which counts each page once.
+            let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
+            found.idle_anon_bytes += pages_to_bytes(anon_pages, page_size_bytes);
+            return Ok(());
+        }
+        let rss_bytes = pages_to_bytes(statm.resident_pages, page_size_bytes);
+        let (memory_source, split) = self.split(proc, pid, rss_bytes, absences)?;
+        found.active.push(ProcessRow {
+            pid: i64::from(pid),
+            started_ms: stored(in_ms(started_ticks)),
+            name,
+            always_active,
+            cpu_ms: cpu_ms.map(stored),
+            rss_bytes: stored(rss_bytes),
+            memory_source: memory_source.to_owned(),
+            anon_bytes: split.anon_bytes.map(stored),
+            file_bytes: split.file_bytes.map(stored),
+            shmem_bytes: split.shmem_bytes.map(stored),
+            swap_bytes: split.swap_bytes.map(stored),
+        });
+        Ok(())
+    }
+
+    /// Proportional sizes, or an estimate from resident ones.
+    fn split(
+        &mut self,
+        proc: &Tree,
+        pid: i32,
+        rss_bytes: u64,
+        absences: &mut Absences,
+    ) -> Result<(&'static str, Split), Absent> {
+        if rss_bytes <= LARGEST_PSS_BYTES {
+            match self.read(proc, pid, "smaps_rollup") {
+                Ok(()) => {
+                    if let Some(split) = Split::from_smaps_rollup(&self.text) {
+                        return Ok(("pss", split));
+                    }
+                }
+                // A process without memory is ending; an old kernel lacks the file (told apart by status).
+                Err(Errno::SRCH | Errno::NOENT) => {}
+                Err(e) => absences.note("processes", Absent::from_errno("smaps_rollup", e)),
+            }
+        }
+        self.read(proc, pid, "status")
+            .map_err(|e| Absent::from_errno("status", e))?;
+        // A zombie, or a process that is ending, has no memory lines: it is gone for our purposes.
+        let split = Split::from_status(&self.text)
+            .ok_or_else(|| Absent::new(Reason::Vanished, "status: no memory"))?;
+        Ok(("rss_estimate", split))
+    }
+
+    fn read(&mut self, proc: &Tree, pid: i32, file: &str) -> Result<(), Errno> {
+        self.path.clear();
+        let _ = write!(self.path, "{pid}/{file}"); // writing to a String cannot fail
+        proc.read(&self.path, &mut self.text)
+    }
+}
+
+fn pids(proc: &Tree) -> Result<Vec<i32>, Errno> {
+    let mut pids = Vec::with_capacity(512);
+    for entry in proc.list(".")? {
+        pids.extend(crate::read::number::<i32>(entry?.file_name().to_bytes()));
+    }
+    pids.sort_unstable(); // captured trees list in any order
+    Ok(pids)
+}
+
+fn malformed(file: &str) -> Absent {
+    Absent::new(Reason::Malformed, file)
+}

@@ -1,0 +1,66 @@
+//! `/proc/loadavg`.
+
+use super::{number, words};
+
+/// Load averages and task counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadAverage {
+    /// Over 1 minute.
+    pub load1: f64,
+    /// Over 5 minutes.
+    pub load5: f64,
+    /// Over 15 minutes.
+    pub load15: f64,
+    /// Tasks running or ready to.
+    pub running: i64,
+    /// Tasks in all.
+    pub tasks: i64,
+}
+
+impl LoadAverage {
+    /// Reads the one line.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut words = words(text);
+        let mut load = || number::<f64>(words.next()?).filter(|l| l.is_finite());
+        let (load1, load5, load15) = (load()?, load()?, load()?);
+        let mut tasks = words.next()?.splitn(2, |&b| b == b'/');
+        Some(Self {
+            load1,
+            load5,
+            load15,
+            running: number(tasks.next()?)?,
+            tasks: number(tasks.next()?)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn one_line() {
+        let load = LoadAverage {
+            load1: 0.67,
+            load5: 1.29,
+            load15: 1.07,
+            running: 7,
+            tasks: 124,
+        };
+        assert_eq!(
+            LoadAverage::parse(b"0.67 1.29 1.07 7/124 22081\n"),
+            Some(load)
+        );
+        assert_eq!(LoadAverage::parse(b"0.67 NaN 1.07 7/124 22081\n"), None);
+        assert_eq!(LoadAverage::parse(b"0.67 1.29"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = LoadAverage::parse(&text);
+        }
+    }
+}

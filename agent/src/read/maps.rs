@@ -1,0 +1,120 @@
+//! `/proc/[pid]/maps`: the files that a process maps.
+
+use super::words;
+use std::ops::Range;
+
+/// One mapping of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping<'a> {
+    /// The addresses as printed, which name the link in `map_files`.
+    pub addresses: &'a str,
+    /// The bytes of the file that it covers; beyond the file's end at most by a page's rest.
+    pub range: Range<u64>,
+    /// Device as (major, minor).
+    pub device: (u32, u32),
+    /// Inode.
+    pub inode: u64,
+    /// Path as the process sees it; ends in ` (deleted)` when the file has none any more.
+    pub path: &'a [u8],
+}
+
+/// Reads one line; `None` for memory without a file and for shared memory, whose pages are already
+/// in the process' own sizes.
+#[must_use]
+pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
+    let mut words = words(line);
+    let addresses = std::str::from_utf8(words.next()?).ok()?;
+    let offset = hex(std::str::from_utf8(words.nth(1)?).ok()?)?;
+    let (major, minor) = std::str::from_utf8(words.next()?).ok()?.split_once(':')?;
+    let inode: u64 = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+    let path = &line[line.iter().position(|&b| b == b'/')?..];
+    let shared_memory = [
+        &b"/memfd:"[..],
+        b"/dev/shm/",
+        b"/SYSV",
+        b"/dev/zero (deleted)",
+    ];
+    if inode == 0 || shared_memory.iter().any(|prefix| path.starts_with(prefix)) {
+        return None;
+    }
+    let (start, end) = addresses.split_once('-')?;
+    let length = hex(end)?.checked_sub(hex(start)?)?;
+    Some(Mapping {
+        addresses,
+        range: offset..offset.checked_add(length)?,
+        device: (hex(major)? as u32, hex(minor)? as u32),
+        inode,
+        path,
+    })
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
+/// The ranges in order, those that touch or overlap joined: each byte once.
+#[must_use]
+pub fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|r| r.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn files_and_what_is_none() {
+        let line = b"7f10c000-7f10e000 r-xp 00003000 fe:01 1311 /usr/lib/a b.so";
+        let mapping = Mapping {
+            addresses: "7f10c000-7f10e000",
+            range: 0x3000..0x5000,
+            device: (0xfe, 1),
+            inode: 1311,
+            path: b"/usr/lib/a b.so",
+        };
+        assert_eq!(file_mapping(line), Some(mapping));
+        for none in [
+            &b"7ffd1000-7ffd2000 rw-p 00000000 00:00 0 [stack]"[..],
+            b"7ffd1000-7ffd2000 rw-p 00000000 00:00 0 ",
+            b"7ffd1000-7ffd2000 rw-s 00000000 00:01 77 /memfd:x (deleted)",
+            b"7ffd1000-7ffd2000 rw-s 00000000 00:18 9 /dev/shm/x",
+            b"7ffd1000-7ffd2000 rw-s 00000000 00:0f 55 anon_inode:[perf_event]",
+            b"7ffd1000-7ffd2000 rw-s",
+        ] {
+            assert_eq!(
+                file_mapping(none),
+                None,
+                "{}",
+                String::from_utf8_lossy(none)
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(line in proptest::collection::vec(any::<u8>(), 0..100), a in any::<u64>(), b in any::<u64>()) {
+            let _ = file_mapping(&line);
+            let _ = file_mapping(format!("{a:x}-{b:x} r--p {b:x} fe:1 7 /x").as_bytes());
+        }
+
+        /// Against the definition: a byte is in the union when it is in any range.
+        #[test]
+        fn union_holds_each_byte_once(ranges in proptest::collection::vec((0u64..40, 0u64..10), 0..12)) {
+            let ranges: Vec<_> = ranges.into_iter().map(|(s, l)| s..s + l).collect();
+            let joined = union(ranges.clone());
+            for byte in 0..60 {
+                let times = joined.iter().filter(|r| r.contains(&byte)).count();
+                prop_assert_eq!(times, usize::from(ranges.iter().any(|r| r.contains(&byte))));
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `/proc/meminfo`.
+
+use super::{lines, number, words};
+use gleaner_schemas::units::kib_to_bytes;
+use std::collections::HashMap;
+
+/// The kernel's figures by name, in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Meminfo {
+    by_name: HashMap<String, u64>,
+}
+
+impl Meminfo {
+    /// Reads what is there; `None` without a MemTotal, which every kernel gives.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let by_name: HashMap<String, u64> = lines(text).filter_map(entry).collect();
+        by_name.contains_key("MemTotal").then_some(Self { by_name })
+    }
+
+    /// The figure `name`, in bytes (a plain count for `HugePages_…`).
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.by_name.get(name).copied()
+    }
+
+    /// KReclaimable; SReclaimable before Linux 4.20, which did not count other caches.
+    #[must_use]
+    pub fn reclaimable_kernel_bytes(&self) -> Option<u64> {
+        self.get("KReclaimable")
+            .or_else(|| self.get("SReclaimable"))
+    }
+
+    /// Hugetlb: huge pages of all sizes; the default size's alone before Linux 4.16.
+    #[must_use]
+    pub fn hugetlb_bytes(&self) -> Option<u64> {
+        let default_size = || {
+            let pages = self.get("HugePages_Total")?;
+            Some(pages.saturating_mul(self.get("Hugepagesize")?))
+        };
+        self.get("Hugetlb").or_else(default_size)
+    }
+
+    /// PageTables and SecPageTables.
+    #[must_use]
+    pub fn page_tables_bytes(&self) -> Option<u64> {
+        let secondary = self.get("SecPageTables").unwrap_or(0); // counted under PageTables before 6.0
+        Some(self.get("PageTables")?.saturating_add(secondary))
+    }
+
+    /// Active(file) and Inactive(file).
+    #[must_use]
+    pub fn file_lru_bytes(&self) -> Option<u64> {
+        Some(
+            self.get("Active(file)")?
+                .saturating_add(self.get("Inactive(file)")?),
+        )
+    }
+}
+
+fn entry(line: &[u8]) -> Option<(String, u64)> {
+    let mut words = words(line);
+    let name = words.next()?.strip_suffix(b":")?;
+    let value: u64 = number(words.next()?)?;
+    let value = match words.next() {
+        Some(b"kB") => kib_to_bytes(value),
+        _ => value,
+    };
+    Some((String::from_utf8_lossy(name).into_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn figures_by_name_in_bytes() {
+        let text = b"MemTotal:       16309864 kB\nActive(file):    4 kB\nInactive(file):  6 kB\n\
+            SReclaimable: 7 kB\nHugePages_Total:       3\nHugepagesize:       2048 kB\nPageTables: 5 kB\n\
+            SecPageTables: 1 kB\ntorn: \n";
+        let meminfo = Meminfo::parse(text).unwrap();
+        assert_eq!(meminfo.get("MemTotal"), Some(16_309_864 * 1024));
+        assert_eq!(meminfo.get("HugePages_Total"), Some(3));
+        assert_eq!(meminfo.get("torn"), None);
+        assert_eq!(meminfo.reclaimable_kernel_bytes(), Some(7 * 1024));
+        assert_eq!(meminfo.hugetlb_bytes(), Some(3 * 2048 * 1024));
+        assert_eq!(meminfo.page_tables_bytes(), Some(6 * 1024));
+        assert_eq!(meminfo.file_lru_bytes(), Some(10 * 1024));
+        assert!(Meminfo::parse(b"MemFree: 1 kB\n").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Meminfo::parse(&text);
+            let _ = Meminfo::parse(&[b"MemTotal: 1 kB\n".as_slice(), &text].concat());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Reads the kernel's text files. Every parser takes bytes and never panics on any of them.
+//!
+//! Own parsers rather than `procfs-core`: that crate panics on a torn `pressure` line, has no
+//! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
+
+pub mod cachestat;
+pub mod input;
+pub mod iomem;
+pub mod loadavg;
+pub mod maps;
+pub mod meminfo;
+pub mod pressure;
+pub mod process;
+pub mod terminal;
+pub mod vmstat;
+pub mod zoneinfo;
+
+use crate::Error;
+use crate::absence::Absent;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat};
+use rustix::io::Errno;
+use std::path::{Path, PathBuf};
+
+/// `f_type` of a proc filesystem (`linux/magic.h`).
+const PROC_SUPER_MAGIC: u32 = 0x9fa0;
+
+/// A root that files are read under: `/proc` of this host, or a captured tree of another.
+#[derive(Debug)]
+pub struct Tree {
+    dir: OwnedFd,
+    path: PathBuf,
+}
+
+impl Tree {
+    /// Opens the root.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when it is no directory that can be read.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = openat(CWD, path, flags, Mode::empty()).map_err(|e| Error::Read {
+            path: path.to_owned(),
+            source: e.into(),
+        })?;
+        Ok(Self {
+            dir,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether this is a kernel's own proc filesystem, whose links lead to live files.
+    #[must_use]
+    pub fn is_procfs(&self) -> bool {
+        fstatfs(&self.dir).is_ok_and(|s| s.f_type as u32 == PROC_SUPER_MAGIC)
+    }
+
+    /// Reads the whole file `name` into `buffer`, which is emptied first.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn read(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+        buffer.clear();
+        let file = openat(
+            &self.dir,
+            name,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        loop {
+            if buffer.capacity() - buffer.len() < 1024 {
+                buffer.reserve(4096);
+            }
+            match rustix::io::read(&file, rustix::buffer::spare_capacity(buffer)) {
+                Ok(0) => return Ok(()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Reads a file that the kernel has or has not, and parses it.
+    ///
+    /// # Errors
+    /// The absence, with its reason.
+    pub fn parse<T>(
+        &self,
+        name: &'static str,
+        buffer: &mut Vec<u8>,
+        parser: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, Absent> {
+        self.read(name, buffer)
+            .map_err(|e| Absent::from_kernel_file(name, e))?;
+        parser(buffer).ok_or_else(|| Absent::new(crate::absence::Reason::Malformed, name))
+    }
+
+    /// Lists the directory `name`.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn list(&self, name: &str) -> Result<Dir, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Dir::new(openat(&self.dir, name, flags, Mode::empty())?)
+    }
+}
+
+impl AsFd for Tree {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
+/// The lines of a file.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&b| b == b'\n')
+}
+
+/// The words of a line.
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty())
+}
+
+/// A decimal number.
+pub(crate) fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}

@@ -1,0 +1,202 @@
+//! `/proc/[pid]/{stat,statm,smaps_rollup,status}`.
+
+use super::{lines, number, words};
+use gleaner_schemas::units::kib_to_bytes;
+
+/// Flag of a kernel thread (`PF_KTHREAD`, `linux/sched.h`).
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// What `stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat<'a> {
+    /// Name (comm), 15 bytes at most.
+    pub name: &'a [u8],
+    /// Whether it is a thread of the kernel.
+    pub is_kernel_thread: bool,
+    /// Controlling terminal as (major, minor); `None` without one.
+    pub terminal: Option<(u32, u32)>,
+    /// CPU time of all its threads, user and system, in clock ticks.
+    pub cpu_ticks: u64,
+    /// Start, in clock ticks since boot.
+    pub started_ticks: u64,
+}
+
+impl<'a> Stat<'a> {
+    /// Reads the one line. The name may hold spaces and parentheses: it ends at the last one.
+    #[must_use]
+    pub fn parse(text: &'a [u8]) -> Option<Self> {
+        let open = text.iter().position(|&b| b == b'(')?;
+        let close = text.iter().rposition(|&b| b == b')')?;
+        let name = text.get(open + 1..close)?;
+        // Fields from the third (state) on, as proc_pid_stat(5) numbers them.
+        let mut fields = words(text.get(close + 1..)?);
+        let mut field = 2;
+        let mut at = |n: usize| -> Option<u64> {
+            let word = fields.nth(n - field - 1)?;
+            field = n;
+            // Signed fields are printed as such; their bits are what is wanted.
+            number(word).or_else(|| number::<i64>(word).map(|v| v as u64))
+        };
+        let tty_nr = at(7)?;
+        let flags = at(9)?;
+        let cpu_ticks = at(14)?.saturating_add(at(15)?);
+        Some(Self {
+            name,
+            is_kernel_thread: flags & PF_KTHREAD != 0,
+            terminal: terminal(tty_nr as u32),
+            cpu_ticks,
+            started_ticks: at(22)?,
+        })
+    }
+}
+
+/// Major and minor in the kernel's encoding: minor in bits 31-20 and 7-0, major in bits 19-8.
+fn terminal(tty_nr: u32) -> Option<(u32, u32)> {
+    let major = (tty_nr >> 8) & 0xfff;
+    let minor = (tty_nr & 0xff) | ((tty_nr >> 12) & 0xf_ff00);
+    (tty_nr != 0).then_some((major, minor))
+}
+
+/// What `statm` says, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statm {
+    /// Resident.
+    pub resident_pages: u64,
+    /// Of those, file pages and shared memory.
+    pub shared_pages: u64,
+}
+
+impl Statm {
+    /// Reads the one line.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut words = words(text).skip(1);
+        Some(Self {
+            resident_pages: number(words.next()?)?,
+            shared_pages: number(words.next()?)?,
+        })
+    }
+}
+
+/// A process' memory by kind, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Anonymous.
+    pub anon_bytes: Option<u64>,
+    /// File-backed.
+    pub file_bytes: Option<u64>,
+    /// Shared memory (shmem, tmpfs).
+    pub shmem_bytes: Option<u64>,
+    /// Swapped out.
+    pub swap_bytes: Option<u64>,
+}
+
+impl Split {
+    /// Proportional sizes from `smaps_rollup`; `None` on kernels that do not split them (before 5.4).
+    #[must_use]
+    pub fn from_smaps_rollup(text: &[u8]) -> Option<Self> {
+        Self::by_names(
+            text,
+            [b"Pss_Anon:", b"Pss_File:", b"Pss_Shmem:", b"SwapPss:"],
+        )
+    }
+
+    /// Resident sizes from `status`, sharers counted in full.
+    #[must_use]
+    pub fn from_status(text: &[u8]) -> Option<Self> {
+        Self::by_names(text, [b"RssAnon:", b"RssFile:", b"RssShmem:", b"VmSwap:"])
+    }
+
+    fn by_names(text: &[u8], [anon, file, shmem, swap]: [&[u8]; 4]) -> Option<Self> {
+        let mut split = Self::default();
+        for line in lines(text) {
+            let mut words = words(line);
+            let Some(name) = words.next() else { continue };
+            let size = match name {
+                n if n == anon => &mut split.anon_bytes,
+                n if n == file => &mut split.file_bytes,
+                n if n == shmem => &mut split.shmem_bytes,
+                n if n == swap => &mut split.swap_bytes,
+                _ => continue,
+            };
+            *size = words.next().and_then(number).map(kib_to_bytes);
+        }
+        split.anon_bytes.map(|_| split)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stat_line(name: &str, flags: u64) -> String {
+        format!(
+            "742 ({name}) S 1 742 742 34817 -1 {flags} 100 0 0 0 150 50 0 0 20 0 4 0 12345 1000000 250 184 1"
+        )
+    }
+
+    #[test]
+    fn stat_of_a_user_process_and_a_kernel_thread() {
+        let line = stat_line("tmux: server", 0x0040_0100);
+        let stat = Stat::parse(line.as_bytes()).unwrap();
+        let expected = Stat {
+            name: b"tmux: server",
+            is_kernel_thread: false,
+            terminal: Some((136, 1)), // 34817 = 136 << 8 | 1
+            cpu_ticks: 200,
+            started_ticks: 12345,
+        };
+        assert_eq!(stat, expected);
+        let line = stat_line("kworker/0:1", 0x0420_8060);
+        assert!(Stat::parse(line.as_bytes()).unwrap().is_kernel_thread);
+        assert_eq!(terminal(0), None);
+        assert_eq!(
+            terminal((300 & 0xff) | (300 >> 8 << 20) | 136 << 8),
+            Some((136, 300))
+        );
+    }
+
+    #[test]
+    fn sizes() {
+        let statm = Statm {
+            resident_pages: 250,
+            shared_pages: 100,
+        };
+        assert_eq!(Statm::parse(b"1000 250 100 5 0 60 0\n"), Some(statm));
+        let rollup = b"5580000-7ffff ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss: 500 kB\nPss_Dirty: 1 kB\n\
+            Pss_Anon: 300 kB\nPss_File: 150 kB\nPss_Shmem: 50 kB\nSwap: 9 kB\nSwapPss: 8 kB\n";
+        let split = Split {
+            anon_bytes: Some(300 << 10),
+            file_bytes: Some(150 << 10),
+            shmem_bytes: Some(50 << 10),
+            swap_bytes: Some(8 << 10),
+        };
+        assert_eq!(Split::from_smaps_rollup(rollup), Some(split));
+        assert_eq!(
+            Split::from_smaps_rollup(b"Rss: 900 kB\nPss: 500 kB\n"),
+            None
+        );
+        let status =
+            b"Name:\tx\nRssAnon:\t 300 kB\nRssFile:\t 150 kB\nRssShmem:\t 50 kB\nVmSwap:\t 8 kB\n";
+        assert_eq!(Split::from_status(status), Some(split));
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_read_back(name in "[ -~]{0,15}") {
+            let line = stat_line(&name, 0);
+            prop_assert_eq!(Stat::parse(line.as_bytes()).map(|s| s.name), Some(name.as_bytes()));
+        }
+
+        #[test]
+        fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..200), line in "[0-9() :a-zA-Z\n-]{0,120}") {
+            for text in [text.as_slice(), line.as_bytes()] {
+                let _ = Stat::parse(text);
+                let _ = Statm::parse(text);
+                let _ = Split::from_smaps_rollup(text);
+                let _ = Split::from_status(text);
+            }
+        }
+    }
+}

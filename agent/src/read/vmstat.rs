@@ -1,0 +1,65 @@
+//! `/proc/vmstat`.
+
+use super::{lines, number};
+
+/// Counters since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vmstat {
+    /// File pages read again soon after they were evicted.
+    pub refault_file: Option<u64>,
+    /// Anonymous pages swapped in soon after they were swapped out.
+    pub refault_anon: Option<u64>,
+    /// Pages swapped in.
+    pub swap_in: Option<u64>,
+    /// Pages swapped out.
+    pub swap_out: Option<u64>,
+    /// Major page faults.
+    pub major_fault: Option<u64>,
+}
+
+impl Vmstat {
+    /// Reads the counters that are there; `None` when there is not one.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut vmstat = Self::default();
+        for line in lines(text) {
+            let mut parts = line.splitn(2, |&b| b == b' ');
+            let counter = match parts.next() {
+                Some(b"workingset_refault_file") => &mut vmstat.refault_file,
+                Some(b"workingset_refault_anon") => &mut vmstat.refault_anon,
+                Some(b"pswpin") => &mut vmstat.swap_in,
+                Some(b"pswpout") => &mut vmstat.swap_out,
+                Some(b"pgmajfault") => &mut vmstat.major_fault,
+                _ => continue,
+            };
+            *counter = parts.next().and_then(number);
+        }
+        (vmstat != Self::default()).then_some(vmstat)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counters_by_whole_name() {
+        let text = b"nr_free_pages 9\nworkingset_refault_file 4\npswpin 0\npswpout x\npgmajfault 12\npgmajfault2 1\n";
+        let vmstat = Vmstat {
+            refault_file: Some(4),
+            swap_in: Some(0),
+            major_fault: Some(12),
+            ..Vmstat::default()
+        };
+        assert_eq!(Vmstat::parse(text), Some(vmstat));
+        assert_eq!(Vmstat::parse(b"nr_free_pages 9\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "(pswpin)?[ a-z0-9=\n]{0,60}") {
+            let _ = Vmstat::parse(text.as_bytes());
+        }
+    }
+}

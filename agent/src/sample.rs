@@ -1,0 +1,185 @@
+//! One sample, put together: the kernel's figures and what is in use, divided among the categories.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::clock::Moment;
+use crate::files::FilesInUse;
+use crate::processes::Processes;
+use crate::read::loadavg::LoadAverage;
+use crate::read::meminfo::Meminfo;
+use crate::read::pressure::Pressure;
+use crate::read::vmstat::Vmstat;
+use gleaner_policy::accounting::{
+    InUse, KernelFigures, available_parts, categories, harvestable_bytes,
+};
+use gleaner_schemas::column::{Row, Value};
+use gleaner_schemas::rows::{ActivityRow, FileRow, ProcessRow, SampleRow};
+use gleaner_schemas::units::stored;
+
+/// One sample.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// When.
+    pub moment: Moment,
+    /// Memory, load, cost.
+    pub row: SampleRow,
+    /// Active processes.
+    pub processes: Vec<ProcessRow>,
+    /// All files in use, with their paths.
+    pub files: Vec<FileRow>,
+    /// Sources of the owner's activity.
+    pub activity: Vec<ActivityRow>,
+    /// What could not be read.
+    pub absences: Absences,
+}
+
+/// The kernel's own figures, as far as they could be read.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// `/proc/meminfo`.
+    pub meminfo: Meminfo,
+    /// Physical memory.
+    pub physical_bytes: Option<u64>,
+    /// Sum of the zones' high watermarks.
+    pub lotsfree_bytes: Option<u64>,
+    /// `/proc/loadavg`.
+    pub load: Option<LoadAverage>,
+    /// `/proc/vmstat`.
+    pub vmstat: Vmstat,
+    /// `/proc/pressure/memory`.
+    pub memory_pressure: Option<Pressure>,
+    /// `/proc/pressure/cpu`.
+    pub cpu_pressure: Option<Pressure>,
+    /// `/proc/pressure/io`.
+    pub io_pressure: Option<Pressure>,
+}
+
+/// What the accounting takes from the walks.
+#[must_use]
+pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> InUse {
+    let sum = |part: fn(&ProcessRow) -> Option<i64>| -> u64 {
+        processes
+            .active
+            .iter()
+            .filter_map(part)
+            .filter_map(|b| u64::try_from(b).ok())
+            .sum()
+    };
+    let active_shmem_bytes = sum(|p| p.shmem_bytes);
+    // Proportional parts never count a page twice, so that their sum is a lower bound of what is
+    // mapped: the only figure where files cannot be asked (before Linux 6.5, other users' files).
+    let proportional_file_bytes = sum(|p| p.file_bytes.filter(|_| p.memory_source == "pss"));
+    let mapped_cached_bytes: u64 = files.values().filter_map(|f| f.mapped_cached_bytes).sum();
+    let cached_bytes: u64 = files.values().filter_map(|f| f.cached_bytes).sum();
+    InUse {
+        active_anon_bytes: sum(|p| p.anon_bytes),
+        active_shmem_bytes,
+        mapped_file_bytes: mapped_cached_bytes.max(proportional_file_bytes),
+        file_cache_bytes: cached_bytes.saturating_sub(mapped_cached_bytes),
+        // Shared memory once: what active processes do not hold of Shmem is idle processes' or lies
+        // in tmpfs, whoever maps it how often.
+        idle_process_bytes: processes.idle_anon_bytes
+            + shmem_bytes.saturating_sub(active_shmem_bytes),
+        guest_bytes: 0,
+    }
+}
+
+/// The sample's row, but for identity, activity and cost, which the sampler adds.
+#[must_use]
+pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow {
+    let meminfo = &figures.meminfo;
+    let get = |name| meminfo.get(name);
+    let kernel = KernelFigures {
+        physical_bytes: figures.physical_bytes,
+        balloon_bytes: get("Balloon").unwrap_or(0),
+        mem_total_bytes: get("MemTotal").unwrap_or(0), // parsed only where it is given
+        mem_free_bytes: get("MemFree").unwrap_or(0),
+        mem_available_bytes: get("MemAvailable"),
+        buffers_bytes: get("Buffers").unwrap_or(0),
+        cached_bytes: get("Cached").unwrap_or(0),
+        swap_cached_bytes: get("SwapCached").unwrap_or(0),
+        anon_bytes: get("AnonPages").unwrap_or(0),
+        hugetlb_bytes: meminfo.hugetlb_bytes().unwrap_or(0),
+        reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().unwrap_or(0),
+        lotsfree_bytes: figures.lotsfree_bytes,
+        file_lru_bytes: meminfo.file_lru_bytes().unwrap_or(0),
+    };
+    let c = categories(&kernel, in_use);
+    let parts = available_parts(&kernel, in_use);
+    let harvestable = kernel
+        .mem_available_bytes
+        .map(|available| harvestable_bytes(available, c.physical_bytes, headroom_share));
+    let bytes = |name| meminfo.get(name).map(stored);
+    let load = figures.load;
+    let vmstat = &figures.vmstat;
+    SampleRow {
+        physical_bytes: stored(c.physical_bytes),
+        static_kernel_bytes: c.static_kernel_bytes.map(stored),
+        balloon_bytes: stored(c.balloon_bytes),
+        dynamic_kernel_bytes: stored(c.dynamic_kernel_bytes),
+        lotsfree_bytes: c.lotsfree_bytes.map(stored),
+        file_cache_bytes: stored(c.file_cache_bytes),
+        process_bytes: stored(c.process_bytes),
+        guest_bytes: stored(c.guest_bytes),
+        available_bytes: stored(c.available_bytes),
+        remainder_bytes: c.remainder_bytes,
+        harvestable_bytes: harvestable.map(stored),
+        available_free_bytes: stored(parts.free_bytes),
+        available_idle_process_bytes: stored(parts.idle_process_bytes),
+        available_unused_cache_bytes: stored(parts.unused_cache_bytes),
+        available_reclaimable_kernel_bytes: stored(parts.reclaimable_kernel_bytes),
+        available_residual_bytes: stored(c.available_bytes) - stored(parts.sum_bytes()),
+        mem_total_bytes: stored(kernel.mem_total_bytes),
+        mem_free_bytes: stored(kernel.mem_free_bytes),
+        mem_available_bytes: bytes("MemAvailable"),
+        buffers_bytes: bytes("Buffers"),
+        cached_bytes: bytes("Cached"),
+        swap_cached_bytes: bytes("SwapCached"),
+        anon_bytes: bytes("AnonPages"),
+        shmem_bytes: bytes("Shmem"),
+        mapped_bytes: bytes("Mapped"),
+        active_file_bytes: bytes("Active(file)"),
+        inactive_file_bytes: bytes("Inactive(file)"),
+        unevictable_bytes: bytes("Unevictable"),
+        dirty_bytes: bytes("Dirty"),
+        writeback_bytes: bytes("Writeback"),
+        slab_bytes: bytes("Slab"),
+        reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().map(stored),
+        kernel_stack_bytes: bytes("KernelStack"),
+        page_tables_bytes: meminfo.page_tables_bytes().map(stored),
+        percpu_bytes: bytes("Percpu"),
+        vmalloc_bytes: bytes("VmallocUsed"),
+        hugetlb_bytes: meminfo.hugetlb_bytes().map(stored),
+        swap_total_bytes: bytes("SwapTotal"),
+        swap_free_bytes: bytes("SwapFree"),
+        zswap_bytes: bytes("Zswap"),
+        load1: load.map(|l| l.load1),
+        load5: load.map(|l| l.load5),
+        load15: load.map(|l| l.load15),
+        running_count: load.map(|l| l.running),
+        tasks_count: load.map(|l| l.tasks),
+        psi_memory_some_total_us: figures.memory_pressure.map(|p| stored(p.some_total_us)),
+        psi_memory_full_total_us: figures
+            .memory_pressure
+            .and_then(|p| p.full_total_us)
+            .map(stored),
+        psi_cpu_some_total_us: figures.cpu_pressure.map(|p| stored(p.some_total_us)),
+        psi_io_some_total_us: figures.io_pressure.map(|p| stored(p.some_total_us)),
+        refault_file_total_count: vmstat.refault_file.map(stored),
+        refault_anon_total_count: vmstat.refault_anon.map(stored),
+        swap_in_total_count: vmstat.swap_in.map(stored),
+        swap_out_total_count: vmstat.swap_out.map(stored),
+        major_fault_total_count: vmstat.major_fault.map(stored),
+        ..SampleRow::default()
+    }
+}
+
+/// Notes every column that is absent and that nothing was said about: the kernel does not give it.
+/// `interval_ms` needs no reason: the `gaps` table has it.
+pub fn note_what_is_absent(row: &SampleRow, absences: &mut Absences) {
+    for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {
+        if value == Value::Null && column.name != "interval_ms" && !absences.has(column.name) {
+            let absent = Absent::new(Reason::Unsupported, "the kernel does not give it");
+            absences.note(column.name, absent);
+        }
+    }
+}

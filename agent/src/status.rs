@@ -1,0 +1,209 @@
+//! Whether tracing works, and what it may not read.
+
+use crate::Error;
+use crate::database::{meta, open_to_read};
+use gleaner_schemas::units::{Bytes, Seconds};
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What the database tells.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// The database.
+    pub database: PathBuf,
+    /// Its size, that of the log beside it included.
+    pub database_bytes: u64,
+    /// Its name.
+    pub database_id: Option<String>,
+    /// The host's name.
+    pub host_id: Option<String>,
+    /// Samples in it.
+    pub samples_count: i64,
+    /// Gaps in it.
+    pub gaps_count: i64,
+    /// Time between samples, as last configured.
+    pub sample_interval_ms: Option<i64>,
+    /// Time since the last sample.
+    pub last_sample_age_ms: Option<i64>,
+    /// Whether that is at most two intervals.
+    pub healthy: bool,
+    /// What the last sample could not read.
+    pub absences: Vec<Missing>,
+}
+
+/// Something that the last sample could not read.
+#[derive(Debug, Serialize)]
+pub struct Missing {
+    /// What.
+    pub item: String,
+    /// Why.
+    pub reason: String,
+    /// What the system said.
+    pub detail: String,
+    /// How often.
+    pub absent_count: i64,
+    /// What would give it.
+    pub remedy: Option<&'static str>,
+}
+
+/// Reads the status of the trace at `path`.
+///
+/// # Errors
+/// [`Error::NoDatabase`] when there is none; [`Error::Database`] when it cannot be read.
+pub fn read(path: &Path, now_ms: i64) -> Result<Status, Error> {
+    let connection = open_to_read(path)?;
+    let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
+    let database_bytes = size(path.to_owned()) + size(crate::store::beside(path, "-wal"));
+    query(&connection, path, database_bytes, now_ms).map_err(Error::database(path))
+}
+
+fn query(
+    connection: &Connection,
+    path: &Path,
+    database_bytes: u64,
+    now_ms: i64,
+) -> rusqlite::Result<Status> {
+    let count = |table: &str| {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+            row.get::<_, i64>(0)
+        })
+    };
+    let last: Option<(i64, i64)> = connection
+        .query_row(
+            "SELECT sequence, time_ms FROM samples ORDER BY sequence DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let sample_interval_ms: Option<i64> = connection
+        .query_row(
+            "SELECT sample_interval_ms FROM hosts ORDER BY sequence DESC LIMIT 1",
+            [],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let last_sample_age_ms = last.map(|(_, time_ms)| now_ms - time_ms);
+    let mut statement = connection.prepare(
+        "SELECT item, reason, detail, absent_count FROM absences WHERE sequence = ? ORDER BY item, reason",
+    )?;
+    let absences = statement.query_map([last.map(|(sequence, _)| sequence)], |row| {
+        let (item, reason): (String, String) = (row.get(0)?, row.get(1)?);
+        let remedy = remedy(&item, &reason);
+        Ok(Missing {
+            item,
+            reason,
+            detail: row.get(2)?,
+            absent_count: row.get(3)?,
+            remedy,
+        })
+    })?;
+    Ok(Status {
+        database: path.to_owned(),
+        database_bytes,
+        database_id: meta(connection, "database_id")?,
+        host_id: meta(connection, "host_id")?,
+        samples_count: count("samples")?,
+        gaps_count: count("gaps")?,
+        sample_interval_ms,
+        last_sample_age_ms,
+        healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
+        absences: absences.collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+/// Whether the last sample is at most two intervals old.
+fn is_fresh(age_ms: Option<i64>, interval_ms: Option<i64>) -> bool {
+    matches!((age_ms, interval_ms), (Some(age), Some(interval)) if age <= interval.saturating_mul(2))
+}
+
+fn remedy(item: &str, reason: &str) -> Option<&'static str> {
+    match (item, reason) {
+        ("processes", "denied") => {
+            Some("run as root or with CAP_SYS_PTRACE to read other users' processes")
+        }
+        ("files", "denied") => Some(
+            "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, to read other users' files",
+        ),
+        ("activity" | "owner_idle_ms", "denied") => Some(
+            "run as root or in the group `input` to see keyboard and mouse activity (times only)",
+        ),
+        ("static_kernel_bytes", "denied") => {
+            Some("run as root to read the addresses in /proc/iomem")
+        }
+        ("files", "unsupported") => Some("needs cachestat(2): Linux 6.5 or newer"),
+        (item, "unsupported") if item.starts_with("psi_") => {
+            Some("boot with psi=1 on a kernel built with CONFIG_PSI")
+        }
+        _ => None,
+    }
+}
+
+impl Status {
+    /// Whether a sample has been written lately.
+    #[must_use]
+    pub const fn is_healthy(&self) -> bool {
+        self.healthy
+    }
+
+    /// For programs.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
+        format!("{json:#}\n")
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let time = |ms: Option<i64>| {
+            ms.map_or_else(|| "none".to_owned(), |ms| Seconds::from_ms(ms).to_string())
+        };
+        let state = match (self.healthy, self.last_sample_age_ms) {
+            (true, _) => "tracing",
+            (false, Some(_)) => "not tracing: the last sample is old; start `gleaner-agent run`",
+            (false, None) => "no sample yet",
+        };
+        let mut text = format!(
+            "{state}\n  database        {} ({})\n  samples         {}\n  gaps            {}\n  \
+             interval        {}\n  last sample     {} ago\n",
+            self.database.display(),
+            Bytes::from(self.database_bytes),
+            self.samples_count,
+            self.gaps_count,
+            time(self.sample_interval_ms),
+            time(self.last_sample_age_ms),
+        );
+        if !self.absences.is_empty() {
+            text.push_str("the last sample could not read\n");
+        }
+        for missing in &self.absences {
+            let Missing {
+                item,
+                reason,
+                detail,
+                absent_count,
+                ..
+            } = missing;
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {item}: {reason}, {absent_count} times ({detail})");
+            if let Some(remedy) = missing.remedy {
+                let _ = writeln!(text, "    {remedy}");
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_intervals_are_fresh() {
+        assert!(is_fresh(Some(180_000), Some(90_000)));
+        assert!(!is_fresh(Some(180_001), Some(90_000)));
+        assert!(!is_fresh(None, Some(90_000)) && !is_fresh(Some(0), None));
+    }
+}

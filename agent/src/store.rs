@@ -1,0 +1,199 @@
+//! The trace: an SQLite database that one agent writes, one transaction a sample.
+
+use crate::Error;
+use crate::database::{last_sequence, migrate};
+use crate::gap::LastSample;
+use gleaner_schemas::column::{Row, Value};
+use gleaner_schemas::rows::{
+    AbsenceRow, ActivityRow, FileRow, GapRow, HostRow, ProcessRow, SampleRow,
+};
+use gleaner_schemas::sql::insert;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params_from_iter};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What one transaction writes: a sample, and before it what came to light with it.
+#[derive(Debug)]
+pub struct Record<'a> {
+    /// Wall clock of all of it.
+    pub time_ms: i64,
+    /// The time without samples that ends here.
+    pub gap: Option<&'a GapRow>,
+    /// The host, at the start, each UTC day and after a gap.
+    pub host: Option<&'a HostRow>,
+    /// The sample.
+    pub sample: &'a SampleRow,
+    /// Its active processes.
+    pub processes: &'a [ProcessRow],
+    /// Its files, as far as they changed.
+    pub files: &'a [FileRow],
+    /// Its sources of activity.
+    pub activity: &'a [ActivityRow],
+    /// What it could not read.
+    pub absences: &'a [AbsenceRow],
+}
+
+/// The database, open for writing.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+    sequence: i64,
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the trace of the host `host_id` for writing, or begins one; a host without a name gets a
+    /// random one, which the database keeps.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when another agent writes it; [`Error::ForeignDatabase`],
+    /// [`Error::NewerDatabase`], [`Error::OtherHost`] when it is not ours to write; [`Error::Write`]
+    /// and [`Error::Database`] when it cannot be written.
+    pub fn open(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<Self, Error> {
+        let wrong = |source| Error::Write {
+            path: path.to_owned(),
+            source,
+        };
+        if let Some(folder) = path.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o750)
+                .create(folder)
+                .map_err(wrong)?;
+        }
+        let lock = lock(path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o640);
+        options.open(path).map_err(wrong)?; // SQLite's own files take their mode from this one
+        let database = Error::database(path);
+        let mut connection = Connection::open(path).map_err(&database)?;
+        migrate(path, &mut connection, host_id, now_ms)?;
+        let sequence = last_sequence(&connection).map_err(&database)?;
+        Ok(Self {
+            path: path.to_owned(),
+            connection,
+            sequence,
+            _lock: lock,
+        })
+    }
+
+    /// The last sample written, of this run or an earlier one.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn last_sample(&self) -> Result<Option<LastSample>, Error> {
+        let query =
+            "SELECT time_ms, boottime_ms, boot_id FROM samples ORDER BY sequence DESC LIMIT 1";
+        let row = self.connection.query_row(query, [], |row| {
+            Ok(LastSample {
+                time_ms: row.get(0)?,
+                boottime_ms: row.get(1)?,
+                boot_id: row.get(2)?,
+            })
+        });
+        row.optional().map_err(Error::database(&self.path))
+    }
+
+    /// Writes one sample with all that belongs to it; afterwards it is in the database whole, or not
+    /// at all.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn write(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        let written = write(&mut self.connection, self.sequence, record);
+        self.sequence = written.map_err(Error::database(&self.path))?;
+        Ok(())
+    }
+}
+
+fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlite::Result<i64> {
+    let transaction = connection.transaction()?;
+    let time_ms = Some(record.time_ms);
+    let mut sequence = last;
+    if let Some(gap) = record.gap {
+        sequence += 1;
+        insert_rows(&transaction, sequence, time_ms, std::slice::from_ref(gap))?;
+    }
+    if let Some(host) = record.host {
+        sequence += 1;
+        insert_rows(&transaction, sequence, time_ms, std::slice::from_ref(host))?;
+    }
+    sequence += 1;
+    insert_rows(
+        &transaction,
+        sequence,
+        time_ms,
+        std::slice::from_ref(record.sample),
+    )?;
+    insert_rows(&transaction, sequence, None, record.processes)?;
+    insert_rows(&transaction, sequence, None, record.files)?;
+    insert_rows(&transaction, sequence, None, record.activity)?;
+    insert_rows(&transaction, sequence, None, record.absences)?;
+    transaction.commit()?;
+    Ok(sequence)
+}
+
+fn insert_rows<R: Row>(
+    transaction: &Transaction<'_>,
+    sequence: i64,
+    time_ms: Option<i64>,
+    rows: &[R],
+) -> rusqlite::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut statement = transaction.prepare_cached(&insert(&R::TABLE))?;
+    for row in rows {
+        let identity = std::iter::once(sequence).chain(time_ms).map(Value::Integer);
+        let values = identity.chain(row.to_values()).map(Stored);
+        statement.execute(params_from_iter(values))?;
+    }
+    Ok(())
+}
+
+/// A value as SQLite stores it.
+struct Stored(Value);
+
+impl ToSql for Stored {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match &self.0 {
+            Value::Null => ValueRef::Null,
+            Value::Flag(v) => ValueRef::Integer(i64::from(*v)),
+            Value::Integer(v) => ValueRef::Integer(*v),
+            Value::Real(v) => ValueRef::Real(*v),
+            Value::Text(v) => ValueRef::Text(v.as_bytes()),
+        }))
+    }
+}
+
+/// One agent a database: held until the process ends, however it ends.
+fn lock(path: &Path) -> Result<File, Error> {
+    let path_of_lock = beside(path, "-lock");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640);
+    let failed = |source| Error::Write {
+        path: path_of_lock.clone(),
+        source,
+    };
+    let file = options.open(&path_of_lock).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(Error::Locked {
+            path: path.to_owned(),
+        }),
+        Err(e) => Err(failed(e.into())),
+    }
+}
+
+/// The file `path` with `ending` after its name: what belongs to a database lies beside it.
+#[must_use]
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}

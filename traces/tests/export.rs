@@ -1,0 +1,146 @@
+//! What is exported is what the dataset holds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use arrow::compute::concat_batches;
+use arrow::record_batch::RecordBatch;
+use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::{ProcessRow, SampleRow};
+use gleaner_traces::{ExportError, Progress, export_csv, export_parquet};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+/// 2026-11-20 23:59:30 UTC, ten seconds a record: the fourth is of the next day.
+const START_MS: i64 = 1_795_219_170_000;
+
+/// Two hosts, eight records each with one sample and two processes, in two seals.
+fn dataset(folder: &Path) -> Dataset {
+    for sequences in [[1, 3, 5, 7], [2, 4, 6, 8]] {
+        let mut writer = Writer::open(folder).unwrap();
+        let mut samples = RowsBuilder::new(&SampleRow::TABLE);
+        let mut processes = RowsBuilder::new(&ProcessRow::TABLE);
+        for (host_id, sequence) in sequences.iter().flat_map(|s| [("b", s), ("a", s)]) {
+            let identity = Identity {
+                host_id,
+                database_id: "db",
+                sequence: *sequence,
+                time_ms: START_MS + sequence * 10_000,
+            };
+            let sample = SampleRow {
+                load5: Some(0.5),
+                ..SampleRow::default()
+            };
+            samples.push(identity, sample.to_values()).unwrap();
+            for pid in [30, 4] {
+                let process = ProcessRow {
+                    pid,
+                    name: format!("a, \"{pid}\""),
+                    cpu_ms: (pid == 4).then_some(10),
+                    ..ProcessRow::default()
+                };
+                processes.push(identity, process.to_values()).unwrap();
+            }
+        }
+        for (table, rows) in [(SampleRow::TABLE, samples), (ProcessRow::TABLE, processes)] {
+            writer.append(&table, rows.finish().unwrap()).unwrap();
+        }
+        writer.seal().unwrap();
+    }
+    Dataset::open(folder).unwrap()
+}
+
+fn of_date(dataset: &Dataset, table: &Table, date: &str) -> RecordBatch {
+    let batches: Vec<_> = dataset.scan_date(table, date).map(Result::unwrap).collect();
+    concat_batches(&Arc::new(schema(table)), &batches).unwrap()
+}
+
+#[test]
+fn parquet_holds_every_row_with_its_type_unit_and_order() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dataset = dataset(from.path());
+    let mut seen = Vec::new();
+    let exported = export_parquet(&dataset, to.path(), |p: &Progress<'_>| {
+        seen.push((p.rows, p.rows_in_all));
+    });
+    let exported = exported.unwrap();
+    assert_eq!((exported.files, exported.rows), (4, 48));
+    assert_eq!(seen.last(), Some(&(48, 48)));
+    for table in [SampleRow::TABLE, ProcessRow::TABLE] {
+        for date in ["2026-11-20", "2026-11-21"] {
+            let path = format!("{0}/date={date}/{0}.parquet", table.name);
+            let file = File::open(to.path().join(path)).unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+            assert_eq!(reader.schema().fields(), schema(&table).fields());
+            let batches: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
+            let read = concat_batches(&batches[0].schema(), &batches).unwrap();
+            let expected = of_date(&dataset, &table, date);
+            assert_eq!(read.columns(), expected.columns());
+        }
+    }
+}
+
+#[test]
+fn csv_is_quoted_and_absent_values_are_empty() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let exported = export_csv(&dataset(from.path()), to.path(), |_| ()).unwrap();
+    assert_eq!((exported.files, exported.rows), (4, 48));
+    let path = to.path().join("processes/date=2026-11-20/processes.csv");
+    let text = fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 8, "two records, two hosts, two processes");
+    assert!(lines[0].starts_with("host_id,database_id,sequence,time,pid,"));
+    assert_eq!(
+        lines[1],
+        "a,db,1,2026-11-20T23:59:40Z,4,0,\"a, \"\"4\"\"\",false,10,0,,,,,"
+    );
+    assert!(lines[2].contains(",30,0,\"a, \"\"30\"\"\",false,,0,"));
+}
+
+#[test]
+fn an_export_is_replaced_and_nothing_else() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dataset = dataset(from.path());
+    export_csv(&dataset, to.path(), |_| ()).unwrap();
+    let note = to.path().join("samples/date=2026-11-20/note.txt");
+    fs::write(&note, "mine").unwrap();
+    export_parquet(&dataset, to.path(), |_| ()).unwrap();
+    let day = |name: &str| to.path().join("samples/date=2026-11-20").join(name);
+    assert!(day("samples.parquet").exists() && !day("samples.csv").exists() && note.exists());
+
+    let foreign = tempfile::tempdir().unwrap();
+    fs::write(foreign.path().join("letter.txt"), "dear").unwrap();
+    let error = export_parquet(&dataset, foreign.path(), |_| ()).unwrap_err();
+    assert!(matches!(error, ExportError::NotEmpty { .. }), "{error}");
+    assert_eq!(fs::read_dir(foreign.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_export_that_stopped_says_so() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dataset = dataset(from.path());
+    let torn = from
+        .path()
+        .join(&dataset.manifest().files.last().unwrap().path);
+    fs::write(&torn, "torn").unwrap();
+    let error = export_parquet(&dataset, to.path(), |_| ()).unwrap_err();
+    let name = torn.file_name().unwrap().to_str().unwrap();
+    assert!(error.to_string().contains(name), "{error}");
+    let mark = to.path().join("gleaner-export.json");
+    assert!(
+        fs::read_to_string(&mark)
+            .unwrap()
+            .contains("\"is_whole\": false")
+    );
+
+    fs::remove_dir_all(from.path()).unwrap();
+    let sound = self::dataset(from.path());
+    export_parquet(&sound, to.path(), |_| ()).unwrap();
+    assert!(
+        fs::read_to_string(&mark)
+            .unwrap()
+            .contains("\"is_whole\": true")
+    );
+}
