@@ -60,7 +60,10 @@ pub(crate) fn of_host<'a>(
         let needed = Seconds(parameters.idle_after_s);
         say(
             "idle_periods",
-            format!("the longest time without a gap is {longest}, and the rule needs {needed}"),
+            format!(
+                "the longest time without a gap is {longest}, and the rule needs {needed}; \
+                 availability periods of scope `idle` leave this host out"
+            ),
         );
     }
     if longest.0 < parameters.minimum_period_s {
@@ -103,7 +106,7 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
     NotMeasured {
         measure: "availability_periods".to_owned(),
         host: "all".to_owned(),
-        reason: "scope `idle`: no host can tell when its owner was away".to_owned(),
+        reason: "scope `idle`: of no host can it be told when it was idle".to_owned(),
     }
 }
 
