@@ -37,7 +37,7 @@ pub(crate) struct Pooled {
     pub(crate) usage: Vec<Distribution>,
     /// One a region size, scope `all`.
     pub(crate) all_periods: Vec<Periods>,
-    /// The same of scope `idle`; `None` where activity is unknown.
+    /// The same of scope `idle`; `None` where idleness cannot be told.
     pub(crate) idle_periods: Option<Vec<Periods>>,
 }
 
@@ -64,12 +64,15 @@ pub(crate) fn analyze_host(
     let idleness = Idleness::of(&samples, &segments, &rule);
     let usage = usage::of_host(&samples);
     let size_class = SizeClass::of(samples.physical_bytes[last]);
+    let covered = || segments.iter().map(|s| covered_ms(&samples, s));
+    let longest_run_ms = covered().max().unwrap_or(0);
+    let idle_can_be_told = !idleness.is_unknown() && longest_run_ms >= rule.idle_after_ms;
 
     let mut records = Findings {
         hosts: vec![HostSummary {
             size_class: size_class.to_string(),
             sample_interval_s: intervals.last().map(|ms| ms as f64 / 1000.0),
-            idle_share: idleness.share(),
+            idle_share: idleness.share().filter(|_| idle_can_be_told),
             ..summary(host, inventory, &samples, &segments)
         }],
         memory_over_time: over_time::of_host(host, &samples, &segments, &idleness.by_sample()),
@@ -96,14 +99,21 @@ pub(crate) fn analyze_host(
     let usage_seen = usage::names()
         .into_iter()
         .zip(usage.iter().map(|d| d.count > 0));
-    records.not_measured = missing::of_host(host, &records, &idleness, usage_seen);
+    records.not_measured = missing::of_host(
+        host,
+        &records,
+        parameters,
+        &idleness,
+        longest_run_ms,
+        usage_seen,
+    );
 
     let of_segments: Vec<Window> = segments
         .iter()
         .filter_map(|s| Window::of_segment(&samples.time_ms, s))
         .collect();
     let of_idleness: Vec<Window> = idleness.periods.iter().map(Window::of_idle).collect();
-    let all_covered_ms = segments.iter().map(|s| covered_ms(&samples, s)).sum();
+    let all_covered_ms = covered().sum();
     let periods = |windows: &[Window]| {
         parameters
             .region_bytes
@@ -125,7 +135,7 @@ pub(crate) fn analyze_host(
             size_class,
             usage,
             all_periods: periods(&of_segments),
-            idle_periods: (!idleness.is_unknown()).then(|| periods(&of_idleness)),
+            idle_periods: idle_can_be_told.then(|| periods(&of_idleness)),
         }),
         records,
     })

@@ -79,17 +79,7 @@ impl Idleness {
             if verdict != Verdict::Unknown && i + 1 < segment.end {
                 self.seen_ms += time[i + 1] - now;
             }
-            // How a period that is open ends here, if it does: when, and whether it is cut.
-            let end = match verdict {
-                Verdict::Idle { since_ms } if since_ms > before => Some((since_ms, false)),
-                Verdict::Idle { .. } => None,
-                Verdict::Waiting { at_ms } => {
-                    Some((at_ms.saturating_sub(rule.idle_after_ms), false))
-                }
-                Verdict::Loaded => Some((now, false)),
-                Verdict::Unknown => Some((before, true)),
-            };
-            if let Some((to_ms, end_cut)) = end
+            if let Some((to_ms, end_cut)) = end_of_open(verdict, before, now, rule)
                 && let Some(mut period) = open.take()
             {
                 period.to_ms = to_ms.clamp(before, now);
@@ -126,6 +116,22 @@ impl Idleness {
             }
         }
         self.periods.extend(open);
+    }
+}
+
+/// How an open period ends between two samples, if it does: when, and whether it is cut.
+fn end_of_open(
+    verdict: Verdict,
+    before_ms: i64,
+    now_ms: i64,
+    rule: &IdleRule,
+) -> Option<(i64, bool)> {
+    match verdict {
+        // The owner came and went in between.
+        Verdict::Idle { since_ms } => (since_ms > before_ms).then_some((since_ms, false)),
+        Verdict::Waiting { at_ms } => Some((at_ms.saturating_sub(rule.idle_after_ms), false)),
+        Verdict::Loaded => Some((now_ms, false)),
+        Verdict::Unknown => Some((before_ms, true)),
     }
 }
 

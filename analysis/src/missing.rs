@@ -2,14 +2,17 @@
 
 use crate::idle::Idleness;
 use gleaner_policy::idle::Verdict;
-use gleaner_schemas::findings::{Absence, ActivitySource, Findings, NotMeasured};
+use gleaner_schemas::findings::{Absence, ActivitySource, Findings, NotMeasured, Parameters};
+use gleaner_schemas::units::Seconds;
 
-/// What one host, of which everything else is in `found`, leaves unmeasured. `usage_seen` pairs each
-/// category with whether any sample has it.
+/// What one host, of which everything else is in `found`, leaves unmeasured. `longest_run_ms` is the
+/// longest time without a gap; `usage_seen` pairs each category with whether any sample has it.
 pub(crate) fn of_host<'a>(
     host: &str,
     found: &Findings,
+    parameters: &Parameters,
     idleness: &Idleness,
+    longest_run_ms: i64,
     usage_seen: impl Iterator<Item = (&'a str, bool)>,
 ) -> Vec<NotMeasured> {
     let mut missing = Vec::new();
@@ -52,6 +55,26 @@ pub(crate) fn of_host<'a>(
             ),
         );
     }
+    let longest = Seconds::from_ms(longest_run_ms);
+    if !idleness.is_unknown() && longest.0 < parameters.idle_after_s {
+        let needed = Seconds(parameters.idle_after_s);
+        say(
+            "idle_periods",
+            format!(
+                "the longest time without a gap is {longest}, and the rule needs {needed}; \
+                 availability periods of scope `idle` leave this host out"
+            ),
+        );
+    }
+    if longest.0 < parameters.minimum_period_s {
+        let needed = Seconds(parameters.minimum_period_s);
+        say(
+            "availability_periods",
+            format!(
+                "the longest time without a gap is {longest}, and periods count from {needed} on"
+            ),
+        );
+    }
     if found.top_processes.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
@@ -83,7 +106,7 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
     NotMeasured {
         measure: "availability_periods".to_owned(),
         host: "all".to_owned(),
-        reason: "scope `idle`: no host can tell when its owner was away".to_owned(),
+        reason: "scope `idle`: of no host can it be told when it was idle".to_owned(),
     }
 }
 

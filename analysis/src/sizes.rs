@@ -46,7 +46,7 @@ impl fmt::Display for SizeClass {
     }
 }
 
-/// Regions: powers of four from 64 MiB up to the largest host's memory; from 4 MiB (and so on down)
+/// Regions: powers of four from 64 MiB up to the largest host's memory; from 4 MiB, or 256 KiB,
 /// where that would be fewer than three.
 pub(crate) fn default_regions(largest_physical_bytes: i64) -> Vec<i64> {
     let from = |smallest: i64| -> Vec<i64> {
@@ -54,7 +54,7 @@ pub(crate) fn default_regions(largest_physical_bytes: i64) -> Vec<i64> {
             .take_while(|size| *size <= largest_physical_bytes)
             .collect()
     };
-    [64 * MIB, 4 * MIB, 256 * KIB, 16 * KIB, KIB, 64, 4]
+    [64 * MIB, 4 * MIB, 256 * KIB]
         .into_iter()
         .map(from)
         .find(|sizes| sizes.len() >= 3)

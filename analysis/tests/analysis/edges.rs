@@ -52,6 +52,16 @@ fn one_sample_gives_what_one_sample_can() {
     assert_eq!((host.samples_count, host.coverage_share), (1, 1.0));
     assert_eq!((host.idle_share, host.sample_interval_s), (None, None));
     assert_eq!(host.host_name, "a");
+    let idle = f
+        .not_measured
+        .iter()
+        .find(|n| n.measure == "idle_periods")
+        .unwrap();
+    assert!(
+        idle.reason
+            .starts_with("the longest time without a gap is 0 s, and the rule needs 5 min")
+    );
+    assert!(f.availability_periods.iter().all(|p| p.scope == Scope::All));
     assert!(f.memory_usage.iter().all(|u| u.sd_bytes.is_none()));
     assert!(
         f.availability_periods

@@ -6,6 +6,7 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::{HostRow, SampleRow};
 use std::collections::BTreeMap;
+use tempfile::TempDir;
 
 pub(crate) const MIB: i64 = 1 << 20;
 /// 2026-11-20 12:00:00 UTC.
@@ -68,24 +69,24 @@ impl Recording {
         self.row(host, 0, 0, &row)
     }
 
-    pub(crate) fn dataset(self) -> Dataset {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let mut writer = Writer::open(&folder).unwrap();
+    /// Writes it; the folder goes when it is dropped.
+    fn dataset(self) -> (TempDir, Dataset) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(folder.path()).unwrap();
         for (name, rows) in self.tables {
             let table = gleaner_schemas::rows::table(name).unwrap();
             writer.append(&table, rows.finish().unwrap()).unwrap();
         }
         writer.seal().unwrap();
-        Dataset::open(&folder).unwrap()
+        let dataset = Dataset::open(folder.path()).unwrap();
+        (folder, dataset)
     }
 
     /// Analyses it, and checks what holds for any findings.
     pub(crate) fn analyzed(self, parameters: &Parameters) -> Result<Findings, AnalysisError> {
-        let dataset = self.dataset();
+        let (_folder, dataset) = self.dataset();
         let mut steps = Vec::new();
-        let findings = analyze(&dataset, parameters, &mut |p| steps.push(p.hosts_done));
-        std::fs::remove_dir_all(dataset.root()).unwrap();
-        let findings = findings?;
+        let findings = analyze(&dataset, parameters, &mut |p| steps.push(p.hosts_done))?;
         assert!(steps.iter().copied().eq(1..=steps.len()));
         // JSON has neither NaN nor infinity.
         let debug = format!("{findings:?}");
