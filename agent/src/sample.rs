@@ -102,7 +102,6 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         cached_bytes: get("Cached").unwrap_or(0),
         swap_cached_bytes: get("SwapCached").unwrap_or(0),
         anon_bytes: get("AnonPages").unwrap_or(0),
-        hugetlb_bytes: meminfo.hugetlb_bytes().unwrap_or(0),
         reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().unwrap_or(0),
         lotsfree_bytes: figures.lotsfree_bytes,
         file_lru_bytes: meminfo.file_lru_bytes().unwrap_or(0),

@@ -42,8 +42,8 @@ pub(crate) fn of_host<'a>(
         say(
             "idle_periods",
             format!(
-                "no sample has both the owner's activity and the load{why}; availability periods of \
-                 scope `idle` leave this host out"
+                "no sample has both the owner's activity and the load{why}; availability periods \
+                 in idle time leave this host out"
             ),
         );
     } else if unknown > 0 {
@@ -62,7 +62,7 @@ pub(crate) fn of_host<'a>(
             "idle_periods",
             format!(
                 "the longest time without a gap is {longest}, and the rule needs {needed}; \
-                 availability periods of scope `idle` leave this host out"
+                 availability periods in idle time leave this host out"
             ),
         );
     }
@@ -106,7 +106,7 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
     NotMeasured {
         measure: "availability_periods".to_owned(),
         host: "all".to_owned(),
-        reason: "scope `idle`: of no host can it be told when it was idle".to_owned(),
+        reason: "in idle time: of no host can it be told when it was idle".to_owned(),
     }
 }
 

@@ -5,11 +5,12 @@
 //!
 //! ```text
 //! physical = static kernel + balloon + MemTotal
-//! MemTotal = free + anonymous + page cache + hugetlb + reclaimable kernel + dynamic kernel
+//! MemTotal = free + anonymous + page cache + reclaimable kernel + dynamic kernel
 //! available = physical − static − balloon − dynamic − lotsfree − process − file cache − guest
 //! ```
 //!
-//! so dynamic kernel holds whatever MemTotal leaves unexplained, and reclaimable kernel memory is
+//! so dynamic kernel holds whatever MemTotal leaves unexplained, huge pages set aside (hugetlb) among
+//! it, since nobody else can have them; and reclaimable kernel memory is
 //! told apart and counts as available. The categories sum to physical memory exactly; where that
 //! would make available negative the figures contradict each other, and the difference is the
 //! [`Categories::remainder_bytes`].
@@ -35,8 +36,6 @@ pub struct KernelFigures {
     pub swap_cached_bytes: u64,
     /// AnonPages.
     pub anon_bytes: u64,
-    /// Hugetlb.
-    pub hugetlb_bytes: u64,
     /// KReclaimable.
     pub reclaimable_kernel_bytes: u64,
     /// Sum of the zones' high watermarks; absent where unreadable.
@@ -126,7 +125,6 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
         + kernel.buffers_bytes
         + kernel.cached_bytes
         + kernel.swap_cached_bytes
-        + kernel.hugetlb_bytes
         + kernel.reclaimable_kernel_bytes;
     let dynamic_kernel_bytes = kernel.mem_total_bytes.saturating_sub(explained);
 
@@ -275,16 +273,16 @@ mod tests {
         #[test]
         fn categories_add_up_whatever_the_kernel_says(
             physical in proptest::option::of(0u64..1 << 45),
-            figures in proptest::array::uniform12(0u64..1 << 44),
+            figures in proptest::array::uniform11(0u64..1 << 44),
             lotsfree in proptest::option::of(0u64..1 << 40),
         ) {
             let [balloon_bytes, mem_total_bytes, mem_free_bytes, buffers_bytes, cached_bytes,
-                swap_cached_bytes, anon_bytes, hugetlb_bytes, reclaimable_kernel_bytes,
+                swap_cached_bytes, anon_bytes, reclaimable_kernel_bytes,
                 active_anon_bytes, mapped_file_bytes, file_cache_bytes] = figures;
             let kernel = KernelFigures {
                 physical_bytes: physical, balloon_bytes, mem_total_bytes, mem_free_bytes,
                 mem_available_bytes: None, buffers_bytes, cached_bytes, swap_cached_bytes,
-                anon_bytes, hugetlb_bytes, reclaimable_kernel_bytes, lotsfree_bytes: lotsfree,
+                anon_bytes, reclaimable_kernel_bytes, lotsfree_bytes: lotsfree,
                 file_lru_bytes: cached_bytes,
             };
             let in_use = InUse { active_anon_bytes, mapped_file_bytes, file_cache_bytes, ..Default::default() };

@@ -222,7 +222,7 @@ fn owner_away(view: &View) -> Vec<Part> {
             "No idle period was seen.".to_owned()
         } else {
             let sources = sources_words(&view.findings);
-            format!("Whether the owner was away is not known{sources}.")
+            format!("When the owner was away cannot be told{sources}.")
         };
         Part::Say(format!(
             "{finding} {}{rule}",

@@ -46,7 +46,7 @@ fn the_demo_says_what_was_found_and_what_was_not() {
         "At the worst moment of the 29 s traced, 18.0 GiB was still available.",
         "a trace this short cannot tell: only periods of 5 min or more count.",
         "Nothing to show yet: only periods of 5 min or more count, and the trace is 29 s long.",
-        "Whether the owner was away is not known (input: unsupported; terminal: unsupported).",
+        "When the owner was away cannot be told (input: unsupported; terminal: unsupported).",
         "It did not dip below any threshold, the highest being 6 GiB.",
         "Files are named by ids",
         "21 November 2026, 10:52:01 to 10:52:30, UTC",

@@ -46,7 +46,7 @@ row! {
         static_kernel_bytes: Option<i64>,
         /// Category: memory the hypervisor's balloon holds.
         balloon_bytes: i64,
-        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, and what MemTotal leaves unexplained.
+        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, huge pages set aside, and what MemTotal leaves unexplained.
         dynamic_kernel_bytes: i64,
         /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
         lotsfree_bytes: Option<i64>,
@@ -64,7 +64,7 @@ row! {
         harvestable_bytes: Option<i64>,
         /// Available summed independently, part 1: free memory above the reserve.
         available_free_bytes: i64,
-        /// Part 2: resident anonymous and shared memory of the processes that are not active, each process by its own counters.
+        /// Part 2: processes that are not active: anonymous memory by their own counters, and of Shmem what active processes do not hold.
         available_idle_process_bytes: i64,
         /// Part 3: page cache on the kernel's file LRU lists that belongs to no file in use.
         available_unused_cache_bytes: i64,

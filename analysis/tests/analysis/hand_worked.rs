@@ -320,7 +320,7 @@ fn what_is_not_measured_says_why() {
             "memory_usage: static_kernel is absent in every sample: contradicted (zoneinfo)",
             "memory_usage: harvestable is absent in every sample",
             "idle_periods: no sample has both the owner's activity and the load (input denied); \
-             availability periods of scope `idle` leave this host out",
+             availability periods in idle time leave this host out",
             "top_processes: no process with its memory was recorded",
             "top_files: no file with its cached bytes was recorded",
         ]

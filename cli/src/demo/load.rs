@@ -2,24 +2,27 @@
 //! fills and frees memory in waves, and writes and reads a file.
 
 use anyhow::Context;
+use gleaner_agent::read::meminfo::Meminfo;
 use gleaner_schemas::units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
-/// Memory taken at a time.
-const BLOCK: usize = 32 * MIB;
-/// At the wave's top; small enough for any host that runs a desktop.
-const TOP_BLOCKS: usize = 16;
-/// Size of the file.
-const FILE_BLOCKS: usize = 4;
-/// Between two blocks: a wave up and down takes about ten seconds.
+/// A wave's top, as a share of MemAvailable: to be seen in a figure, and felt by nobody.
+const TOP_SHARE: u64 = 12;
+/// A wave's top, whatever the host.
+const TOP_BYTES: RangeInclusive<u64> = 64 << 20..=2 << 30;
+/// Steps from nothing to the top: a wave up and down takes about ten seconds.
+const STEPS: usize = 16;
 const STEP: Duration = Duration::from_millis(300);
+/// Size of the file.
+const FILE_BYTES: usize = 128 * MIB;
 
 /// A running load.
 pub(crate) struct Load {
@@ -34,12 +37,13 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let held_bytes = Arc::new(AtomicU64::new(0));
         let path = folder.join("load.tmp");
+        let block_bytes = block_bytes(&fs::read("/proc/meminfo").unwrap_or_default());
         let thread = std::thread::Builder::new()
             .name("demo-load".to_owned())
             .spawn({
                 let (stop, held_bytes) = (Arc::clone(&stop), Arc::clone(&held_bytes));
                 move || {
-                    let result = waves(&path, &stop, &held_bytes);
+                    let result = waves(&path, block_bytes, &stop, &held_bytes);
                     remove(&path).and(result)
                 }
             })?;
@@ -68,7 +72,21 @@ impl Load {
     }
 }
 
-fn waves(path: &PathBuf, stop: &AtomicBool, held_bytes: &AtomicU64) -> io::Result<()> {
+/// Memory taken at a step; the least where MemAvailable is not to be had.
+fn block_bytes(meminfo: &[u8]) -> usize {
+    let available_bytes = Meminfo::parse(meminfo)
+        .and_then(|m| m.get("MemAvailable"))
+        .unwrap_or_default();
+    let top_bytes = (available_bytes / TOP_SHARE).clamp(*TOP_BYTES.start(), *TOP_BYTES.end());
+    top_bytes as usize / STEPS
+}
+
+fn waves(
+    path: &Path,
+    block_bytes: usize,
+    stop: &AtomicBool,
+    held_bytes: &AtomicU64,
+) -> io::Result<()> {
     let mut file = File::options()
         .create(true)
         .truncate(true)
@@ -76,23 +94,23 @@ fn waves(path: &PathBuf, stop: &AtomicBool, held_bytes: &AtomicU64) -> io::Resul
         .write(true)
         .open(path)?;
     let block = vec![0x5a_u8; MIB];
-    for _ in 0..FILE_BLOCKS * BLOCK / MIB {
+    for _ in 0..FILE_BYTES / MIB {
         file.write_all(&block)?;
     }
     let mut held: Vec<Vec<u8>> = Vec::new();
     let mut growing = true;
     while !stop.load(Ordering::Relaxed) {
         if growing {
-            held.push(vec![1_u8; BLOCK]);
+            held.push(vec![1_u8; block_bytes]);
         } else {
             held.pop();
         }
         growing = match held.len() {
             0 => true,
-            TOP_BLOCKS.. => false,
+            STEPS.. => false,
             _ => growing,
         };
-        held_bytes.store((held.len() * BLOCK) as u64, Ordering::Relaxed);
+        held_bytes.store((held.len() * block_bytes) as u64, Ordering::Relaxed);
         read_again(&mut file)?;
         std::thread::sleep(STEP);
     }
