@@ -18,10 +18,10 @@ test: setup ## Run every test; the last line counts them
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	bash -n tests/run tests/setup .ci/run
+	for script in .ci/run bench/run tests/make-traces tests/need tests/run tests/setup; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
-bench: ## Measure the agent beside other tracers (wants sysstat and atop; Debian's are installed)
+bench: ## Measure the agent beside sadc and atop (Debian's are installed)
 	cargo build --locked --release -p gleaner-agent
 	bench/run
 

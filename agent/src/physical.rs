@@ -63,6 +63,7 @@ mod tests {
             present_pages: 1024 << 8,
             managed_pages: managed_mib << 8,
             high_pages: 0,
+            pcp_free_pages: 0,
         };
         let denied = || Err(Absent::new(Reason::Denied, "iomem"));
         let cases = [

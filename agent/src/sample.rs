@@ -39,6 +39,8 @@ pub struct Figures {
     pub meminfo: Meminfo,
     /// Physical memory.
     pub physical_bytes: Option<u64>,
+    /// Free pages on the zones' per-CPU lists.
+    pub pcp_free_bytes: Option<u64>,
     /// Sum of the zones' high watermarks.
     pub lotsfree_bytes: Option<u64>,
     /// `/proc/loadavg`.
@@ -97,6 +99,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         balloon_bytes: get("Balloon").unwrap_or(0),
         mem_total_bytes: get("MemTotal").unwrap_or(0), // parsed only where it is given
         mem_free_bytes: get("MemFree").unwrap_or(0),
+        pcp_free_bytes: figures.pcp_free_bytes.unwrap_or(0),
         mem_available_bytes: get("MemAvailable"),
         buffers_bytes: get("Buffers").unwrap_or(0),
         cached_bytes: get("Cached").unwrap_or(0),
@@ -133,6 +136,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         available_residual_bytes: stored(c.available_bytes) - stored(parts.sum_bytes()),
         mem_total_bytes: stored(kernel.mem_total_bytes),
         mem_free_bytes: stored(kernel.mem_free_bytes),
+        pcp_free_bytes: figures.pcp_free_bytes.map(stored),
         mem_available_bytes: bytes("MemAvailable"),
         buffers_bytes: bytes("Buffers"),
         cached_bytes: bytes("Cached"),

@@ -189,7 +189,8 @@ impl Sampler {
                 page_size_bytes,
                 absences,
             ),
-            lotsfree_bytes: zones.map(|z| pages_to_bytes(z.high_pages, page_size_bytes)),
+            pcp_free_bytes: zone_figures.map(|z| pages_to_bytes(z.pcp_free_pages, page_size_bytes)),
+            lotsfree_bytes: zone_figures.map(|z| pages_to_bytes(z.high_pages, page_size_bytes)),
             load: absences.keep("load5", proc.parse("loadavg", text, LoadAverage::parse)),
             vmstat: proc
                 .parse("vmstat", text, Vmstat::parse)

@@ -77,6 +77,8 @@ row! {
         mem_total_bytes: i64,
         /// MemFree.
         mem_free_bytes: i64,
+        /// Free pages on the per-CPU lists (pagesets of /proc/zoneinfo), which MemFree leaves out.
+        pcp_free_bytes: Option<i64>,
         /// MemAvailable.
         mem_available_bytes: Option<i64>,
         /// Buffers.

@@ -4,8 +4,9 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Category, Findings};
 use gleaner_schemas::rows::{TABLES, table};
 use gleaner_tests::program;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -188,12 +189,14 @@ fn samples(folder: &Path) -> u64 {
 fn ctrl_c_ends_with_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let child: Child = demo(folder.path(), 600)
+        .process_group(0)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     wait_for("two samples", || samples(folder.path()) >= 2);
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // As a terminal does: to the command, the agent that it runs, and whatever else there is.
+    kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = succeeded(&output);
     assert!(said.contains("available"), "{said}");

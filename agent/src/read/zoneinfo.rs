@@ -11,6 +11,8 @@ pub struct Zones {
     pub managed_pages: u64,
     /// High watermarks: what the kernel keeps free for itself.
     pub high_pages: u64,
+    /// Free pages on the per-CPU lists.
+    pub pcp_free_pages: u64,
 }
 
 impl Zones {
@@ -26,6 +28,7 @@ impl Zones {
                 Some(b"present") => &mut zones.present_pages,
                 Some(b"managed") => &mut zones.managed_pages,
                 Some(b"high") => &mut zones.high_pages,
+                Some(b"count:") => &mut zones.pcp_free_pages,
                 _ => continue,
             };
             *sum = sum.saturating_add(number(words.next()?)?);
@@ -42,16 +45,17 @@ mod tests {
 
     const TEXT: &[u8] = b"Node 0, zone      DMA\n  per-node stats\n      nr_inactive_anon 80\n  pages free     2816\n\
         boost    0\n        min      37\n        low      46\n        high     55\n        spanned  4095\n\
-        present  3998\n        managed  3840\n  pagesets\n    cpu: 0\n              count: 0\n\
+        present  3998\n        managed  3840\n  pagesets\n    cpu: 0\n              count: 4\n\
               high:  9\n              high_min: 23\nNode 0, zone    DMA32\n        high     45\n\
-        present  1002\n        managed  1000\n";
+        present  1002\n        managed  1000\n    cpu: 1\n              count: 3\n";
 
     #[test]
-    fn sums_of_zones_without_the_per_cpu_lists() {
+    fn sums_of_zones_and_of_their_per_cpu_lists() {
         let sums = Zones {
             present_pages: 5000,
             managed_pages: 4840,
             high_pages: 100,
+            pcp_free_pages: 7,
         };
         assert_eq!(Zones::parse(TEXT), Some(sums));
         assert_eq!(Zones::parse(b""), None);

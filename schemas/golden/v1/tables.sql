@@ -26,6 +26,7 @@ CREATE TABLE samples (
   available_residual_bytes INTEGER NOT NULL,
   mem_total_bytes INTEGER NOT NULL,
   mem_free_bytes INTEGER NOT NULL,
+  pcp_free_bytes INTEGER,
   mem_available_bytes INTEGER,
   buffers_bytes INTEGER,
   cached_bytes INTEGER,
