@@ -2,7 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use gleaner_schemas::findings::{Findings, MemoryUsage, Scope};
+use gleaner_schemas::findings::{Findings, MemoryUsage, Quota, Scope};
 use gleaner_schemas::units::{Bytes, Seconds};
 use std::fmt::Write;
 
@@ -57,16 +57,33 @@ pub(crate) fn memory(findings: &Findings) -> String {
             None => t.add_row(vec![label.to_owned(), "not known".to_owned()]),
         };
     }
+    let quotas = &findings.quotas;
+    let now: i64 = quotas.iter().map(|q| q.quota_bytes).sum();
+    t.add_row(vec![
+        "lease quota now".to_owned(),
+        Bytes::from(now).to_string(),
+    ]);
+    let were_idle: i64 = quotas.iter().map(once_idle_bytes).sum();
+    t.add_row(vec![
+        "lease quota, were it idle".to_owned(),
+        Bytes::from(were_idle).to_string(),
+    ]);
     let mut text = format!("{}\n", t.trim_fmt());
-    for quota in &findings.quotas {
-        let _ = write!(
+    if let [quota] = quotas.as_slice() {
+        let _ = writeln!(
             text,
-            "\nLease quota now: {} ({})\n",
-            Bytes::from(quota.quota_bytes),
+            "\nThe quota rests on the last sample: {}.",
             quota.reason
         );
     }
     text
+}
+
+/// What the gentle mode would lend of an idle host.
+fn once_idle_bytes(quota: &Quota) -> i64 {
+    quota
+        .harvestable_bytes
+        .map_or(0, |h| h.min(quota.recruitable_bytes))
 }
 
 fn usage_row(label: &str, usage: &MemoryUsage) -> Vec<String> {

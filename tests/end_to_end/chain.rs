@@ -74,7 +74,7 @@ fn the_whole_chain() {
         "reserve",
         "available",
         "harvestable",
-        "Lease quota",
+        "lease quota now",
     ] {
         assert!(said.contains(row), "no {row} in\n{said}");
     }

@@ -57,7 +57,7 @@ impl Load {
     /// What it is doing, for people.
     pub(crate) fn describe(&self) -> String {
         format!(
-            "the demo's load holds {}",
+            "the load holds {}",
             Bytes::from(self.held_bytes.load(Ordering::Relaxed))
         )
     }
