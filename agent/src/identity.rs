@@ -1,5 +1,6 @@
 //! Names that leave the host: hashes of what must not.
 
+use crate::store::beside;
 use gleaner_schemas::units::stored;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -20,24 +21,28 @@ impl FileIdKey {
         Ok(Self(random_bytes()?))
     }
 
-    /// The one in the file at `path`, which is made when it is not there.
+    /// The one in the file at `path`, which is made when it is not there: beside, then renamed, so that an
+    /// agent killed in between leaves no half a key.
     ///
     /// # Errors
     /// When the file can neither be read nor made, or is not 32 bytes long.
     pub fn load_or_create(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        match options.open(path) {
+        match File::open(path) {
             Ok(mut file) => {
+                let mut key = [0; 32];
+                file.read_exact(&mut key)?;
+                Ok(Self(key))
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let key = Self::random()?;
+                let unfinished = beside(path, ".new");
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(true).mode(0o600);
+                let mut file = options.open(&unfinished)?;
                 file.write_all(&key.0)?;
                 file.sync_all()?;
+                std::fs::rename(&unfinished, path)?;
                 Ok(key)
-            }
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                let mut key = [0; 32];
-                File::open(path)?.read_exact(&mut key)?;
-                Ok(Self(key))
             }
             Err(e) => Err(e),
         }
