@@ -18,7 +18,7 @@ test: setup ## Run every test; the last line counts them
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/run tests/make-traces tests/need tests/run tests/setup; do bash -n $$script || exit; done
+	for script in .ci/run bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
 bench: ## Measure the agent beside sadc and atop (Debian's are installed)
