@@ -47,8 +47,19 @@ pub struct ProcessWalk {
     walks: u64,
     /// Proportional sizes by process id and start, for the walks to come.
     readings: HashMap<(i32, u64), Reading>,
+    /// Of processes that were idle.
+    idle_sizes: HashMap<(i32, u64), IdleSize>,
     path: String,
     text: Vec<u8>,
+}
+
+/// An idle process' memory, which is read again only when `stat` says that it did something.
+#[derive(Clone, Copy, Debug)]
+struct IdleSize {
+    /// As `stat` had it.
+    resident_pages: u64,
+    /// As `statm` had it.
+    anon_pages: u64,
 }
 
 /// An active process whose memory is not split yet.
@@ -71,6 +82,7 @@ impl ProcessWalk {
             always_active,
             walks: 0,
             readings: HashMap::new(),
+            idle_sizes: HashMap::new(),
             path: String::new(),
             text: Vec::new(),
         }
@@ -110,6 +122,8 @@ impl ProcessWalk {
         }
         self.walks += 1;
         self.readings
+            .retain(|process, _| found.cpu_times.contains_key(process));
+        self.idle_sizes
             .retain(|process, _| found.cpu_times.contains_key(process));
         let sizes: Vec<_> = active
             .iter()
@@ -153,13 +167,22 @@ impl ProcessWalk {
         found.terminals.extend(stat.terminal);
         found.cpu_times.insert((pid, started_ticks), cpu_ticks);
 
-        let cpu_ms = before
-            .get(&(pid, started_ticks))
-            .map(|ticks| in_ms(cpu_ticks.saturating_sub(*ticks)));
+        let process = (pid, started_ticks);
+        let ticks_before = before.get(&process).copied();
+        let cpu_ms = ticks_before.map(|ticks| in_ms(cpu_ticks.saturating_sub(ticks)));
         let activity = classify(&name, cpu_ms, in_ms(cpu_ticks));
         let always_active =
             ALWAYS_ACTIVE.contains(&name.as_str()) || self.always_active.contains(&name);
         let is_active = activity.is_active() || (always_active && activity == Activity::Idle);
+        let resident_pages = stat.resident_pages;
+        if !is_active
+            && ticks_before == Some(cpu_ticks)
+            && let Some(size) = self.idle_sizes.get(&process)
+            && size.resident_pages == resident_pages
+        {
+            found.idle_anon_bytes += pages_to_bytes(size.anon_pages, page_size_bytes);
+            return Ok(None);
+        }
 
         self.read(proc, pid, "statm")
             .map_err(|e| Absent::from_errno("statm", e))?;
@@ -169,8 +192,14 @@ impl ProcessWalk {
             // shared memory is taken from Shmem as a whole (`sample`), which counts each page once.
             let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
             found.idle_anon_bytes += pages_to_bytes(anon_pages, page_size_bytes);
+            let size = IdleSize {
+                resident_pages,
+                anon_pages,
+            };
+            self.idle_sizes.insert(process, size);
             return Ok(None);
         }
+        self.idle_sizes.remove(&process);
         Ok(Some(Active {
             pid,
             started_ticks,
@@ -273,4 +302,46 @@ fn pids(proc: &Tree) -> Result<Vec<i32>, Errno> {
 
 fn malformed(file: &str) -> Absent {
     Absent::new(Reason::Malformed, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn write(proc: &Path, cpu_ticks: u64, resident_pages: u64, statm: &str) {
+        let folder = proc.join("7");
+        std::fs::create_dir_all(&folder).unwrap();
+        let stat = format!(
+            "7 (sleepd) S 1 7 7 0 -1 64 0 0 0 0 {cpu_ticks} 0 0 0 20 0 1 0 50 900 {resident_pages} 0\n"
+        );
+        std::fs::write(folder.join("stat"), stat).unwrap();
+        std::fs::write(folder.join("statm"), statm).unwrap();
+    }
+
+    #[test]
+    fn statm_of_an_idle_process_is_read_again_only_when_stat_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let units = Units {
+            page_size_bytes: 4096,
+            ticks_per_second: 1000,
+        };
+        let mut walk = ProcessWalk::new(units, Vec::new());
+        let mut times = CpuTimes::from([((7, 50), 30)]);
+        // ticks, resident pages and statm → anonymous pages of idle processes
+        for (ticks, resident, statm, expected) in [
+            (30, 100, "900 100 40 1 0 1 0", 60),
+            (30, 100, "900 100 90 1 0 1 0", 60), // it did nothing: the same as before
+            (30, 101, "900 101 91 1 0 1 0", 10),
+            (31, 101, "900 101 31 1 0 1 0", 0),  // active
+            (31, 101, "900 101 21 1 0 1 0", 80), // what it did while active is not known
+        ] {
+            write(dir.path(), ticks, resident, statm);
+            let proc = Tree::open(dir.path()).unwrap();
+            let mut absences = Absences::default();
+            let found = walk.walk(&proc, &times, &mut absences).unwrap();
+            assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
+            times = found.cpu_times;
+        }
+    }
 }
