@@ -81,6 +81,8 @@ row! {
         pcp_free_bytes: Option<i64>,
         /// MemAvailable.
         mem_available_bytes: Option<i64>,
+        /// Lowest MemAvailable read since the sample before, this one's included: every five seconds, unless the owner set another interval.
+        mem_available_min_bytes: Option<i64>,
         /// Buffers.
         buffers_bytes: Option<i64>,
         /// Cached (holds Shmem).
