@@ -112,7 +112,7 @@ impl Sampler {
 
     /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it.
     pub fn look(&mut self) {
-        if self.proc.read("meminfo", &mut self.text).is_ok() {
+        if self.proc.read_record("meminfo", &mut self.text).is_ok() {
             let now_bytes = mem_available_bytes(&self.text).into_iter();
             self.lowest_available_bytes = now_bytes.chain(self.lowest_available_bytes).min();
         }
