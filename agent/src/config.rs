@@ -13,6 +13,9 @@ use std::time::Duration;
 /// The paper's interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 
+/// Between looks at MemAvailable: a dip that lasts longer is seen.
+const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Sampling more often would measure the agent.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -44,6 +47,8 @@ impl Privacy {
 struct ConfigFile {
     #[serde(deserialize_with = "interval_text")]
     interval: Option<Duration>,
+    #[serde(deserialize_with = "interval_text")]
+    mem_available_interval: Option<Duration>,
     database: Option<PathBuf>,
     privacy: Privacy,
     #[serde(deserialize_with = "share")]
@@ -58,6 +63,8 @@ pub struct Config {
     pub database: PathBuf,
     /// Time between samples.
     pub interval: Duration,
+    /// Time between looks at MemAvailable.
+    pub mem_available_interval: Duration,
     /// What may leave the host.
     pub privacy: Privacy,
     /// What to sample.
@@ -75,11 +82,16 @@ impl Config {
             .as_deref()
             .map_or_else(|| Ok(ConfigFile::default()), read)?;
         let interval = args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL);
-        if interval < SHORTEST_INTERVAL {
-            return Err(Error::Interval {
-                interval,
-                least: SHORTEST_INTERVAL,
-            });
+        let mem_available_interval = file
+            .mem_available_interval
+            .unwrap_or(DEFAULT_MEM_AVAILABLE_INTERVAL);
+        for interval in [interval, mem_available_interval] {
+            if interval < SHORTEST_INTERVAL {
+                return Err(Error::Interval {
+                    interval,
+                    least: SHORTEST_INTERVAL,
+                });
+            }
         }
         let default_units = Units {
             page_size_bytes: rustix::param::page_size() as u64,
@@ -91,6 +103,7 @@ impl Config {
                 .or(file.database)
                 .unwrap_or_else(default_database),
             interval,
+            mem_available_interval,
             privacy: file.privacy,
             settings: Settings {
                 proc_root: args.proc_root,
@@ -167,9 +180,10 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
-            always_active = [\"backup\"]\n";
+            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
+        assert_eq!(config.mem_available_interval, Duration::from_secs(2));
         assert_eq!(config.database, Path::new("/x/t.db"));
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
@@ -186,6 +200,7 @@ mod tests {
 
         let config = resolve("", GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, DEFAULT_INTERVAL);
+        assert_eq!(config.mem_available_interval, Duration::from_secs(5));
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
     }
@@ -206,5 +221,8 @@ mod tests {
         }
         let message = resolve("interval = \"99ms\"", GlobalArgs::default()).unwrap_err();
         assert!(message.contains("99ms is too short"), "{message}");
+        let message =
+            resolve("mem_available_interval = \"5ms\"", GlobalArgs::default()).unwrap_err();
+        assert!(message.contains("5ms is too short"), "{message}");
     }
 }

@@ -8,7 +8,7 @@ use crate::absence::{Absences, Absent, Reason};
 use crate::mapped::{Mapped, gather};
 use crate::read::Tree;
 use crate::read::cachestat::cached_pages;
-use crate::read::maps::union;
+use crate::read::maps::{complement, union};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
@@ -147,13 +147,20 @@ impl FileWalk {
         in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, absences);
         if let (Some(cached_bytes), Some(size_bytes)) = (in_use.cached_bytes, in_use.size_bytes) {
             let ranges = union(mapped.ranges.clone());
-            in_use.mapped_cached_bytes = match ranges.as_slice() {
-                // Most libraries: the kernel need not walk their pages twice.
-                [range] if range.start == 0 && range.end >= size_bytes => Some(cached_bytes),
-                ranges => ranges
+            let gaps = complement(&ranges, size_bytes);
+            let length =
+                |ranges: &[Range<u64>]| ranges.iter().map(|r| r.end - r.start).sum::<u64>();
+            let mut cached = |ranges: &[Range<u64>]| -> Option<u64> {
+                ranges
                     .iter()
                     .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
-                    .sum(),
+                    .sum()
+            };
+            // Of most libraries all but the end is mapped: the kernel need not walk those pages twice.
+            in_use.mapped_cached_bytes = if length(&gaps) < length(&ranges) {
+                cached(&gaps).map(|unmapped_bytes| cached_bytes.saturating_sub(unmapped_bytes))
+            } else {
+                cached(&ranges)
             };
         }
         let key = FileKey {

@@ -24,6 +24,7 @@ mod mapped;
 pub mod physical;
 pub mod print;
 pub mod processes;
+pub mod proportional;
 pub mod read;
 pub mod run;
 pub mod sample;

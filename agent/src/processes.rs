@@ -1,6 +1,7 @@
 //! The walk over processes: which are active, and whose memory is whose.
 
 use crate::absence::{Absences, Absent, Reason};
+use crate::proportional::{Choice, Reading, Size, choose};
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
 use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify};
@@ -9,11 +10,6 @@ use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};
 use rustix::io::Errno;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
-
-/// Processes beyond this are not asked for their proportional size: reading `smaps_rollup` takes 6 to
-/// 23 ms per GiB of small pages (measured idle and beside compilers), in which the process waits for
-/// its own memory map's lock.
-const LARGEST_PSS_BYTES: u64 = 2 << 30;
 
 /// CPU ticks used so far, by process id and start, so that a reused id is another process.
 pub type CpuTimes = HashMap<(i32, u64), u64>;
@@ -48,17 +44,45 @@ pub struct ProcessWalk {
     units: Units,
     /// Further names that are always active.
     always_active: Vec<String>,
+    walks: u64,
+    /// Proportional sizes by process id and start, for the walks to come.
+    readings: HashMap<(i32, u64), Reading>,
+    /// Of processes that were idle.
+    idle_sizes: HashMap<(i32, u64), IdleSize>,
     path: String,
     text: Vec<u8>,
+}
+
+/// An idle process' memory, which is read again only when `stat` says that it did something.
+#[derive(Clone, Copy, Debug)]
+struct IdleSize {
+    /// As `stat` had it.
+    resident_pages: u64,
+    /// As `statm` had it.
+    anon_pages: u64,
+}
+
+/// An active process whose memory is not split yet.
+#[derive(Debug)]
+struct Active {
+    pid: i32,
+    started_ticks: u64,
+    name: String,
+    always_active: bool,
+    cpu_ms: Option<u64>,
+    size: Size,
 }
 
 impl ProcessWalk {
     /// A walk with the host's units and the owner's further names of always-active processes.
     #[must_use]
-    pub const fn new(units: Units, always_active: Vec<String>) -> Self {
+    pub fn new(units: Units, always_active: Vec<String>) -> Self {
         Self {
             units,
             always_active,
+            walks: 0,
+            readings: HashMap::new(),
+            idle_sizes: HashMap::new(),
             path: String::new(),
             text: Vec::new(),
         }
@@ -91,26 +115,45 @@ impl ProcessWalk {
         absences: &mut Absences,
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
+        let mut active = Vec::new();
         for pid in pids(proc)? {
-            let added = self.add(proc, pid, before, &mut found, absences);
-            absences.keep("processes", added);
+            let added = self.add(proc, pid, before, &mut found);
+            active.extend(absences.keep("processes", added).flatten());
+        }
+        self.walks += 1;
+        self.readings
+            .retain(|process, _| found.cpu_times.contains_key(process));
+        self.idle_sizes
+            .retain(|process, _| found.cpu_times.contains_key(process));
+        let sizes: Vec<_> = active
+            .iter()
+            .map(|p| {
+                (
+                    p.size,
+                    self.readings.get(&(p.pid, p.started_ticks)).copied(),
+                )
+            })
+            .collect();
+        for (process, choice) in active.into_iter().zip(choose(&sizes, self.walks)) {
+            let row = self.row(proc, process, choice, absences);
+            found.active.extend(absences.keep("processes", row));
         }
         Ok(found)
     }
 
+    /// Counts a process in; hands it back when it is active.
     fn add(
         &mut self,
         proc: &Tree,
         pid: i32,
         before: &CpuTimes,
         found: &mut Processes,
-        absences: &mut Absences,
-    ) -> Result<(), Absent> {
+    ) -> Result<Option<Active>, Absent> {
         self.read(proc, pid, "stat")
             .map_err(|e| Absent::from_errno("stat", e))?;
         let stat = Stat::parse(&self.text).ok_or_else(|| malformed("stat"))?;
         if stat.is_kernel_thread {
-            return Ok(());
+            return Ok(None);
         }
         let Units {
             page_size_bytes,
@@ -124,13 +167,22 @@ impl ProcessWalk {
         found.terminals.extend(stat.terminal);
         found.cpu_times.insert((pid, started_ticks), cpu_ticks);
 
-        let cpu_ms = before
-            .get(&(pid, started_ticks))
-            .map(|ticks| in_ms(cpu_ticks.saturating_sub(*ticks)));
+        let process = (pid, started_ticks);
+        let ticks_before = before.get(&process).copied();
+        let cpu_ms = ticks_before.map(|ticks| in_ms(cpu_ticks.saturating_sub(ticks)));
         let activity = classify(&name, cpu_ms, in_ms(cpu_ticks));
         let always_active =
             ALWAYS_ACTIVE.contains(&name.as_str()) || self.always_active.contains(&name);
         let is_active = activity.is_active() || (always_active && activity == Activity::Idle);
+        let resident_pages = stat.resident_pages;
+        if !is_active
+            && ticks_before == Some(cpu_ticks)
+            && let Some(size) = self.idle_sizes.get(&process)
+            && size.resident_pages == resident_pages
+        {
+            found.idle_anon_bytes += pages_to_bytes(size.anon_pages, page_size_bytes);
+            return Ok(None);
+        }
 
         self.read(proc, pid, "statm")
             .map_err(|e| Absent::from_errno("statm", e))?;
@@ -140,52 +192,92 @@ impl ProcessWalk {
             // shared memory is taken from Shmem as a whole (`sample`), which counts each page once.
             let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
             found.idle_anon_bytes += pages_to_bytes(anon_pages, page_size_bytes);
-            return Ok(());
+            let size = IdleSize {
+                resident_pages,
+                anon_pages,
+            };
+            self.idle_sizes.insert(process, size);
+            return Ok(None);
         }
-        let rss_bytes = pages_to_bytes(statm.resident_pages, page_size_bytes);
-        let (memory_source, split) = self.split(proc, pid, rss_bytes, absences)?;
-        found.active.push(ProcessRow {
-            pid: i64::from(pid),
-            started_ms: stored(in_ms(started_ticks)),
+        self.idle_sizes.remove(&process);
+        Ok(Some(Active {
+            pid,
+            started_ticks,
             name,
             always_active,
-            cpu_ms: cpu_ms.map(stored),
-            rss_bytes: stored(rss_bytes),
+            cpu_ms,
+            size: Size {
+                rss_bytes: pages_to_bytes(statm.resident_pages, page_size_bytes),
+                shared_bytes: pages_to_bytes(statm.shared_pages, page_size_bytes),
+            },
+        }))
+    }
+
+    fn row(
+        &mut self,
+        proc: &Tree,
+        process: Active,
+        choice: Choice,
+        absences: &mut Absences,
+    ) -> Result<ProcessRow, Absent> {
+        let (memory_source, split) = match choice {
+            Choice::Reuse(split) => ("pss_reused", split),
+            Choice::Read => match self.read_split(proc, &process, absences) {
+                Some(split) => ("pss", split),
+                None => ("rss_estimate", self.estimate(proc, process.pid)?),
+            },
+            Choice::Estimate => ("rss_estimate", self.estimate(proc, process.pid)?),
+        };
+        let started_ms = ticks_to_ms(process.started_ticks, self.units.ticks_per_second);
+        Ok(ProcessRow {
+            pid: i64::from(process.pid),
+            started_ms: stored(started_ms),
+            name: process.name,
+            always_active: process.always_active,
+            cpu_ms: process.cpu_ms.map(stored),
+            rss_bytes: stored(process.size.rss_bytes),
             memory_source: memory_source.to_owned(),
             anon_bytes: split.anon_bytes.map(stored),
             file_bytes: split.file_bytes.map(stored),
             shmem_bytes: split.shmem_bytes.map(stored),
             swap_bytes: split.swap_bytes.map(stored),
-        });
-        Ok(())
+        })
     }
 
-    /// Proportional sizes, or an estimate from resident ones.
-    fn split(
+    /// Proportional sizes, kept for the walks to come.
+    fn read_split(
         &mut self,
         proc: &Tree,
-        pid: i32,
-        rss_bytes: u64,
+        process: &Active,
         absences: &mut Absences,
-    ) -> Result<(&'static str, Split), Absent> {
-        if rss_bytes <= LARGEST_PSS_BYTES {
-            match self.read(proc, pid, "smaps_rollup") {
-                Ok(()) => {
-                    if let Some(split) = Split::from_smaps_rollup(&self.text) {
-                        return Ok(("pss", split));
-                    }
-                }
-                // A process without memory is ending; an old kernel lacks the file (told apart by status).
-                Err(Errno::SRCH | Errno::NOENT) => {}
-                Err(e) => absences.note("processes", Absent::from_errno("smaps_rollup", e)),
+    ) -> Option<Split> {
+        match self.read(proc, process.pid, "smaps_rollup") {
+            Ok(()) => {}
+            // A process without memory is ending; an old kernel lacks the file (told apart by status).
+            Err(Errno::SRCH | Errno::NOENT) => return None,
+            Err(e) => {
+                absences.note("processes", Absent::from_errno("smaps_rollup", e));
+                return None;
             }
         }
+        let split = Split::from_smaps_rollup(&self.text)?;
+        let reading = Reading {
+            walk: self.walks,
+            size: process.size,
+            split,
+        };
+        self.readings
+            .insert((process.pid, process.started_ticks), reading);
+        Some(split)
+    }
+
+    /// Resident sizes, sharers counted in full.
+    fn estimate(&mut self, proc: &Tree, pid: i32) -> Result<Split, Absent> {
         self.read(proc, pid, "status")
             .map_err(|e| Absent::from_errno("status", e))?;
         // A zombie, or a process that is ending, has no memory lines: it is gone for our purposes.
-        let split = Split::from_status(&self.text)
-            .ok_or_else(|| Absent::new(Reason::Vanished, "status: no memory"))?;
-        Ok(("rss_estimate", split))
+        Split::from_status(&self.text)
+            .ok_or_else(|| Absent::new(Reason::Vanished, "status: no memory"))
     }
 
     fn read(&mut self, proc: &Tree, pid: i32, file: &str) -> Result<(), Errno> {
@@ -210,4 +302,46 @@ fn pids(proc: &Tree) -> Result<Vec<i32>, Errno> {
 
 fn malformed(file: &str) -> Absent {
     Absent::new(Reason::Malformed, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn write(proc: &Path, cpu_ticks: u64, resident_pages: u64, statm: &str) {
+        let folder = proc.join("7");
+        std::fs::create_dir_all(&folder).unwrap();
+        let stat = format!(
+            "7 (sleepd) S 1 7 7 0 -1 64 0 0 0 0 {cpu_ticks} 0 0 0 20 0 1 0 50 900 {resident_pages} 0\n"
+        );
+        std::fs::write(folder.join("stat"), stat).unwrap();
+        std::fs::write(folder.join("statm"), statm).unwrap();
+    }
+
+    #[test]
+    fn statm_of_an_idle_process_is_read_again_only_when_stat_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let units = Units {
+            page_size_bytes: 4096,
+            ticks_per_second: 1000,
+        };
+        let mut walk = ProcessWalk::new(units, Vec::new());
+        let mut times = CpuTimes::from([((7, 50), 30)]);
+        // ticks, resident pages and statm → anonymous pages of idle processes
+        for (ticks, resident, statm, expected) in [
+            (30, 100, "900 100 40 1 0 1 0", 60),
+            (30, 100, "900 100 90 1 0 1 0", 60), // it did nothing: the same as before
+            (30, 101, "900 101 91 1 0 1 0", 10),
+            (31, 101, "900 101 31 1 0 1 0", 0),  // active
+            (31, 101, "900 101 21 1 0 1 0", 80), // what it did while active is not known
+        ] {
+            write(dir.path(), ticks, resident, statm);
+            let proc = Tree::open(dir.path()).unwrap();
+            let mut absences = Absences::default();
+            let found = walk.walk(&proc, &times, &mut absences).unwrap();
+            assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
+            times = found.cpu_times;
+        }
+    }
 }

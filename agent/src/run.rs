@@ -11,7 +11,7 @@ use crate::interval;
 use crate::sample::Sample;
 use crate::sampler::Sampler;
 use crate::store::{Record, Store, beside};
-use crate::ticker::Ticker;
+use crate::ticker::{Ticker, Wake};
 use gleaner_schemas::rows::GapRow;
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,8 @@ use std::time::Duration;
 /// # Errors
 /// When the database cannot be written or the kernel's files not be read at all.
 pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
-    let mut ticker = Ticker::new(config.interval).map_err(|source| Error::Wait { source })?;
+    let mut ticker = Ticker::new(config.interval, config.mem_available_interval)
+        .map_err(|source| Error::Wait { source })?;
     let mut store = Store::open(
         &config.database,
         host::id().as_deref(),
@@ -47,8 +48,13 @@ pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
     );
     let mut taken = 0;
     while samples.is_none_or(|wanted| taken < wanted) {
-        if !ticker.wait().map_err(|source| Error::Wait { source })? {
-            break;
+        match ticker.wait().map_err(|source| Error::Wait { source })? {
+            Wake::Look => {
+                sampler.look();
+                continue;
+            }
+            Wake::Sample => {}
+            Wake::Signal => break,
         }
         let sample = sampler.take()?;
         history.write(config, &mut store, sample)?;

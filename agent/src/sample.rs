@@ -67,10 +67,12 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
             .sum()
     };
     let active_shmem_bytes = sum(|p| p.shmem_bytes);
-    // What a process has of files is resident, and proportional parts never count a page twice: the
-    // sum of those, and the most that any one holds, are lower bounds of what is mapped. They are all
-    // there is where files cannot be asked (before Linux 6.5, other users' files).
-    let proportional_file_bytes = sum(|p| p.file_bytes.filter(|_| p.memory_source == "pss"));
+    // What a process has of files is resident, and proportional parts never count a page twice (a reused
+    // reading as good as never): the sum of those, and the most that any one holds, are lower bounds of
+    // what is mapped. They are all there is where files cannot be asked (before Linux 6.5, other users'
+    // files).
+    let proportional_file_bytes =
+        sum(|p| p.file_bytes.filter(|_| p.memory_source != "rss_estimate"));
     let largest_file_bytes = processes.active.iter().filter_map(|p| p.file_bytes).max();
     let least_mapped_bytes =
         proportional_file_bytes.max(largest_file_bytes.map_or(0, i64::unsigned_abs));

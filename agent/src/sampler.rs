@@ -10,7 +10,7 @@ use crate::physical::physical_bytes;
 use crate::processes::{CpuTimes, ProcessWalk, Units};
 use crate::read::iomem::system_ram_bytes;
 use crate::read::loadavg::LoadAverage;
-use crate::read::meminfo::Meminfo;
+use crate::read::meminfo::{Meminfo, mem_available_bytes};
 use crate::read::pressure::Pressure;
 use crate::read::process::Statm;
 use crate::read::vmstat::Vmstat;
@@ -48,6 +48,8 @@ pub struct Sampler {
     activity: ActivityWatch,
     cpu_times: CpuTimes,
     boot_id: Option<String>,
+    /// Lowest MemAvailable that was read since the sample before.
+    lowest_available_bytes: Option<u64>,
     text: Vec<u8>,
     own_cpu_us: i64,
 }
@@ -86,6 +88,7 @@ impl Sampler {
             file_id_key,
             cpu_times,
             boot_id,
+            lowest_available_bytes: None,
             text,
         })
     }
@@ -105,6 +108,14 @@ impl Sampler {
     #[must_use]
     pub fn boot_id(&self) -> Option<&str> {
         self.boot_id.as_deref()
+    }
+
+    /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it.
+    pub fn look(&mut self) {
+        if self.proc.read_record("meminfo", &mut self.text).is_ok() {
+            let now_bytes = mem_available_bytes(&self.text).into_iter();
+            self.lowest_available_bytes = now_bytes.chain(self.lowest_available_bytes).min();
+        }
     }
 
     /// Takes one sample. `interval_ms` and `files_whole` are left to the caller, who knows of gaps.
@@ -142,6 +153,8 @@ impl Sampler {
             active_processes_count: processes.active.len() as i64,
             ..row(&figures, &in_use, self.settings.headroom_share)
         };
+        let lowest = self.lowest_available_bytes.take().map(stored);
+        row.mem_available_min_bytes = row.mem_available_bytes.into_iter().chain(lowest).min();
         note_what_is_absent(&row, &mut absences);
         let files = self.file_rows(files);
         row.agent_rss_bytes = own_rss_bytes();
@@ -248,5 +261,45 @@ fn unreadable(proc: &Tree, errno: rustix::io::Errno) -> Error {
     Error::Read {
         path: proc.path().to_owned(),
         source: errno.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dip_between_two_samples_is_in_the_second_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let available = |kib: u64| {
+            let text = format!("MemTotal: 9000 kB\nMemAvailable: {kib} kB\n");
+            std::fs::write(dir.path().join("meminfo"), text).unwrap();
+        };
+        let root = dir.path().to_owned();
+        let settings = Settings {
+            proc_root: root.clone(),
+            sys_root: root.clone(),
+            dev_root: root,
+            units: Units {
+                page_size_bytes: 4096,
+                ticks_per_second: 100,
+            },
+            headroom_share: 0.15,
+            always_active: Vec::new(),
+        };
+        let mut sampler = Sampler::new(settings, FileIdKey::random().unwrap()).unwrap();
+        let lowest_kib = |sampler: &mut Sampler| {
+            let row = sampler.take().unwrap().row;
+            row.mem_available_min_bytes.map(|bytes| bytes / 1024)
+        };
+        available(800);
+        assert_eq!(lowest_kib(&mut sampler), Some(800));
+        for kib in [700, 300, 500] {
+            available(kib);
+            sampler.look();
+        }
+        available(600);
+        assert_eq!(lowest_kib(&mut sampler), Some(300));
+        assert_eq!(lowest_kib(&mut sampler), Some(600));
     }
 }

@@ -66,6 +66,17 @@ pub fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
+/// What `ranges`, in order and apart, leave out of a file of `size_bytes`.
+#[must_use]
+pub fn complement(ranges: &[Range<u64>], size_bytes: u64) -> Vec<Range<u64>> {
+    let starts = ranges.iter().map(|r| r.start).chain([size_bytes]);
+    let ends = [0].into_iter().chain(ranges.iter().map(|r| r.end));
+    ends.zip(starts)
+        .map(|(start, end)| start..end.min(size_bytes))
+        .filter(|gap| !gap.is_empty())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,15 +117,19 @@ mod tests {
             let _ = file_mapping(format!("{a:x}-{b:x} r--p {b:x} fe:1 7 /x").as_bytes());
         }
 
-        /// Against the definition: a byte is in the union when it is in any range.
+        /// Against the definition: a byte is in the union when it is in any range, else in the complement.
         #[test]
-        fn union_holds_each_byte_once(ranges in proptest::collection::vec((0u64..40, 0u64..10), 0..12)) {
+        fn union_holds_each_byte_once_and_complement_the_others(ranges in proptest::collection::vec((0u64..40, 0u64..10), 0..12), size in 0u64..60) {
             let ranges: Vec<_> = ranges.into_iter().map(|(s, l)| s..s + l).collect();
             let joined = union(ranges.clone());
+            let others = complement(&joined, size);
+            let times = |ranges: &[Range<u64>], byte: u64| ranges.iter().filter(|r| r.contains(&byte)).count();
             for byte in 0..60 {
-                let times = joined.iter().filter(|r| r.contains(&byte)).count();
-                prop_assert_eq!(times, usize::from(ranges.iter().any(|r| r.contains(&byte))));
+                let is_in = ranges.iter().any(|r| r.contains(&byte));
+                prop_assert_eq!(times(&joined, byte), usize::from(is_in));
+                prop_assert_eq!(times(&others, byte), usize::from(!is_in && byte < size));
             }
+            prop_assert!(others.iter().all(|gap| !gap.is_empty()));
         }
     }
 }

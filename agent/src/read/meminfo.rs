@@ -58,6 +58,13 @@ impl Meminfo {
     }
 }
 
+/// MemAvailable alone, in bytes: what is read between samples.
+#[must_use]
+pub fn mem_available_bytes(text: &[u8]) -> Option<u64> {
+    let line = lines(text).find(|line| line.starts_with(b"MemAvailable:"))?;
+    entry(line).map(|(_, bytes)| bytes)
+}
+
 fn entry(line: &[u8]) -> Option<(String, u64)> {
     let mut words = words(line);
     let name = words.next()?.strip_suffix(b":")?;
@@ -94,6 +101,8 @@ mod tests {
         #[test]
         fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Meminfo::parse(&text);
+            let _ = mem_available_bytes(&text);
+            let _ = mem_available_bytes(&[b"MemAvailable:".as_slice(), &text].concat());
             let _ = Meminfo::parse(&[b"MemTotal: 1 kB\n".as_slice(), &text].concat());
         }
     }

@@ -87,7 +87,7 @@ impl Tree {
     }
 
     /// Reads a file of one record, which the kernel gives whole to the first read: half the calls for
-    /// the files that are read for every process.
+    /// the files that are read for every process, or often.
     ///
     /// # Errors
     /// What the kernel said.

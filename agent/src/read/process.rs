@@ -19,6 +19,8 @@ pub struct Stat<'a> {
     pub cpu_ticks: u64,
     /// Start, in clock ticks since boot.
     pub started_ticks: u64,
+    /// Resident memory in pages, approximately: the kernel does not add up what each CPU counted.
+    pub resident_pages: u64,
 }
 
 impl<'a> Stat<'a> {
@@ -46,6 +48,7 @@ impl<'a> Stat<'a> {
             terminal: terminal(tty_nr as u32),
             cpu_ticks,
             started_ticks: at(22)?,
+            resident_pages: at(24)?,
         })
     }
 }
@@ -146,6 +149,7 @@ mod tests {
             terminal: Some((136, 1)), // 34817 = 136 << 8 | 1
             cpu_ticks: 200,
             started_ticks: 12345,
+            resident_pages: 250,
         };
         assert_eq!(stat, expected);
         let line = stat_line("kworker/0:1", 0x0420_8060);

@@ -28,6 +28,7 @@ CREATE TABLE samples (
   mem_free_bytes INTEGER NOT NULL,
   pcp_free_bytes INTEGER,
   mem_available_bytes INTEGER,
+  mem_available_min_bytes INTEGER,
   buffers_bytes INTEGER,
   cached_bytes INTEGER,
   swap_cached_bytes INTEGER,

@@ -1,0 +1,187 @@
+//! Whose proportional sizes are read in a sample, and whose are taken from an earlier reading.
+//!
+//! Reading `smaps_rollup` takes 6 to 23 ms per GiB of small pages (measured idle and beside
+//! compilers), in which the process waits for its own memory map's lock.
+
+use crate::read::process::Split;
+
+/// Larger processes are not asked: 23 ms per GiB for so much stays below 10 ms.
+pub const LARGEST_BYTES: u64 = 384 << 20;
+
+/// Resident memory walked in one sample: at most 23 ms. More than [`LARGEST_BYTES`], so that the process
+/// that has waited longest is read in every sample.
+pub const SAMPLE_BYTES: u64 = 1 << 30;
+
+/// A reading serves this many walks after its own: a fork or an exit changes the proportion of a process
+/// whose own size stays the same.
+const SERVES_WALKS: u64 = 4;
+
+/// Sizes that differ by less than this part of the resident memory are the same.
+const SAME_SIZE_PART: u64 = 64;
+
+/// A process' size, by `statm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Resident memory.
+    pub rss_bytes: u64,
+    /// Of that, file pages and shared memory.
+    pub shared_bytes: u64,
+}
+
+impl Size {
+    const fn is_about(&self, other: &Self) -> bool {
+        let most_apart_bytes = other.rss_bytes / SAME_SIZE_PART;
+        self.rss_bytes.abs_diff(other.rss_bytes) <= most_apart_bytes
+            && self.shared_bytes.abs_diff(other.shared_bytes) <= most_apart_bytes
+    }
+}
+
+/// What was read of a process, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Number of the walk.
+    pub walk: u64,
+    /// Its size then.
+    pub size: Size,
+    /// Its proportional sizes then.
+    pub split: Split,
+}
+
+/// Where a process' split comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// From `smaps_rollup`, now.
+    Read,
+    /// From an earlier reading.
+    Reuse(Split),
+    /// From resident sizes.
+    Estimate,
+}
+
+/// Chooses for the active processes of walk number `walk`, given as their sizes and last readings.
+///
+/// A reading serves while it is recent and the size is about the same. Of the others, those never read
+/// and those read longest ago come first, small ones before large ones, as far as [`SAMPLE_BYTES`] reach;
+/// whom they do not reach keeps an older reading at about the same size, or is estimated.
+#[must_use]
+pub fn choose(processes: &[(Size, Option<Reading>)], walk: u64) -> Vec<Choice> {
+    let mut choices = Vec::with_capacity(processes.len());
+    let mut due = Vec::new();
+    for (at, (size, last)) in processes.iter().enumerate() {
+        let reading = last.filter(|reading| size.is_about(&reading.size));
+        let is_recent = reading.is_some_and(|reading| walk - reading.walk <= SERVES_WALKS);
+        if size.rss_bytes <= LARGEST_BYTES && !is_recent {
+            due.push((last.map(|reading| reading.walk), size.rss_bytes, at));
+        }
+        choices.push(match reading {
+            Some(reading) if is_recent || size.rss_bytes <= LARGEST_BYTES => {
+                Choice::Reuse(reading.split)
+            }
+            _ => Choice::Estimate,
+        });
+    }
+    due.sort_unstable();
+    let mut left_bytes = SAMPLE_BYTES;
+    for (_, rss_bytes, at) in due {
+        if rss_bytes <= left_bytes {
+            left_bytes -= rss_bytes;
+            choices[at] = Choice::Read;
+        }
+    }
+    choices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn size(rss_mib: u64, shared_mib: u64) -> Size {
+        Size {
+            rss_bytes: rss_mib * MIB,
+            shared_bytes: shared_mib * MIB,
+        }
+    }
+
+    fn reading(walk: u64, rss_mib: u64, shared_mib: u64) -> Option<Reading> {
+        Some(Reading {
+            walk,
+            size: size(rss_mib, shared_mib),
+            split: Split {
+                anon_bytes: Some(rss_mib),
+                ..Split::default()
+            },
+        })
+    }
+
+    /// The choices of walk 10, as words.
+    fn words(processes: &[(Size, Option<Reading>)]) -> Vec<&'static str> {
+        let word = |choice| match choice {
+            Choice::Read => "read",
+            Choice::Reuse(_) => "reuse",
+            Choice::Estimate => "estimate",
+        };
+        choose(processes, 10).into_iter().map(word).collect()
+    }
+
+    #[test]
+    fn one_process() {
+        let cases = [
+            (size(384, 10), None, "read"),
+            (size(385, 10), None, "estimate"),
+            (size(128, 64), reading(9, 128, 64), "reuse"),
+            (size(128, 64), reading(6, 128, 64), "reuse"),
+            (size(128, 64), reading(5, 128, 64), "read"), // five walks ago
+            (size(130, 64), reading(9, 128, 64), "reuse"), // 128 / 64 more
+            (size(131, 64), reading(9, 128, 64), "read"),
+            (size(128, 67), reading(9, 128, 64), "read"), // file pages came for anonymous ones
+            (size(385, 10), reading(9, 384, 10), "reuse"),
+            (size(385, 10), reading(5, 384, 10), "estimate"),
+        ];
+        for (now, last, expected) in cases {
+            assert_eq!(words(&[(now, last)]), [expected], "{now:?} {last:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_unread_come_first_then_the_small_as_far_as_the_budget_reaches() {
+        let processes = [
+            (size(384, 0), None),
+            (size(384, 0), reading(2, 384, 0)), // was about the same eight walks ago
+            (size(384, 0), reading(1, 10, 0)),
+            (size(300, 0), None),
+            (size(100, 0), reading(3, 50, 0)),
+            (size(400, 0), None),
+        ];
+        // 300 + 384 never read, then of the last 340 MiB the one of 100.
+        let expected = ["read", "reuse", "estimate", "read", "read", "estimate"];
+        assert_eq!(words(&processes), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn bounded_and_each_gets_its_turn(sizes in proptest::collection::vec(0..400 * MIB, 1..40)) {
+            let mut last: Vec<Option<Reading>> = vec![None; sizes.len()];
+            for walk in 1..=sizes.len() as u64 {
+                // Never the same size, so that no reading serves twice.
+                let now = |bytes: u64| Size { rss_bytes: bytes, shared_bytes: bytes * (walk % 2) };
+                let processes: Vec<_> = sizes.iter().map(|&b| now(b)).zip(last.clone()).collect();
+                let choices = choose(&processes, walk);
+                let read = |at: usize| matches!(choices[at], Choice::Read);
+                let walked: u64 = (0..sizes.len()).filter(|&at| read(at)).map(|at| sizes[at]).sum();
+                prop_assert!(walked <= SAMPLE_BYTES);
+                for at in 0..sizes.len() {
+                    if read(at) {
+                        prop_assert!(sizes[at] <= LARGEST_BYTES);
+                        last[at] = Some(Reading { walk, size: now(sizes[at]), split: Split::default() });
+                    }
+                }
+            }
+            for (bytes, last) in sizes.iter().zip(last) {
+                prop_assert_eq!(last.is_some(), *bytes <= LARGEST_BYTES);
+            }
+        }
+    }
+}
