@@ -12,6 +12,7 @@ pub mod maps;
 pub mod meminfo;
 pub mod pressure;
 pub mod process;
+pub mod report;
 pub mod terminal;
 pub mod vmstat;
 pub mod zoneinfo;

@@ -1,6 +1,7 @@
 //! Drives the built `gleaner-agent`: captured trees of other machines, and this host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod activity;
 mod export;
 mod host;
 mod trace;
