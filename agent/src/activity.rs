@@ -2,7 +2,7 @@
 
 use crate::absence::{Absences, Absent, Reason};
 use crate::read::input::InputDevices;
-use crate::read::{report, terminal};
+use crate::read::{logind, report, terminal};
 use gleaner_schemas::rows::ActivityRow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ pub struct ActivityWatch {
     last_input_ms: Option<i64>,
     last_terminal_ms: Option<i64>,
     last_session_ms: Option<i64>,
+    last_logind_ms: Option<i64>,
 }
 
 /// Where the sources are.
@@ -43,6 +44,7 @@ impl ActivityWatch {
             last_input_ms: None,
             last_terminal_ms: None,
             last_session_ms: None,
+            last_logind_ms: None,
         };
         let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
         watch
@@ -60,7 +62,14 @@ impl ActivityWatch {
         let (terminal, count) = self.terminal(now_ms, terminals, absences);
         let terminal = row("terminal", terminal, count, absences);
         let (session, count) = self.session(now_ms);
-        vec![input, terminal, row("session", session, count, absences)]
+        let session = row("session", session, count, absences);
+        let (logind, count) = self.logind(now_ms);
+        vec![
+            input,
+            terminal,
+            session,
+            row("logind", logind, count, absences),
+        ]
     }
 
     fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
@@ -105,6 +114,21 @@ impl ActivityWatch {
             .newest_ms
             .map(|newest_ms| idle_ms(last_ms, Some(newest_ms), self.first_look_ms, now_ms));
         (idle, reports.count)
+    }
+
+    fn logind(&mut self, now_ms: i64) -> (Result<i64, Absent>, usize) {
+        match logind::read(&self.roots.run, now_ms) {
+            Ok(seen) if seen.count == 0 => {
+                let absent = Absent::new(Reason::Unsupported, "logind: no session with a hint");
+                (Err(absent), 0)
+            }
+            Ok(seen) => {
+                let last_ms = &mut self.last_logind_ms;
+                let idle_ms = idle_ms(last_ms, seen.newest_ms, self.first_look_ms, now_ms);
+                (Ok(idle_ms), seen.count)
+            }
+            Err(absent) => (Err(absent), 0),
+        }
     }
 }
 

@@ -5,9 +5,11 @@
 
 pub mod cachestat;
 pub mod cpus;
+pub mod dbus;
 pub mod input;
 pub mod iomem;
 pub mod loadavg;
+pub mod logind;
 pub mod maps;
 pub mod meminfo;
 pub mod pressure;

@@ -11,7 +11,7 @@ use x11rb::protocol::xproto::MOTION_NOTIFY_EVENT;
 use x11rb::protocol::xtest::ConnectionExt;
 
 /// Ends the process with the test.
-struct Ended(Child);
+pub(crate) struct Ended(pub(crate) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {

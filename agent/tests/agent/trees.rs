@@ -203,10 +203,10 @@ fn desktop() {
         assert_eq!(value(source, "devices_count", Some("count")), Some(count));
     }
 
-    // No session reporter; two files that cannot be asked, and two processes without `maps`.
+    // No session reporter, no logind; two files that cannot be asked, and two processes without `maps`.
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
     let expected = [
-        json!(["activity", "unsupported", 1]),
+        json!(["activity", "unsupported", 2]),
         json!(["files", "vanished", 4]),
     ];
     assert_eq!(absences, expected);
@@ -266,7 +266,7 @@ fn server() {
 
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
     let expected = [
-        json!(["activity", "unsupported", 3]),
+        json!(["activity", "unsupported", 4]),
         json!(["boot_id", "unsupported", 1]),
         json!(["files", "vanished", 2]),
         json!(["owner_idle_ms", "unsupported", 1]),
