@@ -2,7 +2,7 @@
 
 use crate::absence::{Absences, Absent, Reason};
 use crate::read::input::InputDevices;
-use crate::read::terminal;
+use crate::read::{logind, report, terminal};
 use gleaner_schemas::rows::ActivityRow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,25 +13,38 @@ use std::path::PathBuf;
 /// and what was before is not known.
 #[derive(Debug)]
 pub struct ActivityWatch {
-    dev_root: PathBuf,
-    sys_root: PathBuf,
+    roots: Roots,
     first_look_ms: i64,
     devices: InputDevices,
     last_input_ms: Option<i64>,
     last_terminal_ms: Option<i64>,
+    last_session_ms: Option<i64>,
+    last_logind_ms: Option<i64>,
+}
+
+/// Where the sources are.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    /// `/dev`, or a captured tree.
+    pub dev: PathBuf,
+    /// `/sys`, or a captured tree.
+    pub sys: PathBuf,
+    /// `/run`, or a captured tree.
+    pub run: PathBuf,
 }
 
 impl ActivityWatch {
     /// Begins to watch at the wall-clock time `now_ms`: input devices queue events from here on.
     #[must_use]
-    pub fn new(dev_root: PathBuf, sys_root: PathBuf, now_ms: i64) -> Self {
+    pub fn new(roots: Roots, now_ms: i64) -> Self {
         let mut watch = Self {
-            dev_root,
-            sys_root,
+            roots,
             first_look_ms: now_ms,
             devices: InputDevices::default(),
             last_input_ms: None,
             last_terminal_ms: None,
+            last_session_ms: None,
+            last_logind_ms: None,
         };
         let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
         watch
@@ -47,11 +60,20 @@ impl ActivityWatch {
         let input = self.input(now_ms);
         let input = row("input", input, self.devices.count(), absences);
         let (terminal, count) = self.terminal(now_ms, terminals, absences);
-        vec![input, row("terminal", terminal, count, absences)]
+        let terminal = row("terminal", terminal, count, absences);
+        let (session, count) = self.session(now_ms);
+        let session = row("session", session, count, absences);
+        let (logind, count) = self.logind(now_ms);
+        vec![
+            input,
+            terminal,
+            session,
+            row("logind", logind, count, absences),
+        ]
     }
 
     fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
-        let newest_ms = self.devices.newest_ms(&self.dev_root, &self.sys_root)?;
+        let newest_ms = self.devices.newest_ms(&self.roots.dev, &self.roots.sys)?;
         Ok(idle_ms(
             &mut self.last_input_ms,
             newest_ms,
@@ -66,10 +88,10 @@ impl ActivityWatch {
         terminals: &BTreeSet<(u32, u32)>,
         absences: &mut Absences,
     ) -> (Result<i64, Absent>, usize) {
-        if !terminal::exist(&self.dev_root) {
+        if !terminal::exist(&self.roots.dev) {
             return (Err(Absent::new(Reason::Unsupported, "no terminal")), 0);
         }
-        let seen = terminal::last_access(&self.dev_root, &self.sys_root, terminals);
+        let seen = terminal::last_access(&self.roots.dev, &self.roots.sys, terminals);
         for _ in 0..seen.vanished {
             absences.note(
                 "activity",
@@ -83,6 +105,30 @@ impl ActivityWatch {
             now_ms,
         );
         (Ok(idle), seen.count)
+    }
+
+    fn session(&mut self, now_ms: i64) -> (Result<i64, Absent>, usize) {
+        let reports = report::read(&self.roots.run, now_ms);
+        let last_ms = &mut self.last_session_ms;
+        let idle = reports
+            .newest_ms
+            .map(|newest_ms| idle_ms(last_ms, Some(newest_ms), self.first_look_ms, now_ms));
+        (idle, reports.count)
+    }
+
+    fn logind(&mut self, now_ms: i64) -> (Result<i64, Absent>, usize) {
+        match logind::read(&self.roots.run, now_ms) {
+            Ok(seen) if seen.count == 0 => {
+                let absent = Absent::new(Reason::Unsupported, "logind: no session with a hint");
+                (Err(absent), 0)
+            }
+            Ok(seen) => {
+                let last_ms = &mut self.last_logind_ms;
+                let idle_ms = idle_ms(last_ms, seen.newest_ms, self.first_look_ms, now_ms);
+                (Ok(idle_ms), seen.count)
+            }
+            Err(absent) => (Err(absent), 0),
+        }
     }
 }
 
@@ -117,10 +163,10 @@ fn row(
 /// How long the owner has been idle: by the least idle source.
 ///
 /// # Errors
-/// When a source may not be read or makes no sense, since someone may be active there unseen, or when
-/// there is no source.
+/// When a source may not be read, makes no sense or has fallen silent, since someone may be active
+/// there unseen, or when there is no source.
 pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, Absent> {
-    for reason in [Reason::Denied, Reason::Malformed] {
+    for reason in [Reason::Denied, Reason::Malformed, Reason::Vanished] {
         if let Some(blind) = sources.iter().find(|s| s.state == reason.as_str()) {
             return Err(Absent::new(reason, blind.source.as_str()));
         }
@@ -161,6 +207,10 @@ mod tests {
             (
                 vec![source("input", "malformed", None), terminal()],
                 Err(Reason::Malformed),
+            ),
+            (
+                vec![terminal(), source("session", "vanished", None)],
+                Err(Reason::Vanished),
             ),
             (
                 vec![source("input", "unsupported", None)],

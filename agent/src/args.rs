@@ -51,6 +51,9 @@ pub struct GlobalArgs {
     /// Input devices and terminals
     #[arg(long, global = true, value_name = "DIR", default_value = "/dev")]
     pub dev_root: PathBuf,
+    /// Users' runtime folders, where `session` leaves its word
+    #[arg(long, global = true, value_name = "DIR", default_value = "/run")]
+    pub run_root: PathBuf,
     /// Page size of the host that a captured tree is of
     #[arg(long, global = true, hide = true, value_name = "BYTES")]
     pub page_size: Option<u64>,
@@ -86,6 +89,17 @@ pub enum Command {
         /// Compare CPU times with those in this captured /proc instead of watching
         #[arg(long, value_name = "DIR")]
         before: Option<PathBuf>,
+    },
+    /// Tell the agent when the owner last used this desktop session (X11); run it as that user
+    #[command(after_help = "Examples:
+  gleaner-agent session                          # among the desktop's autostart programs
+  DISPLAY=:1 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
+
+Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR; ends with the session.")]
+    Session {
+        /// Time between looks, 20s at most
+        #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::session::look_interval)]
+        every: Duration,
     },
     /// Tell whether tracing works, and what it may not read
     #[command(after_help = "Examples:

@@ -109,6 +109,7 @@ impl Config {
                 proc_root: args.proc_root,
                 sys_root: args.sys_root,
                 dev_root: args.dev_root,
+                run_root: args.run_root,
                 units: Units {
                     page_size_bytes: args.page_size.unwrap_or(default_units.page_size_bytes),
                     ticks_per_second: args.ticks.unwrap_or(default_units.ticks_per_second),

@@ -98,6 +98,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// The reporter of a desktop session.
+    #[error(
+        "{what}; run this inside the desktop session, as its user, with DISPLAY and XDG_RUNTIME_DIR set"
+    )]
+    Session {
+        /// What is missing.
+        what: String,
+    },
     /// Rows that do not fit their table.
     #[error("{path}: {table} holds a row that does not fit its schema: check it with `PRAGMA integrity_check`", path = .path.display())]
     Row {

@@ -29,6 +29,7 @@ pub mod read;
 pub mod run;
 pub mod sample;
 pub mod sampler;
+pub mod session;
 pub mod status;
 pub mod store;
 mod ticker;

@@ -3,7 +3,7 @@
 use clap::Parser;
 use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
-use gleaner_agent::{export, print, run, status};
+use gleaner_agent::{export, print, run, session, status};
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.
@@ -35,6 +35,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 print::text(&sample)
             })?;
         }
+        Command::Session { every } => session::run(every)?,
         Command::Status { json } => {
             let status = status::read(
                 &config.database,

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::absence::{Absences, Absent};
-use crate::activity::{ActivityWatch, owner_idle_ms};
+use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::files::{FileWalk, FilesInUse};
 use crate::identity::{FileIdKey, boot_id};
@@ -30,6 +30,8 @@ pub struct Settings {
     pub sys_root: PathBuf,
     /// `/dev`, or a captured tree.
     pub dev_root: PathBuf,
+    /// `/run`, or a captured tree.
+    pub run_root: PathBuf,
     /// Page size and tick length of that host.
     pub units: Units,
     /// Share of physical memory that is never lent.
@@ -77,9 +79,13 @@ impl Sampler {
             .read("sys/kernel/random/boot_id", &mut text)
             .ok()
             .and_then(|()| boot_id(&text));
-        let (dev_root, sys_root) = (settings.dev_root.clone(), settings.sys_root.clone());
+        let roots = Roots {
+            dev: settings.dev_root.clone(),
+            sys: settings.sys_root.clone(),
+            run: settings.run_root.clone(),
+        };
         Ok(Self {
-            activity: ActivityWatch::new(dev_root, sys_root, Moment::now().time_ms),
+            activity: ActivityWatch::new(roots, Moment::now().time_ms),
             file_walk: FileWalk::default(),
             own_cpu_us: own_cpu_us(),
             settings,

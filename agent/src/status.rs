@@ -129,6 +129,9 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
         ("activity" | "owner_idle_ms", "denied") => {
             "root or the group `input` sees keyboard and mouse activity (times only)"
         }
+        ("owner_idle_ms", "vanished") => {
+            "start `gleaner-agent session` again in the desktop session, or remove $XDG_RUNTIME_DIR/gleaner-session if that is over"
+        }
         ("static_kernel_bytes", "denied" | "contradicted") => {
             "root reads the addresses in /proc/iomem"
         }

@@ -7,20 +7,24 @@ use crate::absence::{Absent, Reason};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::DirEntryExt;
 use std::path::Path;
 
 /// Size of `struct input_event` on 64-bit machines: a timeval, then type, code and value.
 const EVENT_BYTES: usize = 24;
 
+/// A device's name and its node's inode: one that is plugged in anew may get an old name.
+type Node = (String, u64);
+
 /// The input devices being watched.
 #[derive(Debug, Default)]
 pub struct InputDevices {
-    open: BTreeMap<String, OwnedFd>,
+    open: BTreeMap<Node, OwnedFd>,
 }
 
 impl InputDevices {
-    /// Opens devices that are new, drains all, and gives the newest event's wall-clock time in
+    /// Opens devices that are new, forgets those that are gone, drains all, and gives the newest event's wall-clock time in
     /// milliseconds: `None` when nothing happened since the last call.
     ///
     /// # Errors
@@ -30,17 +34,17 @@ impl InputDevices {
         self.open_new(dev_root, sys_root)?;
         let mut newest_ms = None;
         let mut gone = Vec::new();
-        for (name, device) in &self.open {
+        for (node, device) in &self.open {
             match drain(device) {
                 Ok(time_ms) => newest_ms = newest_ms.max(time_ms),
-                Err(Drained::Gone) => gone.push(name.clone()),
+                Err(Drained::Gone) => gone.push(node.clone()),
                 Err(Drained::Torn) => {
                     return Err(Absent::new(Reason::Malformed, "input: torn event"));
                 }
             }
         }
-        for name in gone {
-            self.open.remove(&name);
+        for node in gone {
+            self.open.remove(&node);
         }
         Ok(newest_ms)
     }
@@ -55,25 +59,29 @@ impl InputDevices {
         let none = || Absent::new(Reason::Unsupported, "no input device");
         let folder = dev_root.join("input");
         let mut refused = None;
+        let mut plugged = BTreeSet::new();
         for entry in std::fs::read_dir(&folder).map_err(|_| none())?.flatten() {
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            if !name.starts_with("event")
-                || self.open.contains_key(&name)
-                || !can_be_touched(sys_root, &name)
-            {
+            if !name.starts_with("event") {
+                continue;
+            }
+            let node = (name, entry.ino());
+            plugged.insert(node.clone());
+            if self.open.contains_key(&node) || !can_be_touched(sys_root, &node.0) {
                 continue;
             }
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             match openat(CWD, entry.path(), flags, Mode::empty()) {
                 Ok(device) => {
-                    self.open.insert(name, device);
+                    self.open.insert(node, device);
                 }
                 Err(Errno::NODEV | Errno::NOENT | Errno::NXIO) => {} // unplugged meanwhile
                 Err(e) => refused = Some(Absent::from_errno("input", e)),
             }
         }
+        self.open.retain(|node, _| plugged.contains(node));
         match refused {
             Some(absent) => Err(absent),
             None if self.open.is_empty() => Err(none()),
@@ -186,6 +194,37 @@ mod tests {
             reason(devices.newest_ms(&dev, &sys)),
             Err(Reason::Malformed)
         );
+    }
+
+    #[test]
+    fn devices_come_and_go_and_the_others_stay_open() {
+        let dev = tempfile::tempdir().unwrap();
+        let folder = dev.path().join("input");
+        let no_sys = dev.path().join("sys");
+        std::fs::create_dir(&folder).unwrap();
+        let plug = |name: &str, seconds| {
+            std::fs::write(folder.join(name), event(seconds, 0)).unwrap();
+        };
+        let unplug = |name: &str| std::fs::remove_file(folder.join(name)).unwrap();
+        let mut devices = InputDevices::default();
+        let mut newest_ms = || {
+            let newest_ms = devices.newest_ms(dev.path(), &no_sys);
+            (newest_ms.map_err(|a| a.reason), devices.count())
+        };
+        plug("event0", 900);
+        assert_eq!(newest_ms(), (Ok(Some(900_000)), 1));
+        plug("event1", 200); // event0, opened again, would tell of 900 again
+        assert_eq!(newest_ms(), (Ok(Some(200_000)), 2));
+        unplug("event1");
+        assert_eq!(newest_ms(), (Ok(None), 1));
+        plug("event1", 300);
+        assert_eq!(newest_ms(), (Ok(Some(300_000)), 2));
+        unplug("event1");
+        plug("event1", 100); // another device under the old name, between two samples
+        assert_eq!(newest_ms(), (Ok(Some(100_000)), 2));
+        unplug("event0");
+        unplug("event1");
+        assert_eq!(newest_ms(), (Err(Reason::Unsupported), 0));
     }
 
     proptest! {

@@ -5,13 +5,16 @@
 
 pub mod cachestat;
 pub mod cpus;
+pub mod dbus;
 pub mod input;
 pub mod iomem;
 pub mod loadavg;
+pub mod logind;
 pub mod maps;
 pub mod meminfo;
 pub mod pressure;
 pub mod process;
+pub mod report;
 pub mod terminal;
 pub mod vmstat;
 pub mod zoneinfo;

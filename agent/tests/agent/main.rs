@@ -1,8 +1,10 @@
 //! Drives the built `gleaner-agent`: captured trees of other machines, and this host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod activity;
 mod export;
 mod host;
+mod logind;
 mod trace;
 mod trees;
 

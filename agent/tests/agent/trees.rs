@@ -77,6 +77,7 @@ fn desktop() {
             ])
             .arg("--dev-root")
             .arg(dev.path())
+            .args(["--run-root", &format!("{tree}/run")])
             .args([
                 "--before",
                 &format!("{tree}/t0/proc"),
@@ -202,9 +203,13 @@ fn desktop() {
         assert_eq!(value(source, "devices_count", Some("count")), Some(count));
     }
 
-    // Two files that cannot be asked, and two processes without `maps`.
+    // No session reporter, no logind; two files that cannot be asked, and two processes without `maps`.
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
-    assert_eq!(absences, [json!(["files", "vanished", 4])]);
+    let expected = [
+        json!(["activity", "unsupported", 2]),
+        json!(["files", "vanished", 4]),
+    ];
+    assert_eq!(absences, expected);
 }
 
 /// A 64 GiB server, 64 KiB pages, an older kernel, read without root: one moment only, so that a
@@ -221,6 +226,7 @@ fn server() {
                 &format!("{tree}/sys"),
             ])
             .args(["--dev-root", &format!("{tree}/dev"), "--settle", "0s"])
+            .args(["--run-root", &format!("{tree}/run")])
             .args(["--page-size", "65536", "--ticks", "100"]),
     );
     let row = &document["sample"];
@@ -260,7 +266,7 @@ fn server() {
 
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
     let expected = [
-        json!(["activity", "unsupported", 2]),
+        json!(["activity", "unsupported", 4]),
         json!(["boot_id", "unsupported", 1]),
         json!(["files", "vanished", 2]),
         json!(["owner_idle_ms", "unsupported", 1]),

@@ -1,0 +1,274 @@
+//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus
+//! specification 0.43). Small, without threads, and every wait has an end: a bus that hangs must not hold a
+//! sample up, nor may a library that a sampler does without add to its memory.
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The longest wait for all answers.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Larger answers than any that are asked for here.
+const MOST_BYTES: usize = 1 << 20;
+
+/// A connection to a bus, for calls to one service.
+pub struct Bus {
+    stream: Patient,
+    service: &'static str,
+    serial: u32,
+}
+
+impl Bus {
+    /// Connects to the bus at `socket`, as the user that the process runs as.
+    ///
+    /// # Errors
+    /// What the socket says, `TimedOut` or `WouldBlock` when nobody answers; `PermissionDenied` when the bus does not let this user in.
+    pub fn connect(socket: &Path, service: &'static str) -> io::Result<Self> {
+        // A bus that hangs has a full queue some day: do not wait in it.
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&fd, &SocketAddrUnix::new(socket)?)?;
+        let stream = UnixStream::from(fd);
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut stream = Patient {
+            stream,
+            until: Instant::now() + PATIENCE,
+        };
+        let user = rustix::process::geteuid().as_raw().to_string();
+        let user: String = user.bytes().map(|digit| format!("{digit:02x}")).collect();
+        stream
+            .stream
+            .write_all(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes())?;
+        if !line(&mut stream)?.starts_with(b"OK ") {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        stream.stream.write_all(b"BEGIN\r\n")?;
+        let mut bus = Self {
+            stream,
+            service: "org.freedesktop.DBus",
+            serial: 0,
+        };
+        bus.call(
+            "/org/freedesktop/DBus",
+            "org.freedesktop.DBus",
+            "Hello",
+            &[],
+        )?;
+        bus.service = service;
+        Ok(bus)
+    }
+
+    /// Calls a method whose arguments are strings; gives the body of the answer.
+    ///
+    /// # Errors
+    /// `NotFound` for an error in answer, `InvalidData` for what is no D-Bus message, or what the
+    /// socket says.
+    pub fn call(
+        &mut self,
+        path: &str,
+        interface: &str,
+        member: &str,
+        arguments: &[&str],
+    ) -> io::Result<Vec<u8>> {
+        self.serial += 1;
+        let fields = [
+            (1, "o", path),
+            (2, "s", interface),
+            (3, "s", member),
+            (6, "s", self.service),
+        ];
+        let message = method_call(self.serial, &fields, arguments);
+        self.stream.stream.write_all(&message)?;
+        loop {
+            let (kind, body) = self.receive()?;
+            match kind {
+                METHOD_RETURN => return Ok(body),
+                ERROR => return Err(io::ErrorKind::NotFound.into()),
+                _ => {} // a signal
+            }
+        }
+    }
+
+    fn receive(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        let mut head = [0; 16];
+        self.stream.read_exact(&mut head)?;
+        let word = |at: usize| {
+            u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize
+        };
+        let (body_bytes, fields_bytes) = (word(4), word(12).next_multiple_of(8));
+        let is_sane = head[0] == b'l' && body_bytes.max(fields_bytes) <= MOST_BYTES;
+        if !is_sane {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut rest = vec![0; fields_bytes + body_bytes];
+        self.stream.read_exact(&mut rest)?;
+        Ok((head[1], rest.split_off(fields_bytes)))
+    }
+}
+
+/// A socket that is read until some moment.
+struct Patient {
+    stream: UnixStream,
+    until: Instant,
+}
+
+impl Read for Patient {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(bytes)
+    }
+}
+
+const METHOD_CALL: u8 = 1;
+const METHOD_RETURN: u8 = 2;
+const ERROR: u8 = 3;
+
+/// One line of the handshake.
+fn line(stream: &mut Patient) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while !line.ends_with(b"\r\n") && line.len() < 256 {
+        stream.read_exact(&mut byte)?;
+        line.push(byte[0]);
+    }
+    Ok(line)
+}
+
+fn method_call(serial: u32, fields: &[(u8, &str, &str)], arguments: &[&str]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for argument in arguments {
+        put_text(&mut body, argument);
+    }
+    let mut message = vec![b'l', METHOD_CALL, 0, 1];
+    message.extend((body.len() as u32).to_le_bytes());
+    message.extend(serial.to_le_bytes());
+    let mut header = Vec::new(); // begins at 16, so aligned like the message
+    for &(code, kind, value) in fields {
+        align(&mut header, 8);
+        header.push(code);
+        put_signature(&mut header, kind);
+        put_text(&mut header, value);
+    }
+    if !arguments.is_empty() {
+        align(&mut header, 8);
+        header.push(8);
+        put_signature(&mut header, "g");
+        put_signature(&mut header, &"s".repeat(arguments.len()));
+    }
+    message.extend((header.len() as u32).to_le_bytes());
+    message.extend(header);
+    align(&mut message, 8);
+    message.extend(body);
+    message
+}
+
+fn align(bytes: &mut Vec<u8>, to: usize) {
+    bytes.resize(bytes.len().next_multiple_of(to), 0);
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    align(bytes, 4);
+    bytes.extend((text.len() as u32).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes.push(0);
+}
+
+fn put_signature(bytes: &mut Vec<u8>, signature: &str) {
+    bytes.push(signature.len() as u8);
+    bytes.extend(signature.as_bytes());
+    bytes.push(0);
+}
+
+/// Reads values off a body; `None` where it ends early.
+pub struct Values<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Values<'a> {
+    /// From the beginning.
+    #[must_use]
+    pub const fn new(body: &'a [u8]) -> Self {
+        Self { body, at: 0 }
+    }
+
+    /// Whether all is read.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.at >= self.body.len()
+    }
+
+    /// Skips to a multiple of `to`.
+    pub const fn align(&mut self, to: usize) {
+        self.at = self.at.next_multiple_of(to);
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let taken = self.body.get(self.at..)?.get(..length)?;
+        self.at += length;
+        Some(taken)
+    }
+
+    /// A `u` or `b`.
+    pub fn word(&mut self) -> Option<u32> {
+        self.align(4);
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    /// A `t`.
+    pub fn long(&mut self) -> Option<u64> {
+        self.align(8);
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    /// An `s` or `o`.
+    pub fn text(&mut self) -> Option<&'a str> {
+        let length = self.word()? as usize;
+        let text = std::str::from_utf8(self.take(length)?).ok()?;
+        self.take(1)?;
+        Some(text)
+    }
+
+    /// A variant's type, which must be `wanted`; its value comes next.
+    pub fn variant(&mut self, wanted: &str) -> Option<()> {
+        let length = usize::from(*self.take(1)?.first()?);
+        let signature = self.take(length)?;
+        self.take(1)?;
+        (signature == wanted.as_bytes()).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn never_panics(body in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let mut values = Values::new(&body);
+            let _ = (values.variant("s"), values.text(), values.long(), values.word());
+        }
+
+        #[test]
+        fn texts_are_read_back(texts in proptest::collection::vec(".{0,9}", 0..5)) {
+            let mut body = Vec::new();
+            for text in &texts {
+                put_text(&mut body, text);
+            }
+            let mut values = Values::new(&body);
+            for text in &texts {
+                prop_assert_eq!(values.text(), Some(text.as_str()));
+            }
+            prop_assert!(values.is_empty());
+        }
+    }
+}

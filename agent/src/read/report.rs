@@ -1,0 +1,118 @@
+//! `/run/user/UID/gleaner-session`: the word of a reporter inside a desktop session, as a file's times.
+//!
+//! Modified: when the owner was last active, as the reporter sets it. Changed: when the reporter last
+//! spoke, which only the kernel sets. Nothing is opened and no byte is read, so a hostile user can say
+//! no more than "somebody was active then".
+
+use crate::absence::{Absent, Reason};
+use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
+use rustix::io::Errno;
+use std::path::Path;
+
+/// The file's name in a user's runtime folder.
+pub const FILE_NAME: &str = "gleaner-session";
+
+/// A reporter that said nothing for so long is gone.
+pub const SILENT_AFTER_MS: i64 = 60_000;
+
+/// What the reporters say.
+#[derive(Debug)]
+pub struct Reports {
+    /// Newest activity, wall clock, not checked against the clock. Unsupported where nobody reports,
+    /// vanished where a reporter has fallen silent.
+    pub newest_ms: Result<i64, Absent>,
+    /// How many have spoken lately.
+    pub count: usize,
+}
+
+/// Reads the reports of all users whose runtime folder may be entered: an agent of one user sees that
+/// one's alone.
+#[must_use]
+pub fn read(run_root: &Path, now_ms: i64) -> Reports {
+    let mut reports = Reports {
+        newest_ms: Err(Absent::new(Reason::Unsupported, "no session reporter")),
+        count: 0,
+    };
+    let mut silent = false;
+    let users = std::fs::read_dir(run_root.join("user"));
+    for user in users.into_iter().flatten().flatten() {
+        let Some(stat) = stat(&user.path().join(FILE_NAME)) else {
+            continue;
+        };
+        if (now_ms - milliseconds(stat.st_ctime, stat.st_ctime_nsec)).abs() > SILENT_AFTER_MS {
+            silent = true;
+            continue;
+        }
+        let active_ms = milliseconds(stat.st_mtime, stat.st_mtime_nsec);
+        reports.count += 1;
+        reports.newest_ms = Ok(reports.newest_ms.map_or(active_ms, |t| t.max(active_ms)));
+    }
+    if silent {
+        reports.newest_ms = Err(Absent::new(Reason::Vanished, "session reporter is silent"));
+    }
+    reports
+}
+
+fn stat(path: &Path) -> Option<Stat> {
+    let stat = loop {
+        match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::INTR) => {}
+            other => break other.ok()?,
+        }
+    };
+    (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
+}
+
+const fn milliseconds(seconds: i64, nanoseconds: u64) -> i64 {
+    seconds
+        .saturating_mul(1000)
+        .saturating_add((nanoseconds / 1_000_000) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{File, FileTimes};
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn the_newest_word_counts_and_a_silent_reporter_is_not_idle() {
+        let run = tempfile::tempdir().unwrap();
+        let read = |now_ms| {
+            let reports = read(run.path(), now_ms);
+            (reports.newest_ms.map_err(|a| a.reason), reports.count)
+        };
+        let now_ms = crate::clock::Moment::now().time_ms; // the kernel stamps what is written below
+        assert_eq!(read(now_ms), (Err(Reason::Unsupported), 0));
+
+        let report = |uid: &str, seconds| {
+            let user = run.path().join("user").join(uid);
+            std::fs::create_dir_all(&user).unwrap();
+            let file = File::create(user.join(FILE_NAME)).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            file.set_times(FileTimes::new().set_modified(time)).unwrap();
+        };
+        std::fs::create_dir_all(run.path().join("user/1002")).unwrap(); // reports nothing
+        report("1000", 500);
+        report("1001", 400);
+        assert_eq!(read(now_ms), (Ok(500_000), 2));
+        for silent_ms in [SILENT_AFTER_MS + 30_000, -SILENT_AFTER_MS - 30_000] {
+            assert_eq!(read(now_ms + silent_ms), (Err(Reason::Vanished), 0));
+        }
+    }
+
+    #[test]
+    fn only_a_plain_file_of_the_users_own_is_a_report() {
+        let run = tempfile::tempdir().unwrap();
+        let user = run.path().join("user/1000");
+        std::fs::create_dir_all(&user).unwrap();
+        let elsewhere = run.path().join("elsewhere");
+        File::create(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, user.join(FILE_NAME)).unwrap();
+        let reports = read(run.path(), crate::clock::Moment::now().time_ms);
+        assert_eq!(
+            reports.newest_ms.map_err(|a| a.reason),
+            Err(Reason::Unsupported)
+        );
+    }
+}
