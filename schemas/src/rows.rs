@@ -222,7 +222,7 @@ row! {
 row! {
     /// What one source says about the owner's activity at a sample.
     ActivityRow = "activity", key ["source"] {
-        /// Source: `input` (/dev/input), `terminal` (tty access times).
+        /// Source: `input` (/dev/input), `terminal` (tty access times), `session` (a reporter inside a desktop session), `logind` (its sessions' idle hints).
         source: String,
         /// Time since the last activity it saw; absent when the state is not `ok`.
         idle_ms: Option<i64>,
