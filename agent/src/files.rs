@@ -12,7 +12,8 @@ use crate::read::maps::{complement, union};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, StatxFlags, fstat, fstatfs, makedev, openat, readlinkat, statx,
+    AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, fstatfs, makedev, openat, readlinkat,
+    stat, statat, statx,
 };
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -70,6 +71,7 @@ pub struct FileWalk {
     text: Vec<u8>,
     has_page_cache: HashMap<u64, bool>,
     unsupported: bool,
+    own: HashSet<FileKey>,
 }
 
 impl FileWalk {
@@ -84,6 +86,7 @@ impl FileWalk {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
         self.unsupported = false;
+        self.own = own_files();
         for ((device, inode), mapped) in gather(proc, pids, &mut self.text, absences) {
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
@@ -119,6 +122,9 @@ impl FileWalk {
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> Option<(FileKey, FileInUse)> {
+        if self.is_own(proc, inode, mapped) {
+            return None;
+        }
         // Devices are not compared: btrfs gives each subvolume its own.
         let by_path = open(proc, &mapped.reach).and_then(|file| {
             let stat = fstat(&file)?;
@@ -163,11 +169,7 @@ impl FileWalk {
                 cached(&ranges)
             };
         }
-        let key = FileKey {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        };
-        Some((key, in_use))
+        Some((key(&stat), in_use))
     }
 
     /// Adds the files that a process has open.
@@ -205,7 +207,7 @@ impl FileWalk {
                 device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
                 inode: stat.stx_ino,
             };
-            if !counted.insert(key) {
+            if self.own.contains(&key) || !counted.insert(key) {
                 continue;
             }
             if let Some(file) = files.get_mut(&key) {
@@ -238,6 +240,17 @@ impl FileWalk {
         Ok(())
     }
 
+    /// Whether it is a file that this process has open, told without opening it.
+    fn is_own(&self, proc: &Tree, inode: u64, mapped: &Mapped) -> bool {
+        self.own.iter().any(|own| own.inode == inode)
+            && [&mapped.reach, &mapped.reach_by_address]
+                .into_iter()
+                .any(|path| {
+                    statat(proc, path, AtFlags::empty())
+                        .is_ok_and(|stat| self.own.contains(&key(&stat)))
+                })
+    }
+
     fn has_page_cache(&mut self, device: u64, file: &OwnedFd) -> bool {
         *self.has_page_cache.entry(device).or_insert_with(|| {
             fstatfs(file).is_ok_and(|s| !NOT_CACHED.contains(&(s.f_type as u32)))
@@ -261,6 +274,26 @@ impl FileWalk {
             .keep("files", pages)
             .map(|pages| pages_to_bytes(pages, page_size_bytes))
     }
+}
+
+fn key(stat: &Stat) -> FileKey {
+    FileKey {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+    }
+}
+
+/// The files that this process has open, its database above all. They must not be opened once more: to
+/// close any descriptor of a file drops the locks that the process holds on it (fcntl(2)), and SQLite's
+/// are such; another program would then truncate the WAL's index under our feet.
+fn own_files() -> HashSet<FileKey> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return HashSet::new();
+    };
+    let stats = entries
+        .flatten()
+        .filter_map(|entry| stat(entry.path()).ok());
+    stats.map(|stat| key(&stat)).collect()
 }
 
 fn unmeasured(mapped: &Mapped) -> FileInUse {

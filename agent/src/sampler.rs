@@ -286,6 +286,7 @@ mod tests {
             proc_root: root.clone(),
             sys_root: root.clone(),
             dev_root: root,
+            run_root: "/run".into(),
             units: Units {
                 page_size_bytes: 4096,
                 ticks_per_second: 100,

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::clock::Moment;
 use crate::interval;
 use crate::read::report::{FILE_NAME, SILENT_AFTER_MS};
-use crate::ticker::Ticker;
+use crate::ticker::{Ticker, Wake};
 use rustix::fs::{CWD, Mode, OFlags, Timespec, Timestamps, fstat, futimens, openat};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,7 +36,8 @@ pub fn run(every: Duration) -> Result<(), Error> {
         what: "XDG_RUNTIME_DIR is not set".to_owned(),
     })?;
     let screen = Screen::open()?;
-    let mut ticker = Ticker::new(every).map_err(|source| Error::Wait { source })?;
+    let no_looks = Duration::ZERO;
+    let mut ticker = Ticker::new(every, no_looks).map_err(|source| Error::Wait { source })?;
     let report = Report(PathBuf::from(folder).join(FILE_NAME));
     loop {
         let idle_ms = screen.idle_ms()?;
@@ -45,7 +46,7 @@ pub fn run(every: Duration) -> Result<(), Error> {
             let what = format!("cannot write {}: {e}", report.0.display());
             Error::Session { what }
         })?;
-        if !ticker.wait().map_err(|source| Error::Wait { source })? {
+        if ticker.wait().map_err(|source| Error::Wait { source })? == Wake::Signal {
             return Ok(());
         }
     }

@@ -29,6 +29,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
+    /// A `look_interval` of zero means no looks: it leaves the kernel's timer unarmed (timerfd_create(2)).
     pub(crate) fn new(interval: Duration, look_interval: Duration) -> std::io::Result<Self> {
         let (signals, sender) = UnixStream::pair()?;
         for signal in [SIGINT, SIGTERM] {

@@ -254,3 +254,44 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     );
     assert!(!holds(&in_plain.1, ARGUMENT) && holds(&in_plain.1, FOLDER));
 }
+
+/// Closing any descriptor of a file drops a process's POSIX locks on it: were the agent to open its own
+/// database among other processes' files, SQLite's locks would be gone, and the next program to open the
+/// trace would truncate the WAL's index under it.
+#[test]
+fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
+    let (_dir, database) = new_trace();
+    let mut agent = start(&database);
+    wait_for_samples(&database, &mut agent, 1);
+    let index = gleaner_agent::store::beside(&database, "-shm");
+    let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&index).unwrap());
+    let locked = || {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        let (pid, file) = (format!(" {} ", agent.id()), format!(":{inode} "));
+        locks.lines().any(|l| l.contains(&pid) && l.contains(&file))
+    };
+    assert!(locked(), "the agent holds no lock on {}", index.display());
+    // Busy, so that its files are walked, with the index open.
+    let mut other = Command::new("sh")
+        .args(["-c", "exec 3<\"$1\"; while :; do :; done", "sh"])
+        .arg(&index)
+        .spawn()
+        .unwrap();
+    let walked = format!("SELECT count(*) FROM processes WHERE pid = {}", other.id());
+    let mut died = false;
+    while !died && number(&database, &walked) < 3 {
+        died = agent.try_wait().unwrap().is_some();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let still_locked = locked();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(!died, "the agent ended early");
+    signal(&agent, rustix::process::Signal::TERM);
+    assert!(agent.wait().unwrap().success());
+    assert!(
+        still_locked,
+        "the agent lost its locks on {}",
+        index.display()
+    );
+}
