@@ -1,16 +1,16 @@
 //! Whose proportional sizes are read in a sample, and whose are taken from an earlier reading.
 //!
-//! Reading `smaps_rollup` takes 6 to 23 ms per GiB of small pages (measured idle and beside
+//! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured idle and beside
 //! compilers), in which the process waits for its own memory map's lock.
 
 use crate::read::process::Split;
 
-/// Larger processes are not asked: 23 ms per GiB for so much stays below 10 ms.
-pub const LARGEST_BYTES: u64 = 384 << 20;
+/// Larger processes are not asked: 43 ms per GiB for so much stays below 10 ms.
+pub const LARGEST_BYTES: u64 = 192 << 20;
 
-/// Resident memory walked in one sample: at most 23 ms. More than [`LARGEST_BYTES`], so that the process
+/// Resident memory walked in one sample: at most 22 ms. More than [`LARGEST_BYTES`], so that the process
 /// that has waited longest is read in every sample.
-pub const SAMPLE_BYTES: u64 = 1 << 30;
+pub const SAMPLE_BYTES: u64 = 512 << 20;
 
 /// A reading serves this many walks after its own: a fork or an exit changes the proportion of a process
 /// whose own size stays the same.
@@ -129,16 +129,16 @@ mod tests {
     #[test]
     fn one_process() {
         let cases = [
-            (size(384, 10), None, "read"),
-            (size(385, 10), None, "estimate"),
+            (size(192, 10), None, "read"),
+            (size(193, 10), None, "estimate"),
             (size(128, 64), reading(9, 128, 64), "reuse"),
             (size(128, 64), reading(6, 128, 64), "reuse"),
             (size(128, 64), reading(5, 128, 64), "read"), // five walks ago
             (size(130, 64), reading(9, 128, 64), "reuse"), // 128 / 64 more
             (size(131, 64), reading(9, 128, 64), "read"),
             (size(128, 67), reading(9, 128, 64), "read"), // file pages came for anonymous ones
-            (size(385, 10), reading(9, 384, 10), "reuse"),
-            (size(385, 10), reading(5, 384, 10), "estimate"),
+            (size(193, 10), reading(9, 192, 10), "reuse"),
+            (size(193, 10), reading(5, 192, 10), "estimate"),
         ];
         for (now, last, expected) in cases {
             assert_eq!(words(&[(now, last)]), [expected], "{now:?} {last:?}");
@@ -148,21 +148,21 @@ mod tests {
     #[test]
     fn the_longest_unread_come_first_then_the_small_as_far_as_the_budget_reaches() {
         let processes = [
-            (size(384, 0), None),
-            (size(384, 0), reading(2, 384, 0)), // was about the same eight walks ago
-            (size(384, 0), reading(1, 10, 0)),
-            (size(300, 0), None),
-            (size(100, 0), reading(3, 50, 0)),
-            (size(400, 0), None),
+            (size(192, 0), None),
+            (size(192, 0), reading(2, 192, 0)), // was about the same eight walks ago
+            (size(192, 0), reading(1, 10, 0)),
+            (size(150, 0), None),
+            (size(50, 0), reading(3, 25, 0)),
+            (size(200, 0), None),
         ];
-        // 300 + 384 never read, then of the last 340 MiB the one of 100.
+        // 150 + 192 never read, then of the last 170 MiB the one of 50.
         let expected = ["read", "reuse", "estimate", "read", "read", "estimate"];
         assert_eq!(words(&processes), expected);
     }
 
     proptest! {
         #[test]
-        fn bounded_and_each_gets_its_turn(sizes in proptest::collection::vec(0..400 * MIB, 1..40)) {
+        fn bounded_and_each_gets_its_turn(sizes in proptest::collection::vec(0..200 * MIB, 1..40)) {
             let mut last: Vec<Option<Reading>> = vec![None; sizes.len()];
             for walk in 1..=sizes.len() as u64 {
                 // Never the same size, so that no reading serves twice.

@@ -94,18 +94,18 @@ fn desktop() {
             ("physical_bytes", 636 + 3071 * 1024 + 13_312 * 1024), // iomem's three ranges: 16776828
             ("static_kernel_bytes", 456_828),                      // 16776828 − 16320000
             ("balloon_bytes", 0),
-            // 16320000 − 10680800 free − 319200 anonymous − 200000 − 4000000 cached − 400000 reclaimable
+            // 16320000 − 10800800 free − 199200 anonymous − 200000 − 4000000 cached − 400000 reclaimable
             // − 100000 on the per-CPU lists
             ("dynamic_kernel_bytes", 620_000),
             ("lotsfree_bytes", 80_000), // 5000 + 15000 pages
-            // anonymous 4000 systemd + 80000 Xorg + 180000 browser + 50000 compiler,
+            // anonymous 4000 systemd + 80000 Xorg + 60000 browser + 50000 compiler,
             // shared 60000 Xorg + 40000 browser, file 5000 + 20000 + 90000 (not the estimate's 10000)
-            ("process_bytes", 314_000 + 100_000 + 115_000),
+            ("process_bytes", 194_000 + 100_000 + 115_000),
             ("file_cache_bytes", 0), // another machine's files cannot be asked
             ("guest_bytes", 0),
-            ("available_bytes", 15_091_000), // 16776828 − all of the above
+            ("available_bytes", 15_211_000), // 16776828 − all of the above
             ("remainder_bytes", 0),
-            ("available_free_bytes", 10_700_800), // 10680800 + 100000 − 80000
+            ("available_free_bytes", 10_820_800), // 10800800 + 100000 − 80000
             ("pcp_free_bytes", 100_000),          // 10 + 24990 pages
             // bash 500 pages and the agent 800 pages of anonymous memory, shmem 300000 − 100000
             ("available_idle_process_bytes", 2000 + 3200 + 200_000),
@@ -151,9 +151,9 @@ fn desktop() {
             false,
             "pss",
             20_000,
-            90_000 * 4 * KIB
+            48_500 * 4 * KIB
         ]),
-        json!(["Xorg", 900, 0, true, "pss", 9000, 50_000 * 4 * KIB]),
+        json!(["Xorg", 900, 0, true, "pss", 9000, 48_000 * 4 * KIB]),
         json!([
             "cc1 (x) y",
             2500,
