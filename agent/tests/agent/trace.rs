@@ -265,9 +265,10 @@ fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
     wait_for_samples(&database, &mut agent, 1);
     let index = gleaner_agent::store::beside(&database, "-shm");
     let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&index).unwrap());
+    let agent_id = agent.id();
     let locked = || {
         let locks = std::fs::read_to_string("/proc/locks").unwrap();
-        let (pid, file) = (format!(" {} ", agent.id()), format!(":{inode} "));
+        let (pid, file) = (format!(" {agent_id} "), format!(":{inode} "));
         locks.lines().any(|l| l.contains(&pid) && l.contains(&file))
     };
     assert!(locked(), "the agent holds no lock on {}", index.display());
