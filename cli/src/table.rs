@@ -72,7 +72,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
     if let [quota] = quotas.as_slice() {
         let _ = writeln!(
             text,
-            "\nThe quota rests on the last sample: {}.",
+            "\nWhy this quota now (last sample) — {}.",
             quota.reason
         );
     }
