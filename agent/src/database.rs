@@ -3,7 +3,8 @@
 use crate::Error;
 use crate::identity;
 use gleaner_schemas::SCHEMA_VERSION;
-use gleaner_schemas::sql::{APPLICATION_ID, migrations};
+use gleaner_schemas::rows::TABLES;
+use gleaner_schemas::sql::{APPLICATION_ID, MIGRATIONS};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::Duration;
@@ -110,7 +111,7 @@ fn step_up(
     meta: &[(&str, String)],
 ) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    for step in migrations().iter().skip(found as usize) {
+    for step in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(step)?;
     }
     if found == 0 {
@@ -137,12 +138,42 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
         .optional()
 }
 
+/// Columns that the database has of `table`: those of the version that wrote it, none of a table that
+/// came later.
+///
+/// # Errors
+/// What SQLite said.
+pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare("SELECT name FROM pragma_table_info(?)")?
+        .query_map([table], |row| row.get(0))?
+        .collect()
+}
+
 /// The last record's sequence number; 0 when there is none.
 ///
 /// # Errors
 /// What SQLite said.
 pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
-    let query = "SELECT max(coalesce((SELECT max(sequence) FROM samples), 0), \
-         coalesce((SELECT max(sequence) FROM gaps), 0), coalesce((SELECT max(sequence) FROM hosts), 0))";
-    connection.query_row(query, [], |row| row.get(0))
+    records_tables(connection)?
+        .iter()
+        .try_fold(0, |last, table| {
+            let query = format!("SELECT coalesce(max(sequence), 0) FROM {table}");
+            let of_table: i64 = connection.query_row(&query, [], |row| row.get(0))?;
+            Ok(last.max(of_table))
+        })
+}
+
+/// The tables in the database whose rows are records of their own: they bear a time.
+///
+/// # Errors
+/// What SQLite said.
+pub fn records_tables(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
+    let mut found = Vec::new();
+    for table in TABLES.iter().filter(|t| t.has_own_time()) {
+        if connection.table_exists(None, table.name)? {
+            found.push(table.name);
+        }
+    }
+    Ok(found)
 }

@@ -1,7 +1,7 @@
 //! Hands the trace on to a dataset: the records that it does not have yet.
 
 use crate::Error;
-use crate::database::{meta, open_to_read};
+use crate::database::{columns, meta, open_to_read, records_tables};
 use gleaner_dataset::{Identity, RowsBuilder, Writer};
 use gleaner_schemas::column::{Kind, Table, Value};
 use gleaner_schemas::rows::TABLES;
@@ -108,12 +108,18 @@ impl Trace {
 
     /// The last records of the UTC days after the record `after`, in order.
     fn day_ends(&self, after: i64) -> Result<Vec<i64>, Error> {
-        let query = "SELECT max(sequence) FROM (SELECT sequence, time_ms FROM samples \
-             UNION ALL SELECT sequence, time_ms FROM gaps UNION ALL SELECT sequence, time_ms FROM hosts) \
-             WHERE sequence > ? GROUP BY time_ms / 86400000 ORDER BY 1";
+        let tables = records_tables(&self.connection).map_err(Error::database(&self.path))?;
+        let records = tables
+            .iter()
+            .map(|table| format!("SELECT sequence, time_ms FROM {table}"))
+            .collect::<Vec<_>>()
+            .join(" UNION ALL ");
+        let query = format!(
+            "SELECT max(sequence) FROM ({records}) WHERE sequence > ? GROUP BY time_ms / 86400000 ORDER BY 1"
+        );
         let mut statement = self
             .connection
-            .prepare(query)
+            .prepare(&query)
             .map_err(Error::database(&self.path))?;
         let ends = statement
             .query_map([after], |row| row.get(0))
@@ -130,9 +136,13 @@ impl Trace {
         writer: &mut Writer,
     ) -> Result<(), Error> {
         let wrong = Error::database(&self.path);
+        let present = columns(&self.connection, table.name).map_err(&wrong)?;
+        if present.is_empty() {
+            return Ok(());
+        }
         let mut statement = self
             .connection
-            .prepare(&select_between(table))
+            .prepare(&select_between(table, &present))
             .map_err(&wrong)?;
         let mut rows = statement
             .query(named_params! { ":after": after, ":until": until })

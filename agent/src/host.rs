@@ -22,6 +22,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
         headroom_share: config.settings.headroom_share,
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         privacy: config.privacy.as_str().to_owned(),
+        ..HostRow::default()
     }
 }
 

@@ -17,6 +17,7 @@ pub mod error;
 pub mod export;
 pub mod files;
 pub mod gap;
+mod history;
 pub mod host;
 pub mod identity;
 pub mod interval;

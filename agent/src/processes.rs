@@ -241,6 +241,9 @@ impl ProcessWalk {
             file_bytes: split.file_bytes.map(stored),
             shmem_bytes: split.shmem_bytes.map(stored),
             swap_bytes: split.swap_bytes.map(stored),
+            private_bytes: None,
+            shared_bytes: None,
+            cgroup_id: None,
         })
     }
 

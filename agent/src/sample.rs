@@ -12,7 +12,7 @@ use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,
 };
 use gleaner_schemas::column::{Row, Value};
-use gleaner_schemas::rows::{ActivityRow, FileRow, ProcessRow, SampleRow};
+use gleaner_schemas::rows::{ActivityRow, CgroupRow, FileRow, NodeRow, ProcessRow, SampleRow};
 use gleaner_schemas::units::stored;
 
 /// One sample.
@@ -28,6 +28,10 @@ pub struct Sample {
     pub files: Vec<FileRow>,
     /// Sources of the owner's activity.
     pub activity: Vec<ActivityRow>,
+    /// NUMA nodes, where there are several.
+    pub nodes: Vec<NodeRow>,
+    /// Control groups of active processes.
+    pub cgroups: Vec<CgroupRow>,
     /// What could not be read.
     pub absences: Absences,
 }
@@ -178,15 +182,40 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         swap_in_total_count: vmstat.swap_in.map(stored),
         swap_out_total_count: vmstat.swap_out.map(stored),
         major_fault_total_count: vmstat.major_fault.map(stored),
+        zswapped_bytes: bytes("Zswapped"),
+        psi_io_full_total_us: figures
+            .io_pressure
+            .and_then(|p| p.full_total_us)
+            .map(stored),
+        reclaimed_kswapd_total_count: vmstat.reclaimed_kswapd.map(stored),
+        reclaimed_direct_total_count: vmstat.reclaimed_direct.map(stored),
+        oom_kill_total_count: vmstat.oom_kill.map(stored),
         ..SampleRow::default()
     }
 }
 
-/// Notes every column that is absent and that nothing was said about: the kernel does not give it.
-/// `interval_ms` needs no reason: the `gaps` table has it.
+/// Columns that need no reason when they are absent: `interval_ms`, for which the `gaps` table has it,
+/// and what a host has only with ZFS, with zram, or where its owner lets DAMON be read.
+const ABSENT_WITHOUT_REASON: [&str; 10] = [
+    "interval_ms",
+    "arc_bytes",
+    "arc_min_bytes",
+    "zram_bytes",
+    "zram_stored_bytes",
+    "damon_idle_p10_ms",
+    "damon_idle_p25_ms",
+    "damon_idle_p50_ms",
+    "damon_idle_p75_ms",
+    "damon_idle_p90_ms",
+];
+
+/// Notes every other column that is absent and that nothing was said about: the kernel does not give it.
 pub fn note_what_is_absent(row: &SampleRow, absences: &mut Absences) {
     for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {
-        if value == Value::Null && column.name != "interval_ms" && !absences.has(column.name) {
+        if value == Value::Null
+            && !ABSENT_WITHOUT_REASON.contains(&column.name)
+            && !absences.has(column.name)
+        {
             let absent = Absent::new(Reason::Unsupported, "the kernel does not give it");
             absences.note(column.name, absent);
         }

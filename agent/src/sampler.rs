@@ -174,6 +174,8 @@ impl Sampler {
             processes: processes.active,
             files,
             activity,
+            nodes: Vec::new(),
+            cgroups: Vec::new(),
             absences,
         })
     }
@@ -246,6 +248,7 @@ impl Sampler {
                 size_bytes: file.size_bytes.map(stored),
                 cached_bytes: file.cached_bytes.map(stored),
                 mapped_cached_bytes: file.mapped_cached_bytes.map(stored),
+                opened_count: None,
             })
             .collect();
         rows.sort_unstable_by_key(|row| row.file_id);

@@ -5,7 +5,8 @@ use crate::database::{last_sequence, migrate};
 use crate::gap::LastSample;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, FileRow, GapRow, HostRow, ProcessRow, SampleRow,
+    AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
+    SampleRow,
 };
 use gleaner_schemas::sql::insert;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -25,6 +26,8 @@ pub struct Record<'a> {
     pub gap: Option<&'a GapRow>,
     /// The host, at the start, each UTC day and after a gap.
     pub host: Option<&'a HostRow>,
+    /// What happened since the sample before and is not written yet.
+    pub events: &'a [Event],
     /// The sample.
     pub sample: &'a SampleRow,
     /// Its active processes.
@@ -33,9 +36,16 @@ pub struct Record<'a> {
     pub files: &'a [FileRow],
     /// Its sources of activity.
     pub activity: &'a [ActivityRow],
+    /// NUMA nodes.
+    pub nodes: &'a [NodeRow],
+    /// Control groups.
+    pub cgroups: &'a [CgroupRow],
     /// What it could not read.
     pub absences: &'a [AbsenceRow],
 }
+
+/// An event and its time.
+pub type Event = (i64, EventRow);
 
 /// The database, open for writing.
 #[derive(Debug)]
@@ -109,6 +119,19 @@ impl Store {
         self.sequence = written.map_err(Error::database(&self.path))?;
         Ok(())
     }
+
+    /// Writes events that no sample comes with.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn write_events(&mut self, events: &[Event]) -> Result<(), Error> {
+        let wrong = Error::database(&self.path);
+        let transaction = self.connection.transaction().map_err(&wrong)?;
+        let sequence = insert_events(&transaction, self.sequence, events).map_err(&wrong)?;
+        transaction.commit().map_err(&wrong)?;
+        self.sequence = sequence;
+        Ok(())
+    }
 }
 
 fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlite::Result<i64> {
@@ -123,7 +146,7 @@ fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlit
         sequence += 1;
         insert_rows(&transaction, sequence, time_ms, std::slice::from_ref(host))?;
     }
-    sequence += 1;
+    sequence = insert_events(&transaction, sequence, record.events)? + 1;
     insert_rows(
         &transaction,
         sequence,
@@ -133,8 +156,29 @@ fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlit
     insert_rows(&transaction, sequence, None, record.processes)?;
     insert_rows(&transaction, sequence, None, record.files)?;
     insert_rows(&transaction, sequence, None, record.activity)?;
+    insert_rows(&transaction, sequence, None, record.nodes)?;
+    insert_rows(&transaction, sequence, None, record.cgroups)?;
     insert_rows(&transaction, sequence, None, record.absences)?;
     transaction.commit()?;
+    Ok(sequence)
+}
+
+/// Writes events as records after `last`; the new last one.
+fn insert_events(
+    transaction: &Transaction<'_>,
+    last: i64,
+    events: &[Event],
+) -> rusqlite::Result<i64> {
+    let mut sequence = last;
+    for (time_ms, event) in events {
+        sequence += 1;
+        insert_rows(
+            transaction,
+            sequence,
+            Some(*time_ms),
+            std::slice::from_ref(event),
+        )?;
+    }
     Ok(sequence)
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
     let text = match args.form {
         SchemaForm::Markdown => markdown::schema(),
-        SchemaForm::Sql => sql::migrations().concat(),
+        SchemaForm::Sql => sql::MIGRATIONS.concat(),
         SchemaForm::Arrow => arrow::golden_json(),
     };
     std::io::stdout().write_all(text.as_bytes())?;

@@ -3,6 +3,7 @@
 
 use crate::manifest::{FileEntry, HostEntry};
 use crate::{DatasetError, Result};
+use arrow::array::new_null_array;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -98,11 +99,9 @@ impl Mapped {
         let indices = wanted
             .fields()
             .iter()
-            .map(|f| self.schema.index_of(f.name()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(altered(&self.path))?;
-        let decoder =
-            FileDecoder::new(self.schema.clone(), self.version).with_projection(indices.clone());
+            .filter_map(|f| self.schema.index_of(f.name()).ok())
+            .collect();
+        let decoder = FileDecoder::new(self.schema.clone(), self.version).with_projection(indices);
         let batches = (host.first_batch..host.first_batch.saturating_add(host.batches))
             .map(|index| self.read_batch(&decoder, index, wanted))
             .collect::<Result<Vec<_>, _>>()
@@ -127,12 +126,16 @@ impl Mapped {
         let batch = decoder
             .read_record_batch(block, &data)?
             .ok_or_else(|| no_batch(index))?;
-        // The decoder keeps the file's order of columns; the caller's is wanted.
+        // The decoder keeps the file's order of columns; the caller's is wanted. What an older version did
+        // not record is absent; `try_new` refuses that where it may not be.
         let columns = wanted
             .fields()
             .iter()
-            .map(|f| Ok(batch.column(batch.schema_ref().index_of(f.name())?).clone()))
-            .collect::<Result<Vec<_>, ArrowError>>()?;
+            .map(|f| match batch.column_by_name(f.name()) {
+                Some(column) => Arc::clone(column),
+                None => new_null_array(f.data_type(), batch.num_rows()),
+            })
+            .collect();
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(wanted), columns, &rows)
     }

@@ -9,6 +9,7 @@ use crate::reader::projected;
 use crate::{DatasetError, Result, Writer, order, staged};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
+use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ impl Writer {
             let files = &mut self.manifest.files;
             files.extend(staged.into_iter().map(|(_, entry)| entry));
             files.sort_by(|a, b| (&a.table, &a.date, &a.path).cmp(&(&b.table, &b.date, &b.path)));
+            self.manifest.schema_version = SCHEMA_VERSION;
             self.manifest.replace(&self.root)?;
         }
         Ok(summary)

@@ -1,8 +1,9 @@
 //! The words of Gleaner's domain: units, identities, the rows a host records, what could not be
 //! read and why, findings. Pure: no I/O and no clock.
 //!
-//! Every stored column is declared once, in [`rows`]; the SQLite tables ([`sql`]), the Arrow
-//! schemas ([`arrow`]) and the published description (`schemas/SCHEMA.md`) are made from that.
+//! Every stored column is declared once, in [`rows`]; the Arrow schemas
+//! ([`arrow`]), the published description (`schemas/SCHEMA.md`) and the statements over SQLite's tables
+//! ([`sql`]) are made from that.
 
 pub mod arrow;
 pub mod column;
@@ -15,5 +16,5 @@ pub mod units;
 /// Version of everything stored: SQLite's `user_version`, the Arrow files' metadata, the manifest.
 ///
 /// A change of any column raises it, adds a folder to `schemas/golden/` and a step to
-/// [`sql::migrations`]; older versions stay readable.
-pub const SCHEMA_VERSION: u32 = 1;
+/// [`sql::MIGRATIONS`]. Columns are only added, and may be absent, so that older versions stay readable.
+pub const SCHEMA_VERSION: u32 = 2;

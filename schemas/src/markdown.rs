@@ -13,7 +13,8 @@ pub fn schema() -> String {
          Made from `schemas/src/rows.rs` by `gleaner schema --markdown`; a test keeps the two equal.\n\n\
          In a dataset every table begins with `host_id` (text), `database_id` (text), `sequence` (integer) and `time`\n\
          (timestamp, ms, UTC); the agent's SQLite database has `sequence`, and `time_ms` in the tables whose rows have a\n\
-         time of their own. `?` marks what may be absent: then `absences` says why.\n"
+         time of their own. `?` marks what may be absent: then `absences`\n\
+         says why, unless the host has no such thing, its owner left it off, or an older version wrote the row.\n"
     );
     for table in &TABLES {
         // Writing to a String cannot fail.

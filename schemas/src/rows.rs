@@ -1,7 +1,6 @@
 //! Every table that a host records, each column declared once.
 //!
-//! A *record* is what one SQLite transaction writes: a sample with all its rows, a gap, or a change
-//! of the inventory. It takes one sequence number of its database, and (host id, database id,
+//! A *record* is a sample with all its rows, a gap, a change of the inventory, or an event. It takes one sequence number of its database, and (host id, database id,
 //! sequence) names it for good: delivering a record twice changes nothing.
 //!
 //! A value that could not be read is absent, and a row of `absences` says why; never 0 instead.
@@ -12,7 +11,7 @@ use crate::column::{Row, Table};
 use crate::row;
 
 /// All tables, in the order in which they are created and documented.
-pub const TABLES: [Table; 7] = [
+pub const TABLES: [Table; 10] = [
     SampleRow::TABLE,
     ProcessRow::TABLE,
     FileRow::TABLE,
@@ -20,6 +19,9 @@ pub const TABLES: [Table; 7] = [
     AbsenceRow::TABLE,
     GapRow::TABLE,
     HostRow::TABLE,
+    NodeRow::TABLE,
+    CgroupRow::TABLE,
+    EventRow::TABLE,
 ];
 
 /// The table called `name`.
@@ -168,6 +170,35 @@ row! {
         agent_wall_us: i64,
         /// The agent's own cost: its resident memory.
         agent_rss_bytes: i64,
+
+        /// Zswapped: what the pages in zswap take uncompressed.
+        zswapped_bytes: Option<i64>,
+        /// Memory that zram devices hold (mem_used_total of their mm_stat).
+        zram_bytes: Option<i64>,
+        /// What zram's pages take uncompressed (orig_data_size).
+        zram_stored_bytes: Option<i64>,
+        /// ZFS' own cache, the ARC; what exceeds its least size counts as reclaimable kernel memory.
+        arc_bytes: Option<i64>,
+        /// The ARC's least size (c_min).
+        arc_min_bytes: Option<i64>,
+        /// Pressure: total time in which all tasks waited for I/O.
+        psi_io_full_total_us: Option<i64>,
+        /// Pages that kswapd reclaimed (pgsteal_kswapd).
+        reclaimed_kswapd_total_count: Option<i64>,
+        /// Pages that processes had to reclaim themselves (pgsteal_direct).
+        reclaimed_direct_total_count: Option<i64>,
+        /// Processes killed for want of memory (oom_kill).
+        oom_kill_total_count: Option<i64>,
+        /// DAMON's estimate (DAMON_STAT, where the owner lets it be read): a tenth of memory was idle for no longer than this.
+        damon_idle_p10_ms: Option<i64>,
+        /// The same for a quarter of memory.
+        damon_idle_p25_ms: Option<i64>,
+        /// The same for half of memory.
+        damon_idle_p50_ms: Option<i64>,
+        /// The same for three quarters of memory.
+        damon_idle_p75_ms: Option<i64>,
+        /// The same for nine tenths of memory.
+        damon_idle_p90_ms: Option<i64>,
     }
 }
 
@@ -196,6 +227,12 @@ row! {
         shmem_bytes: Option<i64>,
         /// Proportional swapped-out memory.
         swap_bytes: Option<i64>,
+        /// Resident memory that no other process maps; with `pss` alone.
+        private_bytes: Option<i64>,
+        /// Resident memory that other processes map as well; with `pss` alone.
+        shared_bytes: Option<i64>,
+        /// Its control group (cgroup v2), as in `cgroups`.
+        cgroup_id: Option<i64>,
     }
 }
 
@@ -216,6 +253,8 @@ row! {
         cached_bytes: Option<i64>,
         /// Of those, the pages in ranges that active processes map.
         mapped_cached_bytes: Option<i64>,
+        /// How often processes opened it since the sample before, where the owner has every open watched (fanotify).
+        opened_count: Option<i64>,
     }
 }
 
@@ -254,7 +293,7 @@ row! {
         from_time_ms: i64,
         /// First sample after it.
         to_time_ms: i64,
-        /// `sleep`, `stopped` (the agent did not run), `boot`, `clock_step`, `late` (the agent got no CPU).
+        /// `sleep`, `stopped` (the agent did not run), `boot`, `clock_step`, `late` (the agent got no CPU), `unwritable` (samples could not be stored), `damaged` (the database was, and a new one begun).
         cause: String,
     }
 }
@@ -282,6 +321,80 @@ row! {
         agent_version: String,
         /// Privacy level: `hashed` or `plain`.
         privacy: String,
+        /// Operating system and its version.
+        os_name: Option<String>,
+        /// CPU model.
+        cpu_model: Option<String>,
+        /// CPU cores, where threads share one.
+        cores_count: Option<i64>,
+        /// Model of the machine (DMI product name).
+        machine_model: Option<String>,
+        /// NUMA nodes with memory.
+        nodes_count: Option<i64>,
+    }
+}
+
+row! {
+    /// One NUMA node in one sample, on hosts with several; `samples` has the sum, and is all there is of a host with one.
+    NodeRow = "nodes", key ["node"] {
+        /// Number of the node.
+        node: i64,
+        /// MemTotal of the node's meminfo.
+        mem_total_bytes: i64,
+        /// MemFree.
+        mem_free_bytes: i64,
+        /// The kernel's reserve: sum of the high watermarks of the node's zones.
+        lotsfree_bytes: Option<i64>,
+        /// Active(file).
+        active_file_bytes: Option<i64>,
+        /// Inactive(file).
+        inactive_file_bytes: Option<i64>,
+        /// AnonPages.
+        anon_bytes: Option<i64>,
+        /// Shmem.
+        shmem_bytes: Option<i64>,
+        /// Slab.
+        slab_bytes: Option<i64>,
+        /// KReclaimable.
+        reclaimable_kernel_bytes: Option<i64>,
+        /// Huge pages set aside (HugePages_Total).
+        hugetlb_bytes: Option<i64>,
+    }
+}
+
+row! {
+    /// A control group (cgroup v2) of active processes in one sample: the kernel's own account of its memory, descendants included.
+    CgroupRow = "cgroups", key ["cgroup_id"] {
+        /// Keyed hash of its path; the key never leaves the deployment.
+        cgroup_id: i64,
+        /// Path under the root group, where the owner allows it (`privacy = "plain"`).
+        path: Option<String>,
+        /// Active processes in it.
+        active_processes_count: i64,
+        /// memory.current.
+        memory_bytes: Option<i64>,
+        /// anon of memory.stat.
+        anon_bytes: Option<i64>,
+        /// file of memory.stat.
+        file_bytes: Option<i64>,
+        /// shmem of memory.stat (part of file).
+        shmem_bytes: Option<i64>,
+        /// kernel of memory.stat.
+        kernel_bytes: Option<i64>,
+        /// memory.swap.current.
+        swap_bytes: Option<i64>,
+    }
+}
+
+row! {
+    /// Something that happened on the host at the row's time.
+    EventRow = "events", key [] {
+        /// `agent_start`, `agent_stop`, `boot`, `sleep`, `wake`, `clock_step`, `overload` (a sample took longer than it may), `missed_sample`, `owner_returned`, `storage_failed`, `storage_recovered`, `database_damaged`.
+        kind: String,
+        /// How long or how far: the sleep, the clock's step (negative: back), the delay, the owner's absence, the time without storage.
+        amount_ms: Option<i64>,
+        /// More, in words, without names of people or files.
+        detail: Option<String>,
     }
 }
 
@@ -324,7 +437,14 @@ mod tests {
         // Identities and shares have no unit.
         assert_eq!(
             without_unit,
-            ["processes.pid", "files.file_id", "hosts.headroom_share"]
+            [
+                "processes.pid",
+                "processes.cgroup_id",
+                "files.file_id",
+                "hosts.headroom_share",
+                "nodes.node",
+                "cgroups.cgroup_id"
+            ]
         );
     }
 }

@@ -94,7 +94,7 @@ fn csv_is_quoted_and_absent_values_are_empty() {
     assert!(lines[0].starts_with("host_id,database_id,sequence,time,pid,"));
     assert_eq!(
         lines[1],
-        "a,db,1,2026-11-20T23:59:40Z,4,0,\"a, \"\"4\"\"\",false,10,0,,,,,"
+        "a,db,1,2026-11-20T23:59:40Z,4,0,\"a, \"\"4\"\"\",false,10,0,,,,,,,,"
     );
     assert!(lines[2].contains(",30,0,\"a, \"\"30\"\"\",false,,0,"));
 }

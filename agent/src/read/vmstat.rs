@@ -15,6 +15,12 @@ pub struct Vmstat {
     pub swap_out: Option<u64>,
     /// Major page faults.
     pub major_fault: Option<u64>,
+    /// Pages that kswapd reclaimed.
+    pub reclaimed_kswapd: Option<u64>,
+    /// Pages that processes reclaimed themselves.
+    pub reclaimed_direct: Option<u64>,
+    /// Processes killed for want of memory.
+    pub oom_kill: Option<u64>,
 }
 
 impl Vmstat {
@@ -30,6 +36,9 @@ impl Vmstat {
                 Some(b"pswpin") => &mut vmstat.swap_in,
                 Some(b"pswpout") => &mut vmstat.swap_out,
                 Some(b"pgmajfault") => &mut vmstat.major_fault,
+                Some(b"pgsteal_kswapd") => &mut vmstat.reclaimed_kswapd,
+                Some(b"pgsteal_direct") => &mut vmstat.reclaimed_direct,
+                Some(b"oom_kill") => &mut vmstat.oom_kill,
                 _ => continue,
             };
             *counter = parts.next().and_then(number);

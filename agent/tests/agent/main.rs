@@ -7,6 +7,7 @@ mod host;
 mod logind;
 mod trace;
 mod trees;
+mod versions;
 
 use serde_json::Value as Json;
 use std::process::{Command, Output};

@@ -82,9 +82,10 @@ fn three_samples_in_strict_tables() {
         0
     );
     assert_eq!(number(&database, "PRAGMA application_id"), 0x476c_6e72);
-    assert_eq!(number(&database, "PRAGMA user_version"), 1);
+    let version = i64::from(gleaner_schemas::SCHEMA_VERSION);
+    assert_eq!(number(&database, "PRAGMA user_version"), version);
     let strict = "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND strict = 1";
-    assert_eq!(number(&database, strict), 8); // seven and meta
+    assert_eq!(number(&database, strict), 11); // the tables and meta
     assert_eq!(number(&database, "SELECT count(*) FROM samples"), 3);
     for table in ["activity", "hosts"] {
         assert!(
@@ -173,11 +174,11 @@ fn databases_that_are_not_ours_to_write_are_refused() {
     succeed(on(&database).args(["run", "--interval", "100ms", "--samples", "1"]));
     let cases = [
         (
-            "PRAGMA user_version = 2",
-            "newer agent (schema version 2, this one knows 1)",
+            "PRAGMA user_version = 1000",
+            "newer agent (schema version 1000, this one knows 2)",
         ),
         (
-            "PRAGMA user_version = 1; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
+            "PRAGMA user_version = 2; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
             "another host",
         ),
         ("PRAGMA application_id = 7", "another program"),

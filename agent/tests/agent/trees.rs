@@ -269,14 +269,19 @@ fn server() {
         json!(["activity", "unsupported", 4]),
         json!(["boot_id", "unsupported", 1]),
         json!(["files", "vanished", 2]),
+        json!(["oom_kill_total_count", "unsupported", 1]),
         json!(["owner_idle_ms", "unsupported", 1]),
         json!(["psi_cpu_some_total_us", "unsupported", 1]),
+        json!(["psi_io_full_total_us", "unsupported", 1]),
         json!(["psi_io_some_total_us", "unsupported", 1]),
         json!(["psi_memory_full_total_us", "unsupported", 1]),
         json!(["psi_memory_some_total_us", "unsupported", 1]),
+        json!(["reclaimed_direct_total_count", "unsupported", 1]),
+        json!(["reclaimed_kswapd_total_count", "unsupported", 1]),
         json!(["refault_anon_total_count", "unsupported", 1]),
         json!(["refault_file_total_count", "unsupported", 1]),
         json!(["zswap_bytes", "unsupported", 1]),
+        json!(["zswapped_bytes", "unsupported", 1]),
     ];
     assert_eq!(absences, expected);
 }

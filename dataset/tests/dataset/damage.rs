@@ -3,6 +3,7 @@
 use crate::made_rows::{Name, batch};
 use arrow::record_batch::RecordBatch;
 use gleaner_dataset::{Dataset, DatasetError, Writer};
+use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::FileRow;
 use std::fs;
@@ -100,11 +101,14 @@ fn a_folder_without_a_manifest_is_no_dataset() {
 
 #[test]
 fn newer_versions_are_refused_by_readers_and_writers() {
-    for what in ["format_version", "schema_version"] {
+    for (what, now) in [("format_version", 1), ("schema_version", SCHEMA_VERSION)] {
         let (folder, _) = small();
         let manifest = folder.path().join("manifest.json");
         let text = fs::read_to_string(&manifest).unwrap();
-        let newer = text.replace(&format!("\"{what}\": 1"), &format!("\"{what}\": 2"));
+        let newer = text.replace(
+            &format!("\"{what}\": {now}"),
+            &format!("\"{what}\": {}", now + 1),
+        );
         assert_ne!(text, newer);
         fs::write(&manifest, newer).unwrap();
         let readers = Dataset::open(folder.path()).err().unwrap();

@@ -1,14 +1,17 @@
-//! Version 1 as it was published stays readable, value for value.
+//! Every version as it was published stays readable, value for value.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMillisecondType};
 use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
+use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::arrow::IDENTITY;
-use gleaner_schemas::column::{Row, Value};
+use gleaner_schemas::column::{Row, Table, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, FileRow, GapRow, HostRow, ProcessRow, SampleRow, TABLES,
+    AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
+    SampleRow, TABLES, table,
 };
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -105,29 +108,73 @@ fn write(root: &Path) {
         host_name: "workstation".into(),
         cpus_count: 2,
         headroom_share: 0.15,
+        nodes_count: Some(2),
         ..HostRow::default()
     };
     add(&mut writer, &[(("host-a", 4, 1), host)]);
+    let node = |node, mem_free_bytes| NodeRow {
+        node,
+        mem_total_bytes: 12 << 30,
+        mem_free_bytes,
+        ..NodeRow::default()
+    };
+    add(
+        &mut writer,
+        &[
+            (("host-a", 1, 0), node(1, 1 << 29)),
+            (("host-a", 1, 0), node(0, 1 << 30)),
+        ],
+    );
+    let cgroup = CgroupRow {
+        cgroup_id: 9,
+        active_processes_count: 1,
+        memory_bytes: Some(1 << 20),
+        ..CgroupRow::default()
+    };
+    add(&mut writer, &[(("host-a", 1, 0), cgroup)]);
+    let event = EventRow {
+        kind: "clock_step".into(),
+        amount_ms: Some(-3_600_000),
+        detail: None,
+    };
+    add(&mut writer, &[(("host-a", 5, 2), event)]);
     writer.seal().unwrap();
 }
 
-/// Everything in the dataset: rows by table, host and order, each a list in the order of the columns.
-fn reading(root: &Path) -> serde_json::Value {
+/// Everything in the dataset that `layout` names (columns by table): rows by table, host and order, each a
+/// list in the order of the columns.
+fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     let dataset = Dataset::open(root).unwrap();
     dataset.verify().unwrap();
     let mut tables = serde_json::Map::new();
-    for table in &TABLES {
-        let own = table.columns.iter().map(|c| c.name);
-        let columns: Vec<&str> = IDENTITY.into_iter().chain(own).collect();
+    for (name, columns) in layout {
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let mut rows = Vec::new();
         for host in dataset.hosts() {
-            let batch = dataset.read_host(table, &host, &columns).unwrap();
+            let batch = dataset
+                .read_host(&table(name).unwrap(), &host, &columns)
+                .unwrap();
             rows.extend((0..batch.num_rows()).map(|row| values(&batch, row)));
         }
         let entry = serde_json::json!({ "columns": columns, "rows": rows });
-        tables.insert(table.name.to_owned(), entry);
+        tables.insert(name.clone(), entry);
     }
     serde_json::Value::Object(tables)
+}
+
+/// Columns by table.
+type Tables = BTreeMap<String, Vec<String>>;
+
+/// Those of the present version.
+fn present() -> Tables {
+    let columns = |t: &Table| -> Vec<String> {
+        let own = t.columns.iter().map(|c| c.name);
+        IDENTITY.into_iter().chain(own).map(str::to_owned).collect()
+    };
+    TABLES
+        .iter()
+        .map(|t| (t.name.to_owned(), columns(t)))
+        .collect()
 }
 
 fn values(batch: &RecordBatch, row: usize) -> Vec<Value> {
@@ -149,12 +196,97 @@ fn values(batch: &RecordBatch, row: usize) -> Vec<Value> {
     batch.columns().iter().map(|c| value(c)).collect()
 }
 
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+fn published(version: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(golden().join(format!("{version}.json"))).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
 #[test]
-fn version_1_reads_as_published() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
-    let text = std::fs::read_to_string(golden.join("v1.json")).unwrap();
-    let published: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(reading(&golden.join("v1")), published);
+fn every_version_reads_as_published() {
+    for version in ["v1", "v2"] {
+        let published = published(version);
+        let columns = |(name, table): (&String, &serde_json::Value)| {
+            let columns = serde_json::from_value(table["columns"].clone()).unwrap();
+            (name.clone(), columns)
+        };
+        let layout = published.as_object().unwrap().iter().map(columns).collect();
+        assert_eq!(
+            reading(&golden().join(version), &layout),
+            published,
+            "{version}"
+        );
+    }
+}
+
+#[test]
+fn what_an_older_version_did_not_record_is_absent() {
+    let old = reading(&golden().join("v1"), &present());
+    let samples = &old["samples"];
+    let at = |name: &str| present()["samples"].iter().position(|c| c == name).unwrap();
+    let rows = samples["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        assert!(row[at("arc_bytes")].is_null());
+        assert!(!row[at("mem_free_bytes")].is_null());
+    }
+    assert_eq!(old["events"]["rows"], serde_json::json!([]));
+}
+
+/// A dataset of version 1 is gone on with.
+#[test]
+fn rows_are_added_to_an_older_version() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&golden().join("v1"), folder.path());
+    let event = EventRow {
+        kind: "boot".into(),
+        ..EventRow::default()
+    };
+    let mut writer = Writer::open(folder.path()).unwrap();
+    let sample = SampleRow {
+        arc_bytes: Some(7),
+        ..SampleRow::default()
+    };
+    add(&mut writer, &[(("host-a", 6, 0), event)]);
+    add(&mut writer, &[(("host-a", 7, 0), sample)]);
+    writer.seal().unwrap();
+    let dataset = Dataset::open(folder.path()).unwrap();
+    assert_eq!(dataset.manifest().schema_version, SCHEMA_VERSION);
+    let read = |table, column| {
+        let rows = dataset
+            .read_host(&table, "host-a", &["sequence", column])
+            .unwrap();
+        (0..rows.num_rows())
+            .map(|row| values(&rows, row))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        read(EventRow::TABLE, "kind"),
+        [[Value::Integer(6), Value::Text("boot".into())]]
+    );
+    assert_eq!(
+        read(SampleRow::TABLE, "arc_bytes"),
+        [
+            [Value::Integer(1), Value::Null],
+            [Value::Integer(7), Value::Integer(7)],
+            [Value::Integer(2), Value::Null],
+        ]
+    );
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let place = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            std::fs::copy(entry.path(), place).unwrap();
+        }
+    }
 }
 
 /// The same rows, written by the present code, read the same. The dataset and its reading are left under
@@ -163,11 +295,8 @@ fn version_1_reads_as_published() {
 fn present_code_writes_what_reads_as_published() {
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");
     let _ = std::fs::remove_dir_all(&fresh); // of the run before, if there was one
-    write(&fresh.join("v1"));
-    let found = reading(&fresh.join("v1"));
-    std::fs::write(fresh.join("v1.json"), format!("{found:#}\n")).unwrap();
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1.json");
-    let published = std::fs::read_to_string(published).unwrap();
-    let published: serde_json::Value = serde_json::from_str(&published).unwrap();
-    assert_eq!(found, published, "see {}", fresh.display());
+    write(&fresh.join("v2"));
+    let found = reading(&fresh.join("v2"), &present());
+    std::fs::write(fresh.join("v2.json"), format!("{found:#}\n")).unwrap();
+    assert_eq!(found, published("v2"), "see {}", fresh.display());
 }
