@@ -10,6 +10,7 @@ Examples:
   gleaner-agent sample --json              the same, each field with its unit
   gleaner-agent run --interval 90s         trace until interrupted
   gleaner-agent status                     whether tracing works, and what it cannot read
+  gleaner-agent inspect                    what has been recorded about you
   gleaner-agent export /srv/gleaner/data   hand the trace on to a dataset
 
 Exit codes:
@@ -33,7 +34,7 @@ pub struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct GlobalArgs {
-    /// Configuration (TOML: interval, database, privacy, headroom_share, always_active)
+    /// Configuration in TOML [default: /etc/gleaner/agent.toml, where there is one]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]
@@ -109,6 +110,19 @@ Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR;
 Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
     Status {
         /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell in plain words what has been recorded about the people at this host
+    #[command(after_help = "Examples:
+  gleaner-agent inspect
+  gleaner-agent inspect --last 1h
+  gleaner-agent inspect --json | jq -r '.programs[].name'")]
+    Inspect {
+        /// Only what is younger than this
+        #[arg(long, value_name = "TIME", value_parser = crate::interval::parse)]
+        last: Option<Duration>,
+        /// As JSON: every name
         #[arg(long)]
         json: bool,
     },

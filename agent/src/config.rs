@@ -16,6 +16,9 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 /// Between looks at MemAvailable: a dip that lasts longer is seen.
 const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Read where no other file is named.
+const DEFAULT_FILE: &str = "/etc/gleaner/agent.toml";
+
 /// Sampling more often would measure the agent.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -77,9 +80,12 @@ impl Config {
     /// # Errors
     /// [`Error::Read`] and [`Error::Config`] about the configuration file, [`Error::Interval`].
     pub fn resolve(args: GlobalArgs) -> Result<Self, Error> {
+        let default = Path::new(DEFAULT_FILE);
+        let default = default.exists().then_some(default);
         let file = args
             .config
             .as_deref()
+            .or(default)
             .map_or_else(|| Ok(ConfigFile::default()), read)?;
         let interval = args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL);
         let mem_available_interval = file

@@ -20,6 +20,7 @@ pub mod gap;
 mod history;
 pub mod host;
 pub mod identity;
+pub mod inspect;
 pub mod interval;
 mod mapped;
 pub mod physical;

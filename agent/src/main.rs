@@ -3,7 +3,7 @@
 use clap::Parser;
 use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
-use gleaner_agent::{export, print, run, session, status};
+use gleaner_agent::{export, inspect, print, run, session, status};
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.
@@ -45,6 +45,15 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             if !status.is_healthy() {
                 return Ok(ExitCode::from(NOT_HEALTHY));
             }
+        }
+        Command::Inspect { last, json } => {
+            let now_ms = gleaner_agent::clock::Moment::now().time_ms;
+            let last_ms = last.map_or(i64::MAX, |l| {
+                i64::try_from(l.as_millis()).unwrap_or(i64::MAX)
+            });
+            let from_ms = now_ms.saturating_sub(last_ms);
+            let found = inspect::read(&config.database, from_ms, now_ms)?;
+            print(if json { found.json() } else { found.text() })?;
         }
         Command::Export { dataset, json } => {
             let exported = export::export(&config.database, &dataset)?;

@@ -183,7 +183,7 @@ fn time(ms: Option<i64>) -> String {
 }
 
 /// Names are chosen by whoever runs a process or makes a file: nothing in them reaches the terminal.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()

@@ -3,4 +3,5 @@
 
 mod chain;
 mod layers;
+mod privacy;
 mod surfaces;

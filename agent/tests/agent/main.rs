@@ -4,6 +4,7 @@
 mod activity;
 mod export;
 mod host;
+mod inspect;
 mod logind;
 mod trace;
 mod trees;

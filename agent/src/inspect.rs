@@ -1,0 +1,324 @@
+//! What has been recorded about the people at this host, in plain words.
+
+use crate::Error;
+use crate::database::{columns, meta, open_to_read};
+use crate::print::printable;
+use crate::store::beside;
+use gleaner_schemas::units::Seconds;
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+use std::fmt::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How many programs and paths are listed for people; `--json` has them all.
+const LISTED: usize = 12;
+
+/// All that the trace says of people, as far as it lies in the time asked for.
+#[derive(Debug, Serialize)]
+pub struct Inspection {
+    /// The database.
+    pub database: PathBuf,
+    /// Its permissions, like 0640.
+    pub mode: String,
+    /// User and group that own it, by number.
+    pub owner: (u32, u32),
+    /// First and last sample, ms since 1970-01-01 UTC.
+    pub from_time_ms: Option<i64>,
+    /// See above.
+    pub to_time_ms: Option<i64>,
+    /// Samples between them.
+    pub samples_count: i64,
+    /// What the host says of itself, as last recorded.
+    pub host: Option<Host>,
+    /// Sources of the owner's activity.
+    pub activity: Vec<Source>,
+    /// Names of programs, the most often active first.
+    pub programs: Vec<Program>,
+    /// Different files that were in use.
+    pub files_count: i64,
+    /// Paths of them: none unless the owner chose `privacy = "plain"`.
+    pub paths: Vec<String>,
+    /// Paths of control groups: the same.
+    pub cgroup_paths: Vec<String>,
+    /// Events by kind.
+    pub events: Vec<Kind>,
+    /// Now, ms since 1970-01-01 UTC.
+    pub now_ms: i64,
+}
+
+/// The host, as recorded.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    /// Its name.
+    pub host_name: String,
+    /// Its number in datasets: a hash of its machine id.
+    pub host_id: Option<String>,
+    /// Privacy level.
+    pub privacy: String,
+}
+
+/// A source of activity.
+#[derive(Debug, Serialize)]
+pub struct Source {
+    /// Its name.
+    pub source: String,
+    /// In how many samples it told when the owner was last active.
+    pub samples_count: i64,
+}
+
+/// A program.
+#[derive(Debug, Serialize)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// In how many samples it was active.
+    pub samples_count: i64,
+    /// When last, ms since 1970-01-01 UTC.
+    pub last_time_ms: i64,
+}
+
+/// A kind of event.
+#[derive(Debug, Serialize)]
+pub struct Kind {
+    /// The kind.
+    pub kind: String,
+    /// How many.
+    pub events_count: i64,
+}
+
+/// Reads what the trace at `path` holds from `from_ms` on.
+///
+/// # Errors
+/// [`Error::NoDatabase`] when there is none; [`Error::Database`] when it cannot be read.
+pub fn read(path: &Path, from_ms: i64, now_ms: i64) -> Result<Inspection, Error> {
+    let connection = open_to_read(path)?;
+    let file = std::fs::metadata(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut inspection = query(&connection, from_ms, now_ms).map_err(Error::database(path))?;
+    inspection.database = path.to_owned();
+    inspection.mode = format!("{:04o}", file.mode() & 0o7777);
+    inspection.owner = (file.uid(), file.gid());
+    Ok(inspection)
+}
+
+fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result<Inspection> {
+    let (samples_count, from_time_ms, to_time_ms) = connection.query_row(
+        "SELECT count(*), min(time_ms), max(time_ms) FROM samples WHERE time_ms >= ?",
+        [from_ms],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    let host_id = meta(connection, "host_id")?;
+    let host = connection
+        .query_row(
+            "SELECT host_name, privacy FROM hosts ORDER BY sequence DESC LIMIT 1",
+            [],
+            |row| {
+                Ok(Host {
+                    host_name: row.get(0)?,
+                    host_id,
+                    privacy: row.get(1)?,
+                })
+            },
+        )
+        .optional()?;
+    let programs = list(
+        connection,
+        "SELECT p.name, count(DISTINCT s.sequence) AS n, max(s.time_ms) FROM processes p \
+         JOIN samples s USING (sequence) WHERE s.time_ms >= ? GROUP BY p.name ORDER BY n DESC, p.name",
+        from_ms,
+        |row| {
+            Ok(Program {
+                name: row.get(0)?,
+                samples_count: row.get(1)?,
+                last_time_ms: row.get(2)?,
+            })
+        },
+    )?;
+    let activity = list(
+        connection,
+        "SELECT a.source, count(*) FROM activity a JOIN samples s USING (sequence) \
+         WHERE s.time_ms >= ? AND a.idle_ms IS NOT NULL GROUP BY a.source",
+        from_ms,
+        |row| {
+            Ok(Source {
+                source: row.get(0)?,
+                samples_count: row.get(1)?,
+            })
+        },
+    )?;
+    let files_count = connection.query_row(
+        "SELECT count(DISTINCT f.file_id) FROM files f JOIN samples s USING (sequence) WHERE s.time_ms >= ?",
+        [from_ms],
+        |row| row.get(0),
+    )?;
+    let paths = |table: &str| {
+        list(
+            connection,
+            &format!(
+                "SELECT DISTINCT t.path FROM {table} t JOIN samples s USING (sequence) \
+                 WHERE s.time_ms >= ? AND t.path IS NOT NULL ORDER BY t.path"
+            ),
+            from_ms,
+            |row| row.get(0),
+        )
+    };
+    let exists = |table| columns(connection, table).map(|columns| !columns.is_empty());
+    let cgroup_paths = if exists("cgroups")? {
+        paths("cgroups")?
+    } else {
+        Vec::new()
+    };
+    let events = if exists("events")? {
+        let by_kind = "SELECT kind, count(*) FROM events WHERE time_ms >= ? GROUP BY kind";
+        list(connection, by_kind, from_ms, |row| {
+            Ok(Kind {
+                kind: row.get(0)?,
+                events_count: row.get(1)?,
+            })
+        })?
+    } else {
+        Vec::new()
+    };
+    Ok(Inspection {
+        database: PathBuf::new(),
+        mode: String::new(),
+        owner: (0, 0),
+        from_time_ms,
+        to_time_ms,
+        samples_count,
+        host,
+        activity,
+        programs,
+        files_count,
+        paths: paths("files")?,
+        cgroup_paths,
+        events,
+        now_ms,
+    })
+}
+
+fn list<T>(
+    connection: &Connection,
+    query: &str,
+    from_ms: i64,
+    row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection
+        .prepare(query)?
+        .query_map([from_ms], row)?
+        .collect()
+}
+
+impl Inspection {
+    /// For programs.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
+        format!("{json:#}\n")
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let _ = self.write(&mut text); // writing to a String cannot fail
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let ago = |ms: i64| format!("{} ago", Seconds::from_ms(self.now_ms - ms));
+        let (Some(from_ms), Some(to_ms)) = (self.from_time_ms, self.to_time_ms) else {
+            return writeln!(
+                text,
+                "{} holds nothing of that time.",
+                self.database.display()
+            );
+        };
+        writeln!(
+            text,
+            "{} samples of this host, the first {}, the last {}.",
+            self.samples_count,
+            ago(from_ms),
+            ago(to_ms)
+        )?;
+        if let Some(host) = &self.host {
+            writeln!(
+                text,
+                "The host's name is recorded ({}), and no name or number of a user.",
+                printable(&host.host_name)
+            )?;
+        }
+        writeln!(text, "\nWhen you were at the computer")?;
+        writeln!(
+            text,
+            "  How long ago the last key press, movement or terminal input was; never which, where or what."
+        )?;
+        for source in &self.activity {
+            writeln!(
+                text,
+                "  {:<16}{:>8} times",
+                source.source, source.samples_count
+            )?;
+        }
+        let returns = self.events.iter().find(|e| e.kind == "owner_returned");
+        if let Some(returns) = returns {
+            writeln!(
+                text,
+                "  {:<16}{:>8} times",
+                "came back", returns.events_count
+            )?;
+        }
+        writeln!(
+            text,
+            "\nWhich programs ran: {} names, in so many samples each; no arguments, windows or contents",
+            self.programs.len()
+        )?;
+        for p in self.programs.iter().take(LISTED) {
+            writeln!(
+                text,
+                "  {:<16}in {:>6}, last {}",
+                printable(&p.name),
+                p.samples_count,
+                ago(p.last_time_ms)
+            )?;
+        }
+        more(text, self.programs.len())?;
+        if self.paths.is_empty() {
+            writeln!(
+                text,
+                "\nWhich files programs used: {} numbers that only this host's key could lead back to paths",
+                self.files_count
+            )?;
+        } else {
+            writeln!(
+                text,
+                "\nWhich files programs used: {} files, {} of them by path, because this host's configuration says privacy = \"plain\"",
+                self.files_count,
+                self.paths.len()
+            )?;
+            for path in self.paths.iter().take(LISTED) {
+                writeln!(text, "  {}", printable(path))?;
+            }
+            more(text, self.paths.len())?;
+        }
+        let (user, group) = self.owner;
+        writeln!(
+            text,
+            "\nWho can read it: mode {} of user {user} and group {group}. Nothing leaves this host unless \
+             somebody runs\n`gleaner-agent export`. To erase it, end the agent and remove\n  {}\n  {}",
+            self.mode,
+            self.database.display(),
+            beside(&self.database, "-key").display()
+        )
+    }
+}
+
+fn more(text: &mut String, count: usize) -> std::fmt::Result {
+    if count > LISTED {
+        writeln!(text, "  and {} more (--json lists all)", count - LISTED)?;
+    }
+    Ok(())
+}
