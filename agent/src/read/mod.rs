@@ -12,6 +12,7 @@ pub mod loadavg;
 pub mod logind;
 pub mod maps;
 pub mod meminfo;
+pub mod mincore;
 pub mod pressure;
 pub mod process;
 pub mod report;
