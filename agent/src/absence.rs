@@ -102,6 +102,16 @@ impl Absences {
         read.map_err(|absent| self.note(item, absent)).ok()
     }
 
+    /// The value, or a note that each of `items` is absent.
+    pub fn keep_for<T>(&mut self, items: &[&'static str], read: Result<T, Absent>) -> Option<T> {
+        let note = |absent: Absent| {
+            for item in items {
+                self.note(item, absent.clone());
+            }
+        };
+        read.map_err(note).ok()
+    }
+
     /// Whether anything was noted about `item`.
     #[must_use]
     pub fn has(&self, item: &str) -> bool {

@@ -7,8 +7,8 @@
 use crate::absence::{Absences, Absent, Reason};
 use crate::mapped::{Mapped, gather};
 use crate::read::Tree;
-use crate::read::cachestat::cached_pages;
 use crate::read::maps::{complement, union};
+use crate::residency::Residency;
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
@@ -70,7 +70,7 @@ pub type FilesInUse = BTreeMap<FileKey, FileInUse>;
 pub struct FileWalk {
     text: Vec<u8>,
     has_page_cache: HashMap<u64, bool>,
-    unsupported: bool,
+    residency: Residency,
     own: HashSet<FileKey>,
 }
 
@@ -85,7 +85,7 @@ impl FileWalk {
     ) -> FilesInUse {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
-        self.unsupported = false;
+        self.residency.begin_walk();
         self.own = own_files();
         for ((device, inode), mapped) in gather(proc, pids, &mut self.text, absences) {
             let measured = if live {
@@ -149,9 +149,11 @@ impl FileWalk {
             return None;
         }
         let mut in_use = unmeasured(mapped);
-        in_use.size_bytes = u64::try_from(stat.st_size).ok();
-        in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, absences);
-        if let (Some(cached_bytes), Some(size_bytes)) = (in_use.cached_bytes, in_use.size_bytes) {
+        let size_bytes = u64::try_from(stat.st_size).unwrap_or(0); // never negative
+        in_use.size_bytes = Some(size_bytes);
+        in_use.cached_bytes =
+            self.cached_bytes(&file, size_bytes, &(0..0), page_size_bytes, absences);
+        if let Some(cached_bytes) = in_use.cached_bytes {
             let ranges = union(mapped.ranges.clone());
             let gaps = complement(&ranges, size_bytes);
             let length =
@@ -159,7 +161,9 @@ impl FileWalk {
             let mut cached = |ranges: &[Range<u64>]| -> Option<u64> {
                 ranges
                     .iter()
-                    .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
+                    .map(|range| {
+                        self.cached_bytes(&file, size_bytes, range, page_size_bytes, absences)
+                    })
                     .sum()
             };
             // Of most libraries all but the end is mapped: the kernel need not walk those pages twice.
@@ -223,8 +227,9 @@ impl FileWalk {
             {
                 continue;
             }
-            let cached_bytes =
-                file.and_then(|file| self.cached_bytes(&file, &(0..0), page_size_bytes, absences));
+            let cached_bytes = file.and_then(|file| {
+                self.cached_bytes(&file, stat.stx_size, &(0..0), page_size_bytes, absences)
+            });
             files.insert(
                 key,
                 FileInUse {
@@ -260,16 +265,12 @@ impl FileWalk {
     fn cached_bytes(
         &mut self,
         file: &OwnedFd,
+        size_bytes: u64,
         range: &Range<u64>,
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> Option<u64> {
-        if self.unsupported {
-            return None;
-        }
-        let pages = cached_pages(file, range);
-        self.unsupported = pages == Err(Errno::NOSYS);
-        let pages = pages.map_err(|e| Absent::from_errno("cachestat", e));
+        let pages = self.residency.cached_pages(file, size_bytes, range);
         absences
             .keep("files", pages)
             .map(|pages| pages_to_bytes(pages, page_size_bytes))

@@ -28,6 +28,7 @@ pub mod print;
 pub mod processes;
 pub mod proportional;
 pub mod read;
+mod residency;
 pub mod run;
 pub mod sample;
 pub mod sampler;

@@ -17,11 +17,12 @@ pub fn physical_bytes(
     page_size_bytes: u64,
     absences: &mut Absences,
 ) -> Option<u64> {
-    let present_bytes = zones.and_then(|zones| {
-        let managed_bytes = pages_to_bytes(zones.managed_pages, page_size_bytes);
+    let pages = zones.and_then(|zones| Some((zones.managed_pages?, zones.present_pages?)));
+    let present_bytes = pages.and_then(|(managed_pages, present_pages)| {
+        let managed_bytes = pages_to_bytes(managed_pages, page_size_bytes);
         let apart = managed_bytes.abs_diff(mem_total_bytes);
         if apart as f64 <= mem_total_bytes as f64 * AGREEMENT {
-            return Some(pages_to_bytes(zones.present_pages, page_size_bytes));
+            return Some(pages_to_bytes(present_pages, page_size_bytes));
         }
         let detail =
             format!("managed pages {managed_bytes} bytes, MemTotal {mem_total_bytes} bytes");
@@ -32,7 +33,7 @@ pub fn physical_bytes(
         (Ok(ram_bytes), _) => ram_bytes,
         (Err(_), Some(present_bytes)) => present_bytes,
         (Err(absent), None) => {
-            let reason = if zones.is_some() {
+            let reason = if pages.is_some() {
                 Reason::Contradicted
             } else {
                 absent.reason
@@ -60,10 +61,9 @@ mod tests {
     fn iomem_then_agreeing_zones_then_absent() {
         const TOTAL: u64 = 1000 << 20;
         let zones = |managed_mib: u64| Zones {
-            present_pages: 1024 << 8,
-            managed_pages: managed_mib << 8,
-            high_pages: 0,
-            pcp_free_pages: 0,
+            present_pages: Some(1024 << 8),
+            managed_pages: Some(managed_mib << 8),
+            ..Zones::default()
         };
         let denied = || Err(Absent::new(Reason::Denied, "iomem"));
         let cases = [

@@ -38,6 +38,14 @@ pub struct Processes {
     pub terminals: BTreeSet<(u32, u32)>,
 }
 
+impl Processes {
+    /// Adds an idle process' anonymous memory; what a tree says need not be true.
+    fn add_idle(&mut self, anon_pages: u64, page_size_bytes: u64) {
+        let anon_bytes = pages_to_bytes(anon_pages, page_size_bytes);
+        self.idle_anon_bytes = self.idle_anon_bytes.saturating_add(anon_bytes);
+    }
+}
+
 /// Walks the processes under a proc root; keeps its buffers from one walk to the next.
 #[derive(Debug)]
 pub struct ProcessWalk {
@@ -180,7 +188,7 @@ impl ProcessWalk {
             && let Some(size) = self.idle_sizes.get(&process)
             && size.resident_pages == resident_pages
         {
-            found.idle_anon_bytes += pages_to_bytes(size.anon_pages, page_size_bytes);
+            found.add_idle(size.anon_pages, page_size_bytes);
             return Ok(None);
         }
 
@@ -191,7 +199,7 @@ impl ProcessWalk {
             // `shared` is file pages and shared memory: the rest is anonymous. The idle processes'
             // shared memory is taken from Shmem as a whole (`sample`), which counts each page once.
             let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
-            found.idle_anon_bytes += pages_to_bytes(anon_pages, page_size_bytes);
+            found.add_idle(anon_pages, page_size_bytes);
             let size = IdleSize {
                 resident_pages,
                 anon_pages,

@@ -68,7 +68,7 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
             .iter()
             .filter_map(part)
             .filter_map(|b| u64::try_from(b).ok())
-            .sum()
+            .fold(0, u64::saturating_add) // what a tree says need not be true
     };
     let active_shmem_bytes = sum(|p| p.shmem_bytes);
     // What a process has of files is resident, and proportional parts never count a page twice (a reused
@@ -89,8 +89,9 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
         file_cache_bytes: cached_bytes.saturating_sub(mapped_cached_bytes),
         // Shared memory once: what active processes do not hold of Shmem is idle processes' or lies
         // in tmpfs, whoever maps it how often.
-        idle_process_bytes: processes.idle_anon_bytes
-            + shmem_bytes.saturating_sub(active_shmem_bytes),
+        idle_process_bytes: processes
+            .idle_anon_bytes
+            .saturating_add(shmem_bytes.saturating_sub(active_shmem_bytes)),
         guest_bytes: 0,
     }
 }
@@ -209,14 +210,18 @@ const ABSENT_WITHOUT_REASON: [&str; 10] = [
     "damon_idle_p90_ms",
 ];
 
-/// Notes every other column that is absent and that nothing was said about: the kernel does not give it.
-pub fn note_what_is_absent(row: &SampleRow, absences: &mut Absences) {
+/// Notes every other column that is absent and that nothing was said about: its figure in `meminfo` is
+/// none, or the kernel does not give it.
+pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, absences: &mut Absences) {
     for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {
         if value == Value::Null
             && !ABSENT_WITHOUT_REASON.contains(&column.name)
             && !absences.has(column.name)
         {
-            let absent = Absent::new(Reason::Unsupported, "the kernel does not give it");
+            let absent = match meminfo.malformed(column.name) {
+                Some(name) => Absent::new(Reason::Malformed, format!("meminfo: {name}")),
+                None => Absent::new(Reason::Unsupported, "the kernel does not give it"),
+            };
             absences.note(column.name, absent);
         }
     }

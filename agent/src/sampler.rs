@@ -161,7 +161,7 @@ impl Sampler {
         };
         let lowest = self.lowest_available_bytes.take().map(stored);
         row.mem_available_min_bytes = row.mem_available_bytes.into_iter().chain(lowest).min();
-        note_what_is_absent(&row, &mut absences);
+        note_what_is_absent(&row, &figures.meminfo, &mut absences);
         let files = self.file_rows(files);
         row.agent_rss_bytes = own_rss_bytes();
         row.agent_wall_us = monotonic_us() - begun_us;
@@ -189,7 +189,7 @@ impl Sampler {
                 what: format!("{}: {}", absent.reason, absent.detail),
             })?;
         let zones = proc.parse("zoneinfo", text, Zones::parse);
-        let zones = absences.keep("lotsfree_bytes", zones);
+        let zones = absences.keep_for(&["lotsfree_bytes", "pcp_free_bytes"], zones);
         let iomem = proc
             .read("iomem", text)
             .map_err(|e| Absent::from_kernel_file("iomem", e))
@@ -197,11 +197,23 @@ impl Sampler {
         let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
         let page_size_bytes = self.settings.units.page_size_bytes;
         let zone_figures = zones.as_ref();
-        let mut pressure =
-            |file, column| absences.keep(column, proc.parse(file, text, Pressure::parse));
-        let memory_pressure = pressure("pressure/memory", "psi_memory_some_total_us");
-        let cpu_pressure = pressure("pressure/cpu", "psi_cpu_some_total_us");
-        let io_pressure = pressure("pressure/io", "psi_io_some_total_us");
+        let mut pressure = |file, columns: &[&'static str]| {
+            absences.keep_for(columns, proc.parse(file, text, Pressure::parse))
+        };
+        let memory = ["psi_memory_some_total_us", "psi_memory_full_total_us"];
+        let memory_pressure = pressure("pressure/memory", &memory);
+        let cpu_pressure = pressure("pressure/cpu", &["psi_cpu_some_total_us"]);
+        let io_pressure = pressure(
+            "pressure/io",
+            &["psi_io_some_total_us", "psi_io_full_total_us"],
+        );
+        let load = proc.parse("loadavg", text, LoadAverage::parse);
+        let vmstat = proc.parse("vmstat", text, Vmstat::parse);
+        let pages_bytes = |pages: fn(&Zones) -> Option<u64>| {
+            zone_figures
+                .and_then(pages)
+                .map(|pages| pages_to_bytes(pages, page_size_bytes))
+        };
         Ok(Figures {
             physical_bytes: physical_bytes(
                 iomem,
@@ -210,12 +222,12 @@ impl Sampler {
                 page_size_bytes,
                 absences,
             ),
-            pcp_free_bytes: zone_figures.map(|z| pages_to_bytes(z.pcp_free_pages, page_size_bytes)),
-            lotsfree_bytes: zone_figures.map(|z| pages_to_bytes(z.high_pages, page_size_bytes)),
-            load: absences.keep("load5", proc.parse("loadavg", text, LoadAverage::parse)),
-            vmstat: proc
-                .parse("vmstat", text, Vmstat::parse)
-                .unwrap_or_default(), // each column is noted
+            pcp_free_bytes: pages_bytes(|zones| zones.pcp_free_pages),
+            lotsfree_bytes: pages_bytes(|zones| zones.high_pages),
+            load: absences.keep_for(&LoadAverage::COLUMNS, load),
+            vmstat: absences
+                .keep_for(&Vmstat::COLUMNS, vmstat)
+                .unwrap_or_default(),
             memory_pressure,
             cpu_pressure,
             io_pressure,
@@ -281,7 +293,7 @@ mod tests {
     fn a_dip_between_two_samples_is_in_the_second_alone() {
         let dir = tempfile::tempdir().unwrap();
         let available = |kib: u64| {
-            let text = format!("MemTotal: 9000 kB\nMemAvailable: {kib} kB\n");
+            let text = format!("MemTotal: 9000 kB\nMemFree: 0 kB\nMemAvailable: {kib} kB\n");
             std::fs::write(dir.path().join("meminfo"), text).unwrap();
         };
         let root = dir.path().to_owned();

@@ -135,7 +135,9 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
         ("static_kernel_bytes", "denied" | "contradicted") => {
             "root reads the addresses in /proc/iomem"
         }
-        ("files", "unsupported") => "needs cachestat(2): Linux 6.5 or newer",
+        ("files", "unsupported") => {
+            "cachestat(2), which Linux 6.5 and newer have, answers for files of any size"
+        }
         (item, "unsupported") if item.starts_with("psi_") => {
             "needs a kernel built with CONFIG_PSI and booted with psi=1"
         }

@@ -64,6 +64,51 @@ pub struct InUse {
     pub guest_bytes: u64,
 }
 
+/// More than any machine can address: a larger figure counts as this much, so that sums of them are
+/// exact in the 64 signed bits that are stored.
+const LARGEST_BYTES: u64 = 1 << 56;
+
+const fn bounded(bytes: u64) -> u64 {
+    if bytes < LARGEST_BYTES {
+        bytes
+    } else {
+        LARGEST_BYTES
+    }
+}
+
+impl KernelFigures {
+    fn bounded(&self) -> Self {
+        Self {
+            physical_bytes: self.physical_bytes.map(bounded),
+            balloon_bytes: bounded(self.balloon_bytes),
+            mem_total_bytes: bounded(self.mem_total_bytes),
+            mem_free_bytes: bounded(self.mem_free_bytes),
+            pcp_free_bytes: bounded(self.pcp_free_bytes),
+            mem_available_bytes: self.mem_available_bytes.map(bounded),
+            buffers_bytes: bounded(self.buffers_bytes),
+            cached_bytes: bounded(self.cached_bytes),
+            swap_cached_bytes: bounded(self.swap_cached_bytes),
+            anon_bytes: bounded(self.anon_bytes),
+            reclaimable_kernel_bytes: bounded(self.reclaimable_kernel_bytes),
+            lotsfree_bytes: self.lotsfree_bytes.map(bounded),
+            file_lru_bytes: bounded(self.file_lru_bytes),
+        }
+    }
+}
+
+impl InUse {
+    fn bounded(&self) -> Self {
+        Self {
+            active_anon_bytes: bounded(self.active_anon_bytes),
+            active_shmem_bytes: bounded(self.active_shmem_bytes),
+            mapped_file_bytes: bounded(self.mapped_file_bytes),
+            file_cache_bytes: bounded(self.file_cache_bytes),
+            idle_process_bytes: bounded(self.idle_process_bytes),
+            guest_bytes: bounded(self.guest_bytes),
+        }
+    }
+}
+
 /// Where physical memory goes. The categories and the remainder sum to `physical_bytes`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Categories {
@@ -117,6 +162,7 @@ impl AvailableParts {
 /// Divides physical memory among the categories.
 #[must_use]
 pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
+    let (kernel, in_use) = (kernel.bounded(), in_use.bounded());
     let above_total = kernel.mem_total_bytes.saturating_add(kernel.balloon_bytes);
     // Physical memory below MemTotal is a contradiction that the caller reports; MemTotal holds then.
     let physical = kernel.physical_bytes.filter(|&p| p >= above_total);
@@ -162,6 +208,7 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
 /// does not repeat the subtraction of [`categories`]: the two differ by what either way misses.
 #[must_use]
 pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts {
+    let (kernel, in_use) = (kernel.bounded(), in_use.bounded());
     AvailableParts {
         free_bytes: (kernel.mem_free_bytes + kernel.pcp_free_bytes)
             .saturating_sub(kernel.lotsfree_bytes.unwrap_or(0)),
@@ -273,12 +320,17 @@ mod tests {
             + i128::from(c.remainder_bytes)
     }
 
+    /// Sizes of machines, and what only a broken or a hostile tree says.
+    fn figure() -> impl Strategy<Value = u64> {
+        prop_oneof![4 => 0u64..1 << 44, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+    }
+
     proptest! {
         #[test]
         fn categories_add_up_whatever_the_kernel_says(
-            physical in proptest::option::of(0u64..1 << 45),
-            figures in proptest::array::uniform12(0u64..1 << 44),
-            lotsfree in proptest::option::of(0u64..1 << 40),
+            physical in proptest::option::of(figure()),
+            figures in proptest::array::uniform12(figure()),
+            lotsfree in proptest::option::of(figure()),
         ) {
             let [balloon_bytes, mem_total_bytes, mem_free_bytes, pcp_free_bytes, buffers_bytes, cached_bytes,
                 swap_cached_bytes, anon_bytes, reclaimable_kernel_bytes,
@@ -294,6 +346,8 @@ mod tests {
             prop_assert_eq!(sum_bytes(&c), i128::from(c.physical_bytes));
             prop_assert!(c.remainder_bytes <= 0);
             prop_assert!(c.remainder_bytes == 0 || c.available_bytes == 0);
+            prop_assert!(c.physical_bytes <= i64::MAX as u64);
+            prop_assert!(available_parts(&kernel, &in_use).sum_bytes() <= i64::MAX as u64);
         }
     }
 }

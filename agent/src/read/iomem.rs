@@ -1,6 +1,6 @@
 //! `/proc/iomem`: the machine's physical address ranges.
 
-use super::lines;
+use super::{LARGEST_BYTES, lines};
 use crate::absence::{Absent, Reason};
 
 /// Sum of the "System RAM" ranges, in bytes, wherever they stand: hotplugged memory is listed below
@@ -8,28 +8,34 @@ use crate::absence::{Absent, Reason};
 ///
 /// # Errors
 /// Denied when the kernel hides the addresses (it shows zeroes to all but root), malformed when
-/// there is no such range.
+/// there is no such range or one that is none.
 pub fn system_ram_bytes(text: &[u8]) -> Result<u64, Absent> {
-    let ranges: Vec<(u64, u64)> = lines(text).filter_map(ram_range).collect();
+    let malformed = |what: &str| Absent::new(Reason::Malformed, format!("iomem: {what}"));
+    let ranges: Option<Vec<(u64, u64)>> = lines(text).filter_map(ram_range).collect();
+    let ranges = ranges.ok_or_else(|| malformed("not a range"))?;
     if ranges.is_empty() {
-        return Err(Absent::new(Reason::Malformed, "iomem: no System RAM"));
+        return Err(malformed("no System RAM"));
     }
     if ranges.iter().all(|range| *range == (0, 0)) {
         return Err(Absent::new(Reason::Denied, "iomem: addresses are hidden"));
     }
-    Ok(ranges.iter().fold(0u64, |sum, (first, last)| {
-        sum.saturating_add(last.saturating_sub(*first).saturating_add(1))
-    }))
+    let sum_bytes = ranges.iter().fold(0u64, |sum, (first, last)| {
+        sum.saturating_add((last - first).saturating_add(1))
+    });
+    if sum_bytes > LARGEST_BYTES {
+        return Err(malformed("more than there can be"));
+    }
+    Ok(sum_bytes)
 }
 
-fn ram_range(line: &[u8]) -> Option<(u64, u64)> {
-    let (range, name) = std::str::from_utf8(line).ok()?.split_once(" : ")?;
-    if !name.starts_with("System RAM") {
-        return None;
-    }
-    let (first, last) = range.trim_start().split_once('-')?;
+/// First and last address of a line that is of System RAM; `None` inside where they are none.
+fn ram_range(line: &[u8]) -> Option<Option<(u64, u64)>> {
+    let text = String::from_utf8_lossy(line);
+    let (range, _) = text.split_once(" : System RAM")?;
     let address = |hex| u64::from_str_radix(hex, 16).ok();
-    Some((address(first)?, address(last)?))
+    let range = range.trim_start().split_once('-');
+    let range = range.and_then(|(first, last)| Some((address(first)?, address(last)?)));
+    Some(range.filter(|(first, last)| first <= last))
 }
 
 #[cfg(test)]
@@ -52,10 +58,15 @@ mod tests {
             system_ram_bytes(text).map_err(|a| a.reason),
             Err(Reason::Denied)
         );
-        assert_eq!(
-            system_ram_bytes(b"").map_err(|a| a.reason),
-            Err(Reason::Malformed)
-        );
+        for text in [
+            "",
+            "00001000-0009ffff : System RAM\n00100000-0x1ffff : System RAM\n",
+            "00001000-0009ffff : System RAM\n00100000-00000fff : System RAM\n",
+            "00001000-0009ffff : System RAM\n0-ffffffffffffffff : System RAM\n",
+        ] {
+            let reason = system_ram_bytes(text.as_bytes()).map_err(|a| a.reason);
+            assert_eq!(reason, Err(Reason::Malformed), "{text}");
+        }
     }
 
     proptest! {

@@ -18,19 +18,23 @@ pub struct LoadAverage {
 }
 
 impl LoadAverage {
+    /// The columns of `samples` that it gives.
+    pub const COLUMNS: [&str; 5] = ["load1", "load5", "load15", "running_count", "tasks_count"];
+
     /// Reads the one line.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut words = words(text);
-        let mut load = || number::<f64>(words.next()?).filter(|l| l.is_finite());
+        let mut load = || number::<f64>(words.next()?).filter(|l| l.is_finite() && *l >= 0.0);
         let (load1, load5, load15) = (load()?, load()?, load()?);
-        let mut tasks = words.next()?.splitn(2, |&b| b == b'/');
+        let mut counts = words.next()?.splitn(2, |&b| b == b'/');
+        let mut count = || number::<u32>(counts.next()?).map(i64::from);
         Some(Self {
             load1,
             load5,
             load15,
-            running: number(tasks.next()?)?,
-            tasks: number(tasks.next()?)?,
+            running: count()?,
+            tasks: count()?,
         })
     }
 }
@@ -55,6 +59,8 @@ mod tests {
         );
         assert_eq!(LoadAverage::parse(b"0.67 NaN 1.07 7/124 22081\n"), None);
         assert_eq!(LoadAverage::parse(b"0.67 1.29"), None);
+        assert_eq!(LoadAverage::parse(b"0.67 -1.29 1.07 7/124 22081\n"), None);
+        assert_eq!(LoadAverage::parse(b"0.67 1.29 1.07 -7/124 22081\n"), None);
     }
 
     proptest! {

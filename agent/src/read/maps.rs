@@ -38,7 +38,10 @@ pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     if inode == 0 || shared_memory.iter().any(|prefix| path.starts_with(prefix)) {
         return None;
     }
-    let length = addresses.end.checked_sub(addresses.start)?;
+    let length = addresses
+        .end
+        .checked_sub(addresses.start)
+        .filter(|&length| length > 0)?;
     Some(Mapping {
         addresses,
         range: offset..offset.checked_add(length)?,

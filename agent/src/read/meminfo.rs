@@ -1,50 +1,96 @@
 //! `/proc/meminfo`.
 
-use super::{lines, number, words};
+use super::{LARGEST_BYTES, lines, number, words};
 use gleaner_schemas::units::kib_to_bytes;
 use std::collections::HashMap;
 
-/// The kernel's figures by name, in bytes.
+/// The columns of `samples` that may be absent, and the names here that they are made of.
+const COLUMNS: [(&str, &[&str]); 23] = [
+    ("mem_available_bytes", &["MemAvailable"]),
+    ("buffers_bytes", &["Buffers"]),
+    ("cached_bytes", &["Cached"]),
+    ("swap_cached_bytes", &["SwapCached"]),
+    ("anon_bytes", &["AnonPages"]),
+    ("shmem_bytes", &["Shmem"]),
+    ("mapped_bytes", &["Mapped"]),
+    ("active_file_bytes", &["Active(file)"]),
+    ("inactive_file_bytes", &["Inactive(file)"]),
+    ("unevictable_bytes", &["Unevictable"]),
+    ("dirty_bytes", &["Dirty"]),
+    ("writeback_bytes", &["Writeback"]),
+    ("slab_bytes", &["Slab"]),
+    (
+        "reclaimable_kernel_bytes",
+        &["KReclaimable", "SReclaimable"],
+    ),
+    ("kernel_stack_bytes", &["KernelStack"]),
+    ("page_tables_bytes", &["PageTables", "SecPageTables"]),
+    ("percpu_bytes", &["Percpu"]),
+    ("vmalloc_bytes", &["VmallocUsed"]),
+    (
+        "hugetlb_bytes",
+        &["Hugetlb", "HugePages_Total", "Hugepagesize"],
+    ),
+    ("swap_total_bytes", &["SwapTotal"]),
+    ("swap_free_bytes", &["SwapFree"]),
+    ("zswap_bytes", &["Zswap"]),
+    ("zswapped_bytes", &["Zswapped"]),
+];
+
+/// The kernel's figures by name, in bytes; none where the name is followed by something else.
 #[derive(Clone, Debug, Default)]
 pub struct Meminfo {
-    by_name: HashMap<String, u64>,
+    by_name: HashMap<String, Option<u64>>,
 }
 
 impl Meminfo {
-    /// Reads what is there; `None` without a MemTotal, which every kernel gives.
+    /// Reads what is there; `None` without MemTotal and MemFree, which every kernel gives.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let by_name: HashMap<String, u64> = lines(text).filter_map(entry).collect();
-        by_name.contains_key("MemTotal").then_some(Self { by_name })
+        let by_name = lines(text).filter_map(entry).collect();
+        let meminfo = Self { by_name };
+        let is_whole = meminfo.get("MemTotal").is_some() && meminfo.get("MemFree").is_some();
+        is_whole.then_some(meminfo)
     }
 
     /// The figure `name`, in bytes (a plain count for `HugePages_…`).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name).copied().flatten()
+    }
+
+    /// Of the figures that `column` is made of, one that is there and is none.
+    #[must_use]
+    pub fn malformed(&self, column: &str) -> Option<&'static str> {
+        let (_, names) = COLUMNS.iter().find(|(name, _)| *name == column)?;
+        let is_malformed = |name: &&str| self.by_name.get(*name) == Some(&None);
+        names.iter().copied().find(is_malformed)
+    }
+
+    /// The figure `name`; where the kernel has no such name, what `otherwise` gives.
+    fn get_or(&self, name: &str, otherwise: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        self.by_name.get(name).copied().unwrap_or_else(otherwise)
     }
 
     /// KReclaimable; SReclaimable before Linux 4.20, which did not count other caches.
     #[must_use]
     pub fn reclaimable_kernel_bytes(&self) -> Option<u64> {
-        self.get("KReclaimable")
-            .or_else(|| self.get("SReclaimable"))
+        self.get_or("KReclaimable", || self.get("SReclaimable"))
     }
 
     /// Hugetlb: huge pages of all sizes; the default size's alone before Linux 4.16.
     #[must_use]
     pub fn hugetlb_bytes(&self) -> Option<u64> {
-        let default_size = || {
+        self.get_or("Hugetlb", || {
             let pages = self.get("HugePages_Total")?;
             Some(pages.saturating_mul(self.get("Hugepagesize")?))
-        };
-        self.get("Hugetlb").or_else(default_size)
+        })
     }
 
-    /// PageTables and SecPageTables.
+    /// PageTables and SecPageTables; before Linux 6.0 PageTables held both.
     #[must_use]
     pub fn page_tables_bytes(&self) -> Option<u64> {
-        let secondary = self.get("SecPageTables").unwrap_or(0); // counted under PageTables before 6.0
+        let secondary = self.get_or("SecPageTables", || Some(0))?;
         Some(self.get("PageTables")?.saturating_add(secondary))
     }
 
@@ -62,17 +108,19 @@ impl Meminfo {
 #[must_use]
 pub fn mem_available_bytes(text: &[u8]) -> Option<u64> {
     let line = lines(text).find(|line| line.starts_with(b"MemAvailable:"))?;
-    entry(line).map(|(_, bytes)| bytes)
+    entry(line).and_then(|(_, bytes)| bytes)
 }
 
-fn entry(line: &[u8]) -> Option<(String, u64)> {
+fn entry(line: &[u8]) -> Option<(String, Option<u64>)> {
     let mut words = words(line);
     let name = words.next()?.strip_suffix(b":")?;
-    let value: u64 = number(words.next()?)?;
+    let value = words.next().and_then(number);
     let value = match words.next() {
-        Some(b"kB") => kib_to_bytes(value),
-        _ => value,
+        Some(b"kB") => value.map(kib_to_bytes),
+        Some(_) => None,
+        None => value,
     };
+    let value = value.filter(|&bytes| bytes <= LARGEST_BYTES);
     Some((String::from_utf8_lossy(name).into_owned(), value))
 }
 
@@ -83,7 +131,7 @@ mod tests {
 
     #[test]
     fn figures_by_name_in_bytes() {
-        let text = b"MemTotal:       16309864 kB\nActive(file):    4 kB\nInactive(file):  6 kB\n\
+        let text = b"MemTotal:       16309864 kB\nMemFree: 0 kB\nActive(file):    4 kB\nInactive(file):  6 kB\n\
             SReclaimable: 7 kB\nHugePages_Total:       3\nHugepagesize:       2048 kB\nPageTables: 5 kB\n\
             SecPageTables: 1 kB\ntorn: \n";
         let meminfo = Meminfo::parse(text).unwrap();
@@ -94,7 +142,32 @@ mod tests {
         assert_eq!(meminfo.hugetlb_bytes(), Some(3 * 2048 * 1024));
         assert_eq!(meminfo.page_tables_bytes(), Some(6 * 1024));
         assert_eq!(meminfo.file_lru_bytes(), Some(10 * 1024));
+        assert_eq!(meminfo.malformed("cached_bytes"), None);
         assert!(Meminfo::parse(b"MemFree: 1 kB\n").is_none());
+        assert!(Meminfo::parse(b"MemTotal: 1 kB\n").is_none());
+    }
+
+    #[test]
+    fn what_is_no_figure_makes_its_column_absent() {
+        for (line, column, name) in [
+            ("Cached: x kB", "cached_bytes", "Cached"),
+            ("Cached: -1 kB", "cached_bytes", "Cached"),
+            ("Cached:", "cached_bytes", "Cached"),
+            ("Cached: 7 MB", "cached_bytes", "Cached"),
+            ("Cached: 18446744073709551616 kB", "cached_bytes", "Cached"),
+            ("Cached: 99999999999999999 kB", "cached_bytes", "Cached"),
+            (
+                "PageTables: 4 kB\nSecPageTables: kB",
+                "page_tables_bytes",
+                "SecPageTables",
+            ),
+        ] {
+            let text = format!("MemTotal: 9 kB\nMemFree: 1 kB\n{line}\n");
+            let meminfo = Meminfo::parse(text.as_bytes()).unwrap();
+            assert_eq!(meminfo.get("Cached"), None, "{line}");
+            assert_eq!(meminfo.page_tables_bytes(), None, "{line}");
+            assert_eq!(meminfo.malformed(column), Some(name), "{line}");
+        }
     }
 
     proptest! {

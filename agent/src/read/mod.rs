@@ -12,6 +12,7 @@ pub mod loadavg;
 pub mod logind;
 pub mod maps;
 pub mod meminfo;
+pub mod mincore;
 pub mod pressure;
 pub mod process;
 pub mod report;
@@ -28,6 +29,23 @@ use std::path::{Path, PathBuf};
 
 /// `f_type` of a proc filesystem (`linux/magic.h`).
 const PROC_SUPER_MAGIC: u32 = 0x9fa0;
+
+/// More than any machine can address (x86 52 bits, Arm and RISC-V 56): a larger figure is no size.
+pub(crate) const LARGEST_BYTES: u64 = 1 << 56;
+
+/// The same in pages of 4 KiB, the smallest there are.
+pub(crate) const LARGEST_PAGES: u64 = LARGEST_BYTES >> 12;
+
+/// Of the kernel's files only `maps` grows with what a process does: 65530 mappings (`vm.max_map_count`)
+/// take some 10 MiB.
+const LARGEST_FILE_BYTES: usize = 64 << 20;
+
+/// How a file is opened: what a captured tree holds in a file's place (a pipe, a terminal) must not hold
+/// up the sample.
+const FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
 
 /// A root that files are read under: `/proc` of this host, or a captured tree of another.
 #[derive(Debug)]
@@ -68,16 +86,14 @@ impl Tree {
     /// Reads the whole file `name` into `buffer`, which is emptied first.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// What the kernel said; `FBIG` for a file that goes on and on.
     pub fn read(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
-        let file = openat(
-            &self.dir,
-            name,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
+        let file = openat(&self.dir, name, FLAGS, Mode::empty())?;
         loop {
+            if buffer.len() > LARGEST_FILE_BYTES {
+                return Err(Errno::FBIG);
+            }
             if buffer.capacity() - buffer.len() < 1024 {
                 buffer.reserve(4096);
             }
@@ -98,8 +114,7 @@ impl Tree {
         const LONGEST_RECORD_BYTES: usize = 4096;
         buffer.clear();
         buffer.reserve(LONGEST_RECORD_BYTES);
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = openat(&self.dir, name, flags, Mode::empty())?;
+        let file = openat(&self.dir, name, FLAGS, Mode::empty())?;
         rustix::io::retry_on_intr(|| {
             rustix::io::read(&file, rustix::buffer::spare_capacity(buffer))
         })?;

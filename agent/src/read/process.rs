@@ -1,6 +1,6 @@
 //! `/proc/[pid]/{stat,statm,smaps_rollup,status}`.
 
-use super::{lines, number, words};
+use super::{LARGEST_BYTES, LARGEST_PAGES, lines, number, words};
 use gleaner_schemas::units::kib_to_bytes;
 
 /// Flag of a kernel thread (`PF_KTHREAD`, `linux/sched.h`).
@@ -33,13 +33,13 @@ impl<'a> Stat<'a> {
         // Fields from the third (state) on, as proc_pid_stat(5) numbers them.
         let mut fields = words(text.get(close + 1..)?);
         let mut field = 2;
-        let mut at = |n: usize| -> Option<u64> {
-            let word = fields.nth(n - field - 1)?;
+        let mut word = |n: usize| {
+            let word = fields.nth(n - field - 1);
             field = n;
-            // Signed fields are printed as such; their bits are what is wanted.
-            number(word).or_else(|| number::<i64>(word).map(|v| v as u64))
+            word
         };
-        let tty_nr = at(7)?;
+        let tty_nr: i32 = number(word(7)?)?; // printed signed: its bits are what is wanted
+        let mut at = |n| number::<u64>(word(n)?);
         let flags = at(9)?;
         let cpu_ticks = at(14)?.saturating_add(at(15)?);
         Some(Self {
@@ -48,7 +48,7 @@ impl<'a> Stat<'a> {
             terminal: terminal(tty_nr as u32),
             cpu_ticks,
             started_ticks: at(22)?,
-            resident_pages: at(24)?,
+            resident_pages: at(24).filter(|&pages| pages <= LARGEST_PAGES)?,
         })
     }
 }
@@ -74,9 +74,10 @@ impl Statm {
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut words = words(text).skip(1);
+        let mut pages = || number(words.next()?).filter(|&pages| pages <= LARGEST_PAGES);
         Some(Self {
-            resident_pages: number(words.next()?)?,
-            shared_pages: number(words.next()?)?,
+            resident_pages: pages()?,
+            shared_pages: pages()?,
         })
     }
 }
@@ -122,7 +123,8 @@ impl Split {
                 n if n == swap => &mut split.swap_bytes,
                 _ => continue,
             };
-            *size = words.next().and_then(number).map(kib_to_bytes);
+            let bytes = words.next().and_then(number).map(kib_to_bytes);
+            *size = bytes.filter(|&bytes| bytes <= LARGEST_BYTES);
         }
         split.anon_bytes.map(|_| split)
     }

@@ -24,6 +24,18 @@ pub struct Vmstat {
 }
 
 impl Vmstat {
+    /// The columns of `samples` that it gives.
+    pub const COLUMNS: [&str; 8] = [
+        "refault_file_total_count",
+        "refault_anon_total_count",
+        "swap_in_total_count",
+        "swap_out_total_count",
+        "major_fault_total_count",
+        "reclaimed_kswapd_total_count",
+        "reclaimed_direct_total_count",
+        "oom_kill_total_count",
+    ];
+
     /// Reads the counters that are there; `None` when there is not one.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {

@@ -271,6 +271,7 @@ fn server() {
         json!(["files", "vanished", 2]),
         json!(["oom_kill_total_count", "unsupported", 1]),
         json!(["owner_idle_ms", "unsupported", 1]),
+        json!(["pcp_free_bytes", "unsupported", 1]), // the tree's per-CPU lists have no count
         json!(["psi_cpu_some_total_us", "unsupported", 1]),
         json!(["psi_io_full_total_us", "unsupported", 1]),
         json!(["psi_io_some_total_us", "unsupported", 1]),

@@ -1,0 +1,84 @@
+//! mincore(2): how much of a file is in the page cache, where the kernel lacks cachestat(2).
+//!
+//! Since Linux 5.2 mincore says that every page is there to those who neither own the file nor could
+//! write to it (`can_do_mincore`, mm/mincore.c). Such an answer is told by a page that cannot be there.
+
+use rustix::fd::AsFd;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
+use std::ops::Range;
+
+/// Addresses taken at a time.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+/// No page this far behind the file's end is in the cache: readahead stops at the end, and a folio that
+/// reaches over it is 2 MiB at most on most machines, 512 MiB on all.
+const PAST_THE_END_BYTES: u64 = 1 << 30;
+
+/// Pages of `file`, which has `size_bytes`, in the page cache within `range` (bytes; the whole file when
+/// empty).
+///
+/// # Errors
+/// `PERM` where the kernel would not say the truth, or where asking would leave a trace (the access time
+/// of a file that is not one's own); else what mmap(2) and mincore(2) said.
+pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Result<u64, Errno> {
+    let page_bytes = rustix::param::page_size() as u64;
+    // A mapping sets the access time. Who may forbid that is the owner, or has CAP_FOWNER: the same to whom
+    // mincore tells the truth.
+    fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NOATIME)?;
+    if is_told_past_the_end(&file, size_bytes)? {
+        return Err(Errno::PERM);
+    }
+    let mut in_core = Vec::new();
+    let whole = 0..size_bytes;
+    let Range { start, end } = if range.is_empty() { &whole } else { range };
+    let end = (*end).min(size_bytes);
+    let mut at = start - start % page_bytes;
+    let mut pages = 0;
+    while at < end {
+        let length = (end - at).min(WINDOW_BYTES);
+        pages += window(&file, at, length, &mut in_core)?;
+        at += length;
+    }
+    Ok(pages)
+}
+
+/// Whether mincore says that a page is there which cannot be: it says so of all then.
+pub(crate) fn is_told_past_the_end(file: impl AsFd, size_bytes: u64) -> Result<bool, Errno> {
+    let past_the_end = size_bytes
+        .checked_next_multiple_of(WINDOW_BYTES)
+        .and_then(|end| end.checked_add(PAST_THE_END_BYTES))
+        .ok_or(Errno::OVERFLOW)?;
+    Ok(window(file, past_the_end, 1, &mut Vec::new())? != 0)
+}
+
+/// Pages in the cache of the `length` bytes from `offset`, which is a page's start. The mapping may not
+/// even be read: nothing, not mlockall(2) either, can bring a page in through it.
+#[allow(unsafe_code)]
+fn window(file: impl AsFd, offset: u64, length: u64, in_core: &mut Vec<u8>) -> Result<u64, Errno> {
+    let length = usize::try_from(length).map_err(|_| Errno::OVERFLOW)?;
+    in_core.clear();
+    in_core.resize(length.div_ceil(rustix::param::page_size()), 0);
+    // SAFETY: a new mapping at an address that the kernel chooses, unmapped below; nothing refers into it,
+    // and mincore writes one byte a page, for which `in_core` has room.
+    unsafe {
+        let start: *mut c_void = mmap(
+            std::ptr::null_mut(),
+            length,
+            ProtFlags::empty(),
+            MapFlags::SHARED,
+            file.as_fd(),
+            offset,
+        )?;
+        let asked = libc::mincore(start, length, in_core.as_mut_ptr());
+        let error = std::io::Error::last_os_error();
+        munmap(start, length)?;
+        if asked != 0 {
+            return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+        }
+    }
+    // The other bits are reserved.
+    Ok(in_core.iter().filter(|&&page| page & 1 != 0).count() as u64)
+}

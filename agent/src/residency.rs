@@ -1,0 +1,160 @@
+//! How much of a file is in the page cache, by whichever call this kernel has.
+
+use crate::absence::{Absent, Reason};
+use crate::read::{cachestat, mincore};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::ops::Range;
+
+/// What mincore(2) is asked about in one walk: it looks each page up, cached or not, which takes 8 to 15 ms
+/// of CPU per GiB. cachestat(2) needs no limit: 3 us for 200 MiB.
+const MINCORE_WALK_BYTES: u64 = 2 << 30;
+
+/// Larger files are not asked about, so that they do not use up what others need.
+const MINCORE_FILE_BYTES: u64 = 1 << 30;
+
+/// Asks the kernel; remembers what it lacks.
+#[derive(Debug)]
+pub(crate) struct Residency {
+    has_cachestat: bool,
+    left_bytes: u64,
+}
+
+impl Default for Residency {
+    fn default() -> Self {
+        Self {
+            has_cachestat: true,
+            left_bytes: MINCORE_WALK_BYTES,
+        }
+    }
+}
+
+impl Residency {
+    /// As on kernels before Linux 6.5.
+    #[cfg(test)]
+    pub(crate) fn without_cachestat() -> Self {
+        Self {
+            has_cachestat: false,
+            ..Self::default()
+        }
+    }
+
+    /// Begins a walk: what it may cost is its own.
+    pub(crate) const fn begin_walk(&mut self) {
+        self.left_bytes = MINCORE_WALK_BYTES;
+    }
+
+    /// Pages of `file`, which has `size_bytes`, in the page cache within `range` (bytes; the whole file when
+    /// empty).
+    pub(crate) fn cached_pages(
+        &mut self,
+        file: impl AsFd,
+        size_bytes: u64,
+        range: &Range<u64>,
+    ) -> Result<u64, Absent> {
+        if self.has_cachestat {
+            match cachestat::cached_pages(&file, range) {
+                Err(Errno::NOSYS) => self.has_cachestat = false, // and never will have it
+                asked => return asked.map_err(|e| Absent::from_errno("cachestat", e)),
+            }
+        }
+        let length_bytes = if range.is_empty() {
+            size_bytes
+        } else {
+            range.end - range.start
+        };
+        if length_bytes > self.left_bytes.min(MINCORE_FILE_BYTES) {
+            return Err(Absent::new(Reason::Unsupported, "too large for mincore"));
+        }
+        self.left_bytes -= length_bytes;
+        mincore::cached_pages(file, size_bytes, range).map_err(|e| match e {
+            // Of a file that is open: its filesystem cannot map.
+            Errno::NODEV => Absent::from_kernel_file("mincore", e),
+            e => Absent::from_errno("mincore", e),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Uid, geteuid};
+    use rustix::thread::set_thread_res_uid;
+    use std::fs::File;
+    use std::io::{Seek, SeekFrom, Write};
+
+    const MIB: u64 = 1 << 20;
+
+    /// A file of which only the second MiB of every four is in the cache: the rest was never written.
+    fn a_quarter_cached(size_bytes: u64) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        for at in (MIB..size_bytes).step_by(4 * MIB as usize) {
+            file.seek(SeekFrom::Start(at)).unwrap();
+            file.write_all(&vec![7; MIB as usize]).unwrap();
+        }
+        file.set_len(size_bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn mincore_equals_cachestat() {
+        let page_bytes = rustix::param::page_size() as u64;
+        let size_bytes = 136 * MIB + 5000; // three windows, a page that is not whole
+        let file = a_quarter_cached(size_bytes);
+        let ranges = [
+            0..0,
+            0..size_bytes,
+            MIB..2 * MIB,
+            0..MIB,
+            MIB + 16 * page_bytes..MIB + 32 * page_bytes,
+            63 * MIB..68 * MIB, // over a window's end
+            132 * MIB..200 * MIB,
+            size_bytes..size_bytes + MIB,
+        ];
+        let (mut new, mut old) = (Residency::default(), Residency::without_cachestat());
+        for range in ranges {
+            let told = new.cached_pages(&file, size_bytes, &range).unwrap();
+            let fallback = old.cached_pages(&file, size_bytes, &range);
+            assert_eq!(fallback, Ok(told), "{range:?}");
+        }
+        let whole = old.cached_pages(&file, size_bytes, &(0..0));
+        assert_eq!(whole, Ok(34 * MIB / page_bytes));
+    }
+
+    #[test]
+    fn what_mincore_may_cost_is_bounded_for_each_walk() {
+        let mut residency = Residency::without_cachestat();
+        let file = tempfile::tempfile().unwrap();
+        let asked = |residency: &mut Residency, size_bytes: u64| {
+            file.set_len(size_bytes).unwrap();
+            let pages = residency.cached_pages(&file, size_bytes, &(0..0));
+            pages.map_err(|absent| absent.reason)
+        };
+        let too_large = Err(Reason::Unsupported);
+        assert_eq!(asked(&mut residency, MINCORE_FILE_BYTES + 1), too_large);
+        for _ in 0..MINCORE_WALK_BYTES / MINCORE_FILE_BYTES {
+            assert_eq!(asked(&mut residency, MINCORE_FILE_BYTES), Ok(0));
+        }
+        assert_eq!(asked(&mut residency, 1), too_large);
+        residency.begin_walk();
+        assert_eq!(asked(&mut residency, 1), Ok(0));
+    }
+
+    /// Another user's file that may be read and not written: mincore says that it is all there.
+    #[test]
+    fn whom_mincore_would_lie_to_is_denied() {
+        let told = std::thread::spawn(|| {
+            if geteuid().is_root() {
+                let nobody = Uid::from_raw(65_534);
+                set_thread_res_uid(nobody, nobody, nobody).unwrap(); // of this thread alone
+            }
+            let file = File::open("/usr/bin/env").unwrap();
+            let size_bytes = file.metadata().unwrap().len();
+            let residency = Residency::without_cachestat().cached_pages(&file, size_bytes, &(0..0));
+            let past_the_end = mincore::is_told_past_the_end(&file, size_bytes);
+            (residency.map_err(|absent| absent.reason), past_the_end)
+        });
+        let expected = (Err(Reason::Denied), Ok(true));
+        assert_eq!(told.join().unwrap(), expected);
+    }
+}
