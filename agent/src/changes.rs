@@ -1,34 +1,126 @@
-//! Files are stored as changes: what differs from the sample before.
+//! Files, activity and absences are stored as changes: what differs from what was stored before.
 
-use gleaner_schemas::rows::FileRow;
-use std::collections::HashMap;
+use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow};
+use std::collections::BTreeMap;
 
-/// The files as they were last stored.
-#[derive(Debug, Default)]
-pub struct FileChanges {
-    last: HashMap<i64, FileRow>,
+/// A row that stands from one sample to the next until another says otherwise.
+pub trait Standing: Clone {
+    /// What it is about.
+    type Key: Ord + Clone;
+
+    /// What it is about.
+    fn key(&self) -> Self::Key;
+
+    /// Whether a reader who has the row `before`, written `passed_ms` ago, knows this one.
+    fn follows(&self, before: &Self, passed_ms: i64) -> bool;
+
+    /// The row that ends it, where one is needed.
+    fn end(self) -> Option<Self>;
 }
 
-impl FileChanges {
-    /// The rows to store: all of them when `whole`, else those that differ and, for each file no longer
-    /// in use, one that counts nobody and knows nothing of its cache.
-    pub fn step(&mut self, rows: Vec<FileRow>, whole: bool) -> Vec<FileRow> {
-        let mut before = std::mem::take(&mut self.last);
+/// Rows as they were last stored, with their times.
+#[derive(Debug)]
+pub struct Changes<R: Standing> {
+    stored: BTreeMap<R::Key, (i64, R)>,
+}
+
+impl<R: Standing> Default for Changes<R> {
+    fn default() -> Self {
+        Self {
+            stored: BTreeMap::new(),
+        }
+    }
+}
+
+impl<R: Standing> Changes<R> {
+    /// The rows to store of a sample at `time_ms`: all of them when `whole`, else those that a reader does
+    /// not know, and ends of what is no more.
+    pub fn step(&mut self, rows: Vec<R>, whole: bool, time_ms: i64) -> Vec<R> {
+        let mut before = std::mem::take(&mut self.stored);
         let mut changed = Vec::new();
         for row in rows {
-            if before.remove(&row.file_id).as_ref() != Some(&row) || whole {
+            let known = before
+                .remove(&row.key())
+                .filter(|(stored_ms, known)| !whole && row.follows(known, time_ms - stored_ms));
+            let stored = known.unwrap_or_else(|| {
                 changed.push(row.clone());
-            }
-            self.last.insert(row.file_id, row);
+                (time_ms, row)
+            });
+            self.stored.insert(stored.1.key(), stored);
         }
         if !whole {
-            changed.extend(before.into_values().map(|gone| FileRow {
-                file_id: gone.file_id,
-                path: gone.path,
-                ..FileRow::default()
-            }));
+            changed.extend(before.into_values().filter_map(|(_, row)| row.end()));
         }
         changed
+    }
+}
+
+impl Standing for FileRow {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.file_id
+    }
+
+    /// How many processes have it open matters only as some or none: counts come and go with each
+    /// process, and would be most of what is stored.
+    fn follows(&self, before: &Self, _: i64) -> bool {
+        let without_counts = |row: &Self| Self {
+            open_count: row.open_count.min(1),
+            mapped_count: row.mapped_count.min(1),
+            ..row.clone()
+        };
+        without_counts(self) == without_counts(before)
+    }
+
+    /// One that counts nobody and knows nothing of the cache.
+    fn end(self) -> Option<Self> {
+        Some(Self {
+            file_id: self.file_id,
+            path: self.path,
+            ..Self::default()
+        })
+    }
+}
+
+impl Standing for ActivityRow {
+    type Key = String;
+
+    fn key(&self) -> String {
+        self.source.clone()
+    }
+
+    /// Nothing happened meanwhile: the last activity is the same moment.
+    fn follows(&self, before: &Self, passed_ms: i64) -> bool {
+        let idle_ms = before.idle_ms.map(|ms| ms.saturating_add(passed_ms));
+        self.idle_ms == idle_ms
+            && self.state == before.state
+            && self.devices_count == before.devices_count
+    }
+
+    /// Every sample asks every source.
+    fn end(self) -> Option<Self> {
+        None
+    }
+}
+
+impl Standing for AbsenceRow {
+    type Key = (String, String);
+
+    fn key(&self) -> (String, String) {
+        (self.item.clone(), self.reason.clone())
+    }
+
+    /// What vanished is of its sample alone; how often the others occur changes with every process.
+    fn follows(&self, before: &Self, _: i64) -> bool {
+        self.reason != "vanished" && self.detail == before.detail
+    }
+
+    fn end(self) -> Option<Self> {
+        (self.reason != "vanished").then_some(Self {
+            absent_count: 0,
+            ..self
+        })
     }
 }
 
@@ -36,7 +128,6 @@ impl FileChanges {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     fn file(file_id: i64, cached: i64) -> FileRow {
         FileRow {
@@ -48,20 +139,72 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_and_what_is_gone() {
-        let mut changes = FileChanges::default();
-        assert_eq!(changes.step(vec![file(1, 10), file(2, 20)], true).len(), 2);
-        assert_eq!(changes.step(vec![file(1, 10), file(2, 20)], false), []);
-        assert_eq!(
-            changes.step(vec![file(1, 11), file(2, 20)], false),
-            [file(1, 11)]
-        );
+    fn of_files_what_differs_and_what_is_gone() {
+        let mut changes = Changes::default();
+        let mut step = |rows, whole| changes.step(rows, whole, 0);
+        assert_eq!(step(vec![file(1, 10), file(2, 20)], true).len(), 2);
+        assert_eq!(step(vec![file(1, 10), file(2, 20)], false), []);
+        assert_eq!(step(vec![file(1, 11), file(2, 20)], false), [file(1, 11)]);
+        let twice = FileRow {
+            open_count: 2,
+            ..file(1, 11)
+        };
+        assert_eq!(step(vec![twice, file(2, 20)], false), [], "a count alone");
         let gone = FileRow {
             file_id: 2,
             ..FileRow::default()
         };
-        assert_eq!(changes.step(vec![file(1, 11)], false), [gone]);
-        assert_eq!(changes.step(vec![file(1, 11)], true), [file(1, 11)]);
+        let mapped_only = FileRow {
+            open_count: 0,
+            mapped_count: 1,
+            ..file(1, 11)
+        };
+        let rows = step(vec![mapped_only.clone()], false);
+        assert_eq!(rows, [mapped_only.clone(), gone]);
+        assert_eq!(step(vec![mapped_only.clone()], true), [mapped_only]);
+    }
+
+    #[test]
+    fn of_activity_what_the_time_passed_does_not_explain() {
+        let mut changes = Changes::default();
+        let row = |idle_ms: Option<i64>, state: &str| ActivityRow {
+            source: "input".into(),
+            idle_ms,
+            state: state.into(),
+            devices_count: 1,
+        };
+        // time, row → stored
+        for (time_ms, row, stored) in [
+            (0, row(Some(5), "ok"), true),
+            (90, row(Some(95), "ok"), false),
+            (180, row(Some(185), "ok"), false),
+            (270, row(Some(3), "ok"), true),
+            (360, row(Some(93), "ok"), false),
+            (450, row(None, "denied"), true),
+            (540, row(None, "denied"), false),
+        ] {
+            let rows = changes.step(vec![row.clone()], false, time_ms);
+            assert_eq!(rows, if stored { vec![row] } else { vec![] }, "{time_ms}");
+        }
+    }
+
+    #[test]
+    fn of_absences_what_begins_and_ends_and_all_that_vanished() {
+        let mut changes = Changes::default();
+        let row = |reason: &str, absent_count| AbsenceRow {
+            item: "processes".into(),
+            reason: reason.into(),
+            detail: "x".into(),
+            absent_count,
+        };
+        let (denied, vanished) = (row("denied", 3), row("vanished", 1));
+        let both = vec![denied.clone(), vanished.clone()];
+        assert_eq!(changes.step(both.clone(), false, 0), both);
+        assert_eq!(changes.step(both, false, 0), [vanished]);
+        assert_eq!(changes.step(vec![row("denied", 9)], false, 0), []);
+        assert_eq!(changes.step(vec![], false, 0), [row("denied", 0)]);
+        assert_eq!(changes.step(vec![], false, 0), []);
+        assert_eq!(changes.step(vec![denied.clone()], true, 0), [denied]);
     }
 
     proptest! {
@@ -70,14 +213,14 @@ mod tests {
         fn a_reader_can_follow(samples in proptest::collection::vec(
             (proptest::collection::btree_map(0i64..6, 0i64..3, 0..6), any::<bool>()), 1..8)
         ) {
-            let mut changes = FileChanges::default();
+            let mut changes = Changes::default();
             let mut reader: BTreeMap<i64, i64> = BTreeMap::new();
             for (files, whole) in samples {
                 let rows = files.iter().map(|(id, cached)| file(*id, *cached)).collect();
                 if whole {
                     reader.clear();
                 }
-                for row in changes.step(rows, whole) {
+                for row in changes.step(rows, whole, 0) {
                     match row.cached_bytes {
                         Some(cached) => reader.insert(row.file_id, cached),
                         None => reader.remove(&row.file_id),

@@ -1,20 +1,22 @@
 //! What follows what: a sample is written with the gap before it, and whole where it begins anew.
 
 use crate::Error;
-use crate::changes::FileChanges;
+use crate::changes::Changes;
 use crate::clock::Moment;
 use crate::config::{Config, Privacy};
 use crate::gap;
 use crate::host;
 use crate::sample::Sample;
 use crate::store::{Record, Store};
-use gleaner_schemas::rows::GapRow;
+use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow};
 
 /// What is known of the samples before.
 #[derive(Default)]
 pub(crate) struct History {
     last: Option<Moment>,
-    files: FileChanges,
+    files: Changes<FileRow>,
+    activity: Changes<ActivityRow>,
+    absences: Changes<AbsenceRow>,
 }
 
 impl History {
@@ -57,11 +59,15 @@ impl History {
             events: &[],
             sample: &sample.row,
             processes: &sample.processes,
-            files: &self.files.step(sample.files, begins_anew),
-            activity: &sample.activity,
+            files: &self.files.step(sample.files, begins_anew, now.time_ms),
+            activity: &self
+                .activity
+                .step(sample.activity, begins_anew, now.time_ms),
             nodes: &sample.nodes,
             cgroups: &sample.cgroups,
-            absences: &sample.absences.rows(),
+            absences: &self
+                .absences
+                .step(sample.absences.rows(), begins_anew, now.time_ms),
         })?;
         self.last = Some(now);
         Ok(())

@@ -63,8 +63,8 @@ pub struct Host {
 pub struct Source {
     /// Its name.
     pub source: String,
-    /// In how many samples it told when the owner was last active.
-    pub samples_count: i64,
+    /// How many different moments of activity are recorded.
+    pub moments_count: i64,
 }
 
 /// A program.
@@ -145,7 +145,7 @@ fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result
         |row| {
             Ok(Source {
                 source: row.get(0)?,
-                samples_count: row.get(1)?,
+                moments_count: row.get(1)?,
             })
         },
     )?;
@@ -259,8 +259,8 @@ impl Inspection {
         for source in &self.activity {
             writeln!(
                 text,
-                "  {:<16}{:>8} times",
-                source.source, source.samples_count
+                "  {:<16}{:>8} moments",
+                source.source, source.moments_count
             )?;
         }
         let returns = self.events.iter().find(|e| e.kind == "owner_returned");

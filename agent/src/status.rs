@@ -85,8 +85,12 @@ fn query(
         )
         .optional()?;
     let last_sample_age_ms = last.map(|(_, time_ms)| now_ms - time_ms);
+    // Of each item and reason the newest row stands; what vanished is of its own sample alone.
     let mut statement = connection.prepare(
-        "SELECT item, reason, detail, absent_count FROM absences WHERE sequence = ? ORDER BY item, reason",
+        "SELECT item, reason, detail, absent_count, max(sequence) AS newest FROM absences \
+         WHERE sequence >= (SELECT max(sequence) FROM samples WHERE files_whole) \
+         GROUP BY item, reason HAVING absent_count > 0 AND (reason <> 'vanished' OR newest = ?) \
+         ORDER BY item, reason",
     )?;
     let absences = statement.query_map([last.map(|(sequence, _)| sequence)], |row| {
         let (item, reason): (String, String) = (row.get(0)?, row.get(1)?);

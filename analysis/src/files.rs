@@ -1,12 +1,11 @@
 //! The files that hold most page cache.
 //!
-//! `files` holds changes: a row stands for the file's state from its sample until its next row, until
-//! a sample that tells the whole state, or until the run of samples ends, whichever comes first. A
-//! file neither open nor mapped any more has ended.
+//! `files` holds changes; a file neither open nor mapped any more has ended.
 
 use crate::error::Result;
 use crate::reader::HostReader;
 use crate::samples::Samples;
+use crate::standing::Standing;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::TopFile;
 use gleaner_schemas::rows::FileRow;
@@ -30,8 +29,7 @@ pub(crate) fn of_host(
             "cached_bytes",
         ],
     )?;
-    let sample_of = samples.of_rows(&rows)?;
-    let forgotten = forgotten_at(samples, segments);
+    let standing = Standing::new(samples, segments, &rows)?;
     let file_ids = rows.present("file_id")?;
     let paths = rows.texts("path")?;
     let open = rows.present("open_count")?;
@@ -39,16 +37,10 @@ pub(crate) fn of_host(
     let cached: Vec<Option<i64>> = rows.integers("cached_bytes")?.iter().collect();
     let mut found = Vec::new();
     for group in rows.groups(&["file_id"])? {
-        let changes: Vec<(usize, usize)> = group
-            .iter()
-            .filter_map(|&row| Some((sample_of[row]?, row)))
-            .collect();
         let mut used = Use::default();
-        for (i, &(sample, row)) in changes.iter().enumerate() {
+        for (row, span) in standing.spans(&group) {
             if open[row] > 0 || mapped[row] > 0 {
-                let next = changes.get(i + 1).map_or(usize::MAX, |change| change.0);
-                let until = next.min(forgotten[sample]);
-                used.add(until.saturating_sub(sample), cached[row]);
+                used.add(span.len(), cached[row]);
             }
         }
         if let Some(mean_cached_bytes) = used.mean() {
@@ -68,21 +60,6 @@ pub(crate) fn of_host(
     });
     found.truncate(most);
     Ok(found)
-}
-
-/// For each sample, the first one after it at which a state from before holds no longer.
-fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
-    let mut forgotten = vec![0; samples.len()];
-    for segment in segments {
-        let mut at = segment.end;
-        for i in segment.clone().rev() {
-            forgotten[i] = at;
-            if samples.files_whole[i] {
-                at = i;
-            }
-        }
-    }
-    forgotten
 }
 
 /// What is summed over the samples of one file.
@@ -106,20 +83,5 @@ impl Use {
 
     fn mean(&self) -> Option<f64> {
         (self.samples_known > 0).then(|| self.sum_bytes / self.samples_known as f64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_is_forgotten_at_the_next_whole_one_and_at_gaps() {
-        let samples = Samples {
-            time_ms: vec![0; 6],
-            files_whole: vec![true, false, true, false, true, false],
-            ..Default::default()
-        };
-        assert_eq!(forgotten_at(&samples, &[0..4, 4..6]), [2, 2, 4, 4, 6, 6]);
     }
 }

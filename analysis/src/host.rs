@@ -81,8 +81,8 @@ pub(crate) fn analyze_host(
         top_processes: processes::of_host(&mut reader, MOST_LISTED)?,
         top_files: files::of_host(&mut reader, &samples, &segments, MOST_LISTED)?,
         gaps: gaps.into_iter().map(|gap| gap_record(host, gap)).collect(),
-        absences: sight::absences(&mut reader)?,
-        activity_sources: sight::activity_sources(&mut reader)?,
+        absences: sight::absences(&mut reader, &samples, &segments)?,
+        activity_sources: sight::activity_sources(&mut reader, &samples, &segments)?,
         residuals: usage::residual(host, &samples).into_iter().collect(),
         agent_cost: cost::of_host(host, &samples, intervals.last())
             .into_iter()

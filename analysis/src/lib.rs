@@ -38,6 +38,7 @@ mod samples;
 mod segments;
 mod sight;
 mod sizes;
+mod standing;
 mod survival;
 mod usage;
 

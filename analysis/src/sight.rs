@@ -2,39 +2,71 @@
 
 use crate::error::Result;
 use crate::reader::HostReader;
+use crate::samples::Samples;
+use crate::standing::Standing;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Absence, ActivitySource};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
+use std::ops::Range;
 
-/// Each item and reason once, in the order in which they were met.
-pub(crate) fn absences(reader: &mut HostReader<'_>) -> Result<Vec<Absence>> {
-    let rows = reader.read(&AbsenceRow::TABLE, &["item", "reason", "detail"])?;
+/// Each item and reason once, in the order in which they were met. What vanished did so in the sample
+/// of its row alone; all else stands until its next row, which counts 0 when it can be read again.
+pub(crate) fn absences(
+    reader: &mut HostReader<'_>,
+    samples: &Samples,
+    segments: &[Range<usize>],
+) -> Result<Vec<Absence>> {
+    let columns = ["item", "reason", "detail", "absent_count"];
+    let rows = reader.read(&AbsenceRow::TABLE, &columns)?;
+    let standing = Standing::new(samples, segments, &rows)?;
+    let counts = rows.present("absent_count")?;
     rows.groups(&["item", "reason"])?
         .into_iter()
         .map(|group| {
+            let reason = rows.text("reason", group[0])?;
+            let most = if reason == "vanished" { 1 } else { usize::MAX };
+            let spans = standing.spans(&group).into_iter();
+            let samples_count: usize = spans
+                .filter(|(row, _)| counts[*row] > 0)
+                .map(|(_, span)| span.len().min(most))
+                .sum();
             Ok(Absence {
                 host: reader.host.to_owned(),
                 item: rows.text("item", group[0])?,
-                reason: rows.text("reason", group[0])?,
                 detail: rows.text("detail", group[0])?,
-                samples_count: group.len() as i64,
+                samples_count: samples_count as i64,
+                reason,
             })
         })
         .collect()
 }
 
 /// Each source and state once, in the order in which they were met.
-pub(crate) fn activity_sources(reader: &mut HostReader<'_>) -> Result<Vec<ActivitySource>> {
+pub(crate) fn activity_sources(
+    reader: &mut HostReader<'_>,
+    samples: &Samples,
+    segments: &[Range<usize>],
+) -> Result<Vec<ActivitySource>> {
     let rows = reader.read(&ActivityRow::TABLE, &["source", "state"])?;
-    rows.groups(&["source", "state"])?
-        .into_iter()
-        .map(|group| {
-            Ok(ActivitySource {
-                host: reader.host.to_owned(),
-                source: rows.text("source", group[0])?,
-                state: rows.text("state", group[0])?,
-                samples_count: group.len() as i64,
-            })
-        })
-        .collect()
+    let standing = Standing::new(samples, segments, &rows)?;
+    let mut found: Vec<ActivitySource> = Vec::new();
+    for group in rows.groups(&["source"])? {
+        for (row, span) in standing.spans(&group) {
+            let (source, state) = (rows.text("source", row)?, rows.text("state", row)?);
+            let samples_count = span.len() as i64;
+            let known = found
+                .iter_mut()
+                .find(|s| s.source == source && s.state == state);
+            match known {
+                Some(known) => known.samples_count += samples_count,
+                None => found.push(ActivitySource {
+                    host: reader.host.to_owned(),
+                    source,
+                    state,
+                    samples_count,
+                }),
+            }
+        }
+    }
+    Ok(found)
 }

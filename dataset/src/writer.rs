@@ -107,7 +107,7 @@ fn is_our_own(path: &Path) -> bool {
         .is_some_and(|name| name == LOCK || name == STAGING)
 }
 
-/// The batch under the table's own schema, with its units and meanings.
+/// The batch under the table's own schema, with its units.
 fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let wrong = |detail| DatasetError::WrongSchema {
         table: table.name.to_owned(),

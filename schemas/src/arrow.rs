@@ -1,7 +1,8 @@
 //! Arrow: the schema of each table of a dataset, made from [`crate::rows`].
 //!
 //! Every table begins with the record's identity and time: `host_id`, `database_id`, `sequence`,
-//! `time`. Units and meanings travel as field metadata (`unit`, `doc`).
+//! `time`. Units travel as field metadata (`unit`); meanings would be most of a small file, twice in
+//! each, and stand in `schemas/SCHEMA.md`.
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Kind, Table};
@@ -31,29 +32,13 @@ pub fn time_type() -> DataType {
 /// Schema of `table` in a dataset, with the schema version in its metadata.
 #[must_use]
 pub fn schema(table: &Table) -> Schema {
-    let identity = [
-        (
-            "host_id",
-            DataType::Utf8,
-            "Host, as a keyed hash of its machine id.",
-        ),
-        (
-            "database_id",
-            DataType::Utf8,
-            "Database that recorded it; a new database has a new id.",
-        ),
-        ("sequence", DataType::Int64, "Record within the database."),
-        (
-            "time",
-            time_type(),
-            "When it was recorded, by the host's clock.",
-        ),
-    ]
-    .map(|(name, data_type, doc)| {
-        Field::new(name, data_type, false).with_metadata(metadata(None, doc))
-    });
+    let types = [DataType::Utf8, DataType::Utf8, DataType::Int64, time_type()];
+    let identity = IDENTITY
+        .into_iter()
+        .zip(types)
+        .map(|(name, data_type)| Field::new(name, data_type, false));
     let own = table.columns.iter().map(|c| {
-        Field::new(c.name, data_type(c.kind), c.nullable).with_metadata(metadata(c.unit(), c.doc))
+        Field::new(c.name, data_type(c.kind), c.nullable).with_metadata(metadata(c.unit()))
     });
     Schema::new_with_metadata(
         identity.into_iter().chain(own).collect::<Vec<_>>(),
@@ -67,12 +52,9 @@ pub fn schema(table: &Table) -> Schema {
     )
 }
 
-fn metadata(unit: Option<&str>, doc: &str) -> HashMap<String, String> {
-    let doc = ("doc".to_owned(), doc.trim().to_owned());
-    unit.map(|u| ("unit".to_owned(), u.to_owned()))
-        .into_iter()
-        .chain([doc])
-        .collect()
+fn metadata(unit: Option<&str>) -> HashMap<String, String> {
+    let unit = unit.map(|u| ("unit".to_owned(), u.to_owned()));
+    unit.into_iter().collect()
 }
 
 /// The schemas of every table as JSON: names, types, whether absent values may occur, units. Kept for

@@ -39,7 +39,7 @@ row! {
         boottime_ms: i64,
         /// Time since the sample before it (CLOCK_BOOTTIME); absent for the first and after a gap.
         interval_ms: Option<i64>,
-        /// Whether the rows in `files` are the whole state rather than what changed since the sample before.
+        /// Whether the rows in `files`, `activity` and `absences` are the whole state rather than what changed since the sample before.
         files_whole: bool,
 
         /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree with MemTotal; MemTotal plus balloon where neither can be had. The categories below sum to it.
@@ -237,15 +237,15 @@ row! {
 }
 
 row! {
-    /// A file open or mapped in an active process, as far as it changed since the sample before.
+    /// A file open or mapped in an active process, as far as it changed since the sample before; one that counts nobody when it is no longer.
     FileRow = "files", key ["file_id"] {
         /// Keyed hash of device and inode; the key never leaves the deployment.
         file_id: i64,
         /// Path, where the owner allows it (`privacy = "plain"`).
         path: Option<String>,
-        /// Active processes that have it open.
+        /// Active processes that have it open; a row is written when there come to be some or none, not at every count.
         open_count: i64,
-        /// Active processes that map it.
+        /// Active processes that map it; the same.
         mapped_count: i64,
         /// Size of the file.
         size_bytes: Option<i64>,
@@ -259,7 +259,7 @@ row! {
 }
 
 row! {
-    /// What one source says about the owner's activity at a sample.
+    /// What one source says about the owner's activity, when that is news: until its next row its last activity stays the same moment. Version 1 wrote a row at every sample.
     ActivityRow = "activity", key ["source"] {
         /// Source: `input` (/dev/input), `terminal` (tty access times), `session` (a reporter inside a desktop session), `logind` (its sessions' idle hints).
         source: String,
@@ -273,7 +273,7 @@ row! {
 }
 
 row! {
-    /// What a sample could not read, and why.
+    /// What a sample could not read, and why. What `vanished` is of that sample alone; all else stands until its next row. Version 1 wrote a row at every sample.
     AbsenceRow = "absences", key ["item", "reason"] {
         /// What is absent: a column of `samples`, or `processes`, `files`, `activity`.
         item: String,
@@ -281,7 +281,7 @@ row! {
         reason: String,
         /// What the system said, once.
         detail: String,
-        /// How often in this sample.
+        /// How often in this sample; 0 when it can be read again.
         absent_count: i64,
     }
 }

@@ -11,8 +11,12 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GOLDEN = CHECKOUT / "dataset" / "golden"
-#: Names, types, units of every table's columns, as published.
-SCHEMAS = json.loads((CHECKOUT / "schemas" / "golden" / "v1" / "arrow.json").read_text())
+VERSIONS = ("v1", "v2")
+
+
+def published(version: str) -> dict:
+    """Names, types, units of every table's columns."""
+    return json.loads((CHECKOUT / "schemas" / "golden" / version / "arrow.json").read_text())
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,10 @@ class Dataset:
 
     root: Path
     manifest: dict
+
+    @property
+    def published(self) -> dict:
+        return published(f"v{self.manifest['schema_version']}")
 
     @property
     def tables(self) -> list[str]:
@@ -45,9 +53,10 @@ def folder_from(variable: str) -> Path:
     return Path(folder)
 
 
-@pytest.fixture(params=["golden", "GLEANER_DATASET"])
+@pytest.fixture(params=[*VERSIONS, "GLEANER_DATASET"])
 def dataset(request) -> Dataset:
-    root = GOLDEN / "v1" if request.param == "golden" else folder_from(request.param)
+    golden = request.param in VERSIONS
+    root = GOLDEN / request.param if golden else folder_from(request.param)
     return Dataset(root, json.loads((root / "manifest.json").read_text()))
 
 

@@ -4,7 +4,7 @@ import duckdb
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from conftest import SCHEMAS
+from conftest import published
 
 BY_HOST = """
     SELECT s.host_id,
@@ -66,7 +66,7 @@ def test_parquet_holds_the_datasets_rows_types_and_units(traced, parquet):
     for table in traced.tables:
         exported = pyarrow.parquet.read_table(parquet / table)
         original = traced.open(table).to_table()
-        names = [field["name"] for field in SCHEMAS[table]]
+        names = [field["name"] for field in published("v2")[table]]
         order = [(name, "ascending") for name in names]
         assert exported.select(names).schema.equals(
             original.select(names).schema, check_metadata=False
@@ -74,5 +74,5 @@ def test_parquet_holds_the_datasets_rows_types_and_units(traced, parquet):
         assert exported.select(names).sort_by(order).equals(original.select(names).sort_by(order))
         for name in names:
             found = exported.schema.field(name).metadata
-            expected = original.schema.field(name).metadata
+            expected = original.schema.field(name).metadata or {}
             assert {k: found[k] for k in expected} == expected, name

@@ -1,14 +1,13 @@
 """pandas: one file by read_feather, all of them through pyarrow."""
 
 import pandas as pd
-from conftest import SCHEMAS
 
 
 def test_a_file_is_a_feather_file(dataset):
     for file in dataset.manifest["files"]:
         frame = pd.read_feather(dataset.root / file["path"])
         assert len(frame) == file["rows"]
-        assert list(frame.columns) == [field["name"] for field in SCHEMAS[file["table"]]]
+        assert list(frame.columns) == [field["name"] for field in dataset.published[file["table"]]]
 
 
 def test_times_are_utc_and_numbers_are_numbers(dataset):
@@ -16,7 +15,7 @@ def test_times_are_utc_and_numbers_are_numbers(dataset):
         frame = dataset.open(table).to_table().to_pandas()
         assert len(frame) == dataset.rows(table)
         assert str(frame["time"].dtype) == "datetime64[ms, UTC]", table
-        whole = [f["name"] for f in SCHEMAS[table] if f["type"] == "Int64" and not f["nullable"]]
+        whole = [f["name"] for f in dataset.published[table] if f["type"] == "Int64" and not f["nullable"]]
         assert {str(frame[name].dtype) for name in whole} == {"int64"}, table
 
 

@@ -1,7 +1,6 @@
 """Polars: the folders scanned lazily."""
 
 import polars as pl
-from conftest import SCHEMAS
 
 POLARS_TYPES = {
     "Utf8": pl.String,
@@ -20,7 +19,7 @@ def test_rows_and_types(dataset):
     for table in dataset.tables:
         frame = scan(dataset, table).collect()
         assert frame.height == dataset.rows(table), table
-        types = {field["name"]: POLARS_TYPES[field["type"]] for field in SCHEMAS[table]}
+        types = {field["name"]: POLARS_TYPES[field["type"]] for field in dataset.published[table]}
         assert frame.schema == types | {"date": pl.Date}, table
 
 

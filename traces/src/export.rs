@@ -30,7 +30,7 @@ pub struct Exported {
     pub bytes: u64,
 }
 
-/// Writes `dataset` to `out_dir` as Parquet (zstd), with types, units and meanings of the columns.
+/// Writes `dataset` to `out_dir` as Parquet (zstd), with types and units of the columns.
 /// `progress` is called after each batch.
 ///
 /// An export that lies there already is replaced.

@@ -1,0 +1,82 @@
+//! Tables of changes: a row stands from its sample until its next row, until a sample that tells the
+//! whole state, or until the run of samples ends, whichever comes first.
+
+use crate::error::Result;
+use crate::frame::Frame;
+use crate::samples::Samples;
+use std::ops::Range;
+
+/// How long the rows of one table stand.
+pub(crate) struct Standing {
+    sample_of: Vec<Option<usize>>,
+    forgotten_at: Vec<usize>,
+}
+
+impl Standing {
+    /// Of `rows`, which belong to `samples`, cut into `segments` without gaps.
+    pub(crate) fn new(samples: &Samples, segments: &[Range<usize>], rows: &Frame) -> Result<Self> {
+        Ok(Self {
+            sample_of: samples.of_rows(rows)?,
+            forgotten_at: forgotten_at(samples, segments),
+        })
+    }
+
+    /// The rows of `group`, which are about one thing, and the samples in which each stands. Rows without
+    /// a sample are left out.
+    pub(crate) fn spans(&self, group: &[usize]) -> Vec<(usize, Range<usize>)> {
+        let of_rows = group.iter().map(|&row| Some((row, self.sample_of[row]?)));
+        let begins: Vec<(usize, usize)> = of_rows.flatten().collect();
+        let next = begins.iter().skip(1).map(|(_, sample)| *sample);
+        let nexts: Vec<usize> = next.chain([usize::MAX]).collect();
+        begins
+            .iter()
+            .zip(nexts)
+            .map(|(&(row, sample), next)| {
+                let until = next.min(self.forgotten_at[sample]);
+                (row, sample..until.max(sample))
+            })
+            .collect()
+    }
+}
+
+/// For each sample, the first one after it at which a state from before holds no longer.
+fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
+    let mut forgotten = vec![0; samples.len()];
+    for segment in segments {
+        let mut at = segment.end;
+        for i in segment.clone().rev() {
+            forgotten[i] = at;
+            if samples.files_whole[i] {
+                at = i;
+            }
+        }
+    }
+    forgotten
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_forgotten_at_the_next_whole_one_and_at_gaps() {
+        let samples = Samples {
+            time_ms: vec![0; 6],
+            files_whole: vec![true, false, true, false, true, false],
+            ..Default::default()
+        };
+        assert_eq!(forgotten_at(&samples, &[0..4, 4..6]), [2, 2, 4, 4, 6, 6]);
+    }
+
+    #[test]
+    fn a_row_stands_until_the_next_of_its_group() {
+        let standing = Standing {
+            sample_of: vec![Some(0), None, Some(1), Some(3), Some(3)],
+            forgotten_at: vec![5, 5, 5, 5, 5],
+        };
+        let spans = |group: &[usize]| standing.spans(group);
+        assert_eq!(spans(&[0, 2, 3]), [(0, 0..1), (2, 1..3), (3, 3..5)]);
+        assert_eq!(spans(&[0, 1, 4]), [(0, 0..3), (4, 3..5)], "1 has no sample");
+        assert_eq!(spans(&[]), []);
+    }
+}
