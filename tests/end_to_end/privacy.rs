@@ -36,13 +36,15 @@ impl Drop for Busy {
     }
 }
 
+/// What a program says; `status` ends with 3 when the last sample is old, which it is soon.
 fn run(name: &str, args: &[&str]) -> String {
     let output = Command::new(program(name).unwrap())
         .args(args)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{name} {args:?}: {said}");
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{name} {args:?}: {said}");
     String::from_utf8(output.stdout).unwrap() + &said
 }
 
