@@ -17,7 +17,8 @@ Exit codes:
   0  done
   1  failed; standard error says why
   2  wrong usage
-  3  status: no sample has been written lately";
+  3  status: no sample has been written lately
+  4  export: done, but a damaged database could not be read whole";
 
 /// Traces the memory of this host: who uses it, how much is available, when the owner is away.
 #[derive(Clone, Debug, Parser)]
@@ -129,7 +130,10 @@ Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
     /// Write what a dataset does not have yet of this host's trace
     #[command(after_help = "Examples:
   gleaner-agent export /srv/gleaner/dataset
-  gleaner-agent export --json --database /tmp/trace.db /tmp/dataset")]
+  gleaner-agent export --json --database /tmp/trace.db /tmp/dataset
+  gleaner-agent export --database /var/lib/gleaner/trace.db.damaged-20261121T142300Z DIR
+
+Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 failed.")]
     Export {
         /// The dataset's folder; made when it is not there
         #[arg(value_name = "DIR")]

@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activity;
+mod damaged;
+mod disk;
 mod export;
 mod host;
 mod inspect;
+mod killed;
 mod logind;
+mod running;
 mod trace;
 mod trees;
 mod versions;
