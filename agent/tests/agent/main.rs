@@ -5,6 +5,7 @@ mod activity;
 mod export;
 mod host;
 mod logind;
+mod session;
 mod trace;
 mod trees;
 
