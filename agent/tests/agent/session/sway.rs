@@ -94,7 +94,8 @@ fn a_moved_pointer_is_seen_through_sway() {
     let mut pointer = Pointer::new(&socket);
     let reporter = start(reporter(folder, SECOND_LOOK).env("WAYLAND_DISPLAY", socket));
     let first = wait_for_word(folder, |_| true);
-    wait_for_word(folder, Word::is_idle);
+    // The next word, before a second look, is that it is idle.
+    wait_for_word(folder, |word| word.said_ms > first.said_ms);
 
     let moved_ms = now_ms();
     pointer.move_it();
