@@ -92,9 +92,10 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         before: Option<PathBuf>,
     },
-    /// Tell the agent when the owner last used this desktop session (X11); run it as that user
+    /// Tell the agent when the owner last used this desktop session (Wayland or X11); run it as that user
     #[command(after_help = "Examples:
   gleaner-agent session                          # among the desktop's autostart programs
+  WAYLAND_DISPLAY=wayland-0 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
   DISPLAY=:1 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
 
 Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR; ends with the session.")]

@@ -116,7 +116,7 @@ pub enum Error {
     },
     /// The reporter of a desktop session.
     #[error(
-        "{what}; run this inside the desktop session, as its user, with DISPLAY and XDG_RUNTIME_DIR set"
+        "{what}; run this inside the desktop session, as its user, with its WAYLAND_DISPLAY or DISPLAY, and XDG_RUNTIME_DIR"
     )]
     Session {
         /// What is missing.

@@ -10,6 +10,7 @@ mod inspect;
 mod killed;
 mod logind;
 mod running;
+mod session;
 mod trace;
 mod trees;
 mod versions;
