@@ -21,37 +21,45 @@ def main() -> int:
     parser.add_argument("--top", type=int, default=25, metavar="N", help="columns to list [default: 25]")
     parser.add_argument("dataset", type=Path)
     args = parser.parse_args()
+    try:
+        print(markdown(args.dataset, args.top))
+    except RuntimeError as error:
+        print(f"exported.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def markdown(dataset: Path, top: int) -> str:
     columns: Counter[str] = Counter()
-    rest: Counter[str] = Counter()
+    held: Counter[str] = Counter()
     rows: Counter[str] = Counter()
     lengths: Counter[str] = Counter()
-    for path in sorted(args.dataset.glob("*/date=*/*.arrow")):
+    for path in sorted(dataset.glob("*/date=*/*.arrow")):
         table = path.parent.parent.name
         lengths[table] += path.stat().st_size
-        rest[table] += path.stat().st_size
         with pa.ipc.open_file(path) as file:
             for at in range(file.num_record_batches):
                 batch = file.get_batch(at)
                 rows[table] += batch.num_rows
                 for name, taken in bodies(batch).items():
                     columns[f"{table}.{name}"] += taken
-                    rest[table] -= taken
-    if not lengths:
-        print(f"exported.py: no Arrow file under {args.dataset}", file=sys.stderr)
-        return 1
+                    held[table] += taken
     samples = rows["samples"]
-    print(f"{samples} samples; bytes a sample")
-    print(f"{'table':16} {'rows':>8} {'columns':>9} {'schema, offsets':>16} {'all':>8}")
+    if samples == 0:
+        raise RuntimeError(f"no sample under {dataset}")
+    lines = [
+        f"Bytes a sample of {samples} exported, where they lie:",
+        "",
+        "| table | rows | columns | schema and offsets | all |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
     for table, length in lengths.most_common():
-        held = (length - rest[table]) / samples
-        line = f"{rows[table] / samples:8.2f} {held:9.1f} {rest[table] / samples:16.1f} {length / samples:8.1f}"
-        print(f"{table:16} {line}")
-    held = sum(columns.values()) / samples
-    whole = sum(lengths.values()) / samples
-    print(f"{'all':16} {'':8} {held:9.1f} {whole - held:16.1f} {whole:8.1f}")
-    for name, taken in columns.most_common(args.top):
-        print(f"  {name:48} {taken / samples:8.1f}")
-    return 0
+        cells = [rows[table], held[table], length - held[table], length]
+        lines.append(f"| {table} | " + " | ".join(f"{cell / samples:,.1f}" for cell in cells) + " |")
+    cells = [sum(rows.values()), sum(held.values()), sum(lengths.values()) - sum(held.values()), sum(lengths.values())]
+    lines.append("| all | " + " | ".join(f"{cell / samples:,.1f}" for cell in cells) + " |")
+    dearest = ", ".join(f"{name} {taken / samples:.1f}" for name, taken in columns.most_common(top))
+    return "\n".join([*lines, "", f"The dearest columns: {dearest}."]) + "\n"
 
 
 def bodies(batch: pa.RecordBatch) -> dict[str, int]:
