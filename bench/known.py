@@ -105,6 +105,7 @@ def pmlogger() -> list[Tracer]:
     environment = {
         "LD_LIBRARY_PATH": str(DEBIAN / "usr/lib"),
         "PCP_CONF": str(PEERS / "pcp.conf"),
+        "PMCD_REQUEST_TIMEOUT": "60",  # a busy machine is no reason to give up
         **{name: "{folder}" for name in ["PCP_RUN_DIR", "PCP_LOG_DIR", "PCP_TMP_DIR", "PCP_TMPFILE_DIR"]},
     }
     pmdas = DEBIAN / "usr/lib/pcp/pmdas"
@@ -115,19 +116,26 @@ def pmlogger() -> list[Tracer]:
         '[access]\ndisallow ".*" : all;\ndisallow ":*" : all;\nallow "local:*" : all;\n'
     )
     service = [pmcd, "-f", "-A", "-i", "127.0.0.1", "-p", "{port}", "-s", "{folder}/pmcd.socket"]
-    service += ["-c", "{folder}/pmcd.conf", "-n", str(PEERS / "namespace"), "-l", "{folder}/pmcd.log"]
-    record = [program, "-h", "unix://{folder}/pmcd.socket", "-c", "{folder}/metrics", "-l", "{folder}/pmlogger.log"]
+    service += ["-c", "{folder}/pmcd.conf", "-n", str(PEERS / "namespace"), "-l", "/dev/stdout"]
+    service += ["-q", "60", "-t", "60"]
+    record = [program, "-h", "unix://{folder}/pmcd.socket", "-c", "{folder}/metrics", "-l", "/dev/stdout"]
     record += ["-t", "{interval}sec", "-s", "{samples}", "stored/archive"]
-    version = version_of([program, "-V"], os.environ | environment)
+    version = version_of([str(DEBIAN / "usr/bin/pminfo"), "-V"], os.environ | environment)
+    metrics = MEMORY_METRICS + PROCESS_METRICS
+    plain = "`pmlogger -t 1sec`, pmcd, pmdalinux and pmdaproc, every process: `" + " ".join(metrics) + "`"
     both = [
-        ("pmlogger", MEMORY_METRICS + PROCESS_METRICS),
-        ("pmlogger, proportional", MEMORY_METRICS + PROCESS_METRICS + PROPORTIONAL_METRICS),
+        ("pmlogger", metrics, plain),
+        (
+            "pmlogger, proportional",
+            metrics + PROPORTIONAL_METRICS,
+            "the same and `" + " ".join(PROPORTIONAL_METRICS) + "`",
+        ),
     ]
     return [
         Tracer(
             name=name,
             version=version,
-            configuration="`pmlogger -t 1sec`, pmcd, pmdalinux and pmdaproc, every process: `" + " ".join(metrics) + "`",
+            configuration=words,
             record=record,
             services=[(service, "{folder}/pmcd.socket")],
             files={
@@ -136,7 +144,7 @@ def pmlogger() -> list[Tracer]:
             },
             environment=environment,
         )
-        for name, metrics in both
+        for name, metrics, words in both
     ]
 
 
@@ -150,8 +158,10 @@ def node_exporter() -> list[Tracer]:
         Tracer(
             name=name,
             version=version_of([program, "--version"]),
-            configuration=f"scraped over loopback every second, bytes as answered (text), the scraper's CPU not counted; {words}",
-            record=[sys.executable, str(HERE / "scrape.py"), "http://127.0.0.1:{port}/metrics", "{samples}", "{interval}", "{folder}/stored/scrapes"],
+            configuration="scraped over loopback every second, bytes as answered (text), the scraper's CPU not counted; "
+            + words,
+            record=[sys.executable, str(HERE / "scrape.py"), "http://127.0.0.1:{port}/metrics"]
+            + ["{samples}", "{interval}", "{folder}/stored/scrapes"],
             services=[([program, "--web.listen-address=127.0.0.1:{port}", *options], "")],
             counts_recorder=False,
         )

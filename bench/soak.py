@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 EXAMPLES = """examples:
   bench/soak.py --agent target/release/gleaner-agent
-  SOAK_SECONDS=300 bench/soak.py
+  SOAK_SECONDS=1200 bench/soak.py
 """
 
 COLUMNS = [
@@ -36,11 +36,12 @@ COLUMNS = [
     "database_bytes",
     "wal_bytes",
     "samples",
-    "cpu_ms_mean",
+    "processes",
+    "cpu_ms",
 ]
 LOOK_SECONDS = 10
-#: The first sixth is left out of what must be flat: buffers and SQLite's cache grow to their size in it.
-SETTLING_PART = 6
+#: Left out of what must be flat: buffers and SQLite's cache grow to their size in the meantime.
+SETTLING_SECONDS = 600
 #: What RSS may gain in the rest, by the slope: a page lost every four minutes. At 90 s between samples that
 #: would be less than 18 KiB a day, as a sample costs the same at any interval.
 MOST_RSS_KIB_PER_HOUR = 64.0
@@ -56,8 +57,8 @@ def main() -> int:
     seconds = int(os.environ.get("SOAK_SECONDS", "3600"))
     parser.add_argument("--seconds", type=int, default=seconds, metavar="S", help="[default: $SOAK_SECONDS, or 3600]")
     args = parser.parse_args()
-    if args.seconds < 6 * LOOK_SECONDS:
-        parser.error(f"at least {6 * LOOK_SECONDS} seconds")
+    if args.seconds < 2 * SETTLING_SECONDS:
+        parser.error(f"at least {2 * SETTLING_SECONDS} seconds: the first {SETTLING_SECONDS} say nothing")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         faults = soak(args.agent.resolve(), args.output, args.seconds)
@@ -131,8 +132,9 @@ def look(pid: int, database: Path, second: int) -> dict | None:
     if "VmRSS" not in status:
         return None
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as trace:
-        query = "SELECT count(*), avg(agent_cpu_us) / 1000.0 FROM samples"
-        samples, cpu_ms = trace.execute(query).fetchone()
+        (samples,) = trace.execute("SELECT count(*) FROM samples").fetchone()
+        query = "SELECT processes_count, agent_cpu_us / 1000.0 FROM samples ORDER BY sequence DESC"
+        processes, cpu_ms = trace.execute(query).fetchone() or (0, 0.0)
     wal = Path(f"{database}-wal")
     return {
         "second": second,
@@ -143,12 +145,13 @@ def look(pid: int, database: Path, second: int) -> dict | None:
         "database_bytes": database.stat().st_size,
         "wal_bytes": wal.stat().st_size if wal.exists() else 0,
         "samples": samples,
-        "cpu_ms_mean": round(cpu_ms or 0.0, 2),
+        "processes": processes,
+        "cpu_ms": cpu_ms,
     }
 
 
 def progress(one: dict, seconds: int) -> None:
-    text = "soak: {second:5} of {seconds} s, RSS {rss_kib} KiB, {descriptors} descriptors, {samples} samples, {cpu_ms_mean} ms".format(
+    text = "soak: {second:5} of {seconds} s, RSS {rss_kib} KiB, {descriptors} descriptors, {samples} samples, {cpu_ms:.1f} ms".format(
         seconds=seconds, **one
     )
     if sys.stderr.isatty():
@@ -159,13 +162,16 @@ def progress(one: dict, seconds: int) -> None:
 
 def judge(looks: list[dict], database: Path, samples: int, busy: list[Busy]) -> list[str]:
     """What speaks against the agent, in words."""
-    settled = [one for one in looks if one["second"] >= looks[-1]["second"] / SETTLING_PART]
+    settled = [one for one in looks if one["second"] >= SETTLING_SECONDS]
+    if len(settled) < 10:
+        return [f"the agent ended after {len(looks)} looks"]
     slope = kib_per_hour(settled)
     descriptors = {one["descriptors"] for one in settled}
+    processes = [one["processes"] for one in settled]
     wal_bytes = max(one["wal_bytes"] for one in looks)
     print(
-        f"soak: RSS {settled[0]['rss_kib']} to {settled[-1]['rss_kib']} KiB, slope {slope:+.1f} KiB/h; "
-        f"descriptors {sorted(descriptors)}; WAL at most {wal_bytes:,} bytes"
+        f"soak: RSS {settled[0]['rss_kib']} to {settled[-1]['rss_kib']} KiB, slope {slope:+.1f} KiB/h, beside {min(processes)} "
+        f"to {max(processes)} processes; descriptors {sorted(descriptors)}; WAL at most {wal_bytes:,} bytes"
     )
     faults = []
     if slope > MOST_RSS_KIB_PER_HOUR:
