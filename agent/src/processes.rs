@@ -241,8 +241,8 @@ impl ProcessWalk {
             file_bytes: split.file_bytes.map(stored),
             shmem_bytes: split.shmem_bytes.map(stored),
             swap_bytes: split.swap_bytes.map(stored),
-            private_bytes: None,
-            shared_bytes: None,
+            private_bytes: split.private_bytes.map(stored),
+            shared_bytes: split.shared_bytes.map(stored),
             cgroup_id: None,
         })
     }

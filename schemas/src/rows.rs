@@ -227,9 +227,9 @@ row! {
         shmem_bytes: Option<i64>,
         /// Proportional swapped-out memory.
         swap_bytes: Option<i64>,
-        /// Resident memory that no other process maps; with `pss` alone.
+        /// Resident memory that no other process maps; with `pss` and `pss_reused` alone.
         private_bytes: Option<i64>,
-        /// Resident memory that other processes map as well; with `pss` alone.
+        /// Resident memory that other processes map as well; with `pss` and `pss_reused` alone.
         shared_bytes: Option<i64>,
         /// Its control group (cgroup v2), as in `cgroups`.
         cgroup_id: Option<i64>,

@@ -142,6 +142,8 @@ fn desktop() {
         "memory_source",
         "started_ms",
         "rss_bytes",
+        "private_bytes",
+        "shared_bytes",
     ];
     let expected = [
         json!([
@@ -151,9 +153,21 @@ fn desktop() {
             false,
             "pss",
             20_000,
-            48_500 * 4 * KIB
+            48_500 * 4 * KIB,
+            160_000 * KIB,
+            34_000 * KIB
         ]),
-        json!(["Xorg", 900, 0, true, "pss", 9000, 48_000 * 4 * KIB]),
+        json!([
+            "Xorg",
+            900,
+            0,
+            true,
+            "pss",
+            9000,
+            48_000 * 4 * KIB,
+            100_000 * KIB,
+            92_000 * KIB
+        ]),
         json!([
             "cc1 (x) y",
             2500,
@@ -161,9 +175,11 @@ fn desktop() {
             false,
             "rss_estimate",
             4_990_000,
-            15_000 * 4 * KIB
+            15_000 * 4 * KIB,
+            null,
+            null
         ]),
-        json!(["systemd", 1, 0, true, "pss", 50, 3000 * 4 * KIB]),
+        json!(["systemd", 1, 0, true, "pss", 50, 3000 * 4 * KIB, null, null]),
     ];
     assert_eq!(rows(&document["processes"], "name", &columns), expected);
 
