@@ -15,6 +15,7 @@ pub mod config;
 pub mod database;
 pub mod error;
 pub mod export;
+pub mod figures;
 pub mod files;
 pub mod gap;
 mod history;

@@ -1,22 +1,17 @@
 //! Takes samples; keeps what one sample needs of the one before.
 
 use crate::Error;
-use crate::absence::{Absences, Absent};
+use crate::absence::Absences;
 use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
+use crate::figures::Figures;
 use crate::files::{FileWalk, FilesInUse};
 use crate::identity::{FileIdKey, boot_id};
-use crate::physical::physical_bytes;
 use crate::processes::{CpuTimes, ProcessWalk, Units};
-use crate::read::iomem::system_ram_bytes;
-use crate::read::loadavg::LoadAverage;
-use crate::read::meminfo::{Meminfo, mem_available_bytes};
-use crate::read::pressure::Pressure;
+use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
-use crate::read::vmstat::Vmstat;
-use crate::read::zoneinfo::Zones;
 use crate::read::{Tree, number};
-use crate::sample::{Figures, Sample, in_use, note_what_is_absent, row};
+use crate::sample::{Sample, in_use, note_what_is_absent, row};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use gleaner_schemas::units::{pages_to_bytes, stored};
 use std::path::{Path, PathBuf};
@@ -44,6 +39,8 @@ pub struct Settings {
 pub struct Sampler {
     settings: Settings,
     proc: Tree,
+    /// A captured tree may have none.
+    sys: Option<Tree>,
     process_walk: ProcessWalk,
     file_walk: FileWalk,
     file_id_key: FileIdKey,
@@ -88,6 +85,7 @@ impl Sampler {
             activity: ActivityWatch::new(roots, Moment::now().time_ms),
             file_walk: FileWalk::default(),
             own_cpu_us: own_cpu_us(),
+            sys: Tree::open(&settings.sys_root).ok(),
             settings,
             proc,
             process_walk,
@@ -133,13 +131,19 @@ impl Sampler {
         let begun_us = monotonic_us();
         let moment = self.moment();
         let mut absences = Absences::default();
-        let figures = self.figures(&mut absences)?;
+        let page_size_bytes = self.settings.units.page_size_bytes;
+        let figures = Figures::read(
+            &self.proc,
+            self.sys.as_ref(),
+            page_size_bytes,
+            &mut self.text,
+            &mut absences,
+        )?;
         let processes = self
             .process_walk
             .walk(&self.proc, &self.cpu_times, &mut absences)
             .map_err(|e| unreadable(&self.proc, e))?;
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
-        let page_size_bytes = self.settings.units.page_size_bytes;
         let files = self
             .file_walk
             .walk(&self.proc, &pids, page_size_bytes, &mut absences);
@@ -177,49 +181,6 @@ impl Sampler {
             nodes: Vec::new(),
             cgroups: Vec::new(),
             absences,
-        })
-    }
-
-    fn figures(&mut self, absences: &mut Absences) -> Result<Figures, Error> {
-        let (proc, text) = (&self.proc, &mut self.text);
-        let meminfo = proc
-            .parse("meminfo", text, Meminfo::parse)
-            .map_err(|absent| Error::Kernel {
-                path: proc.path().join("meminfo"),
-                what: format!("{}: {}", absent.reason, absent.detail),
-            })?;
-        let zones = proc.parse("zoneinfo", text, Zones::parse);
-        let zones = absences.keep("lotsfree_bytes", zones);
-        let iomem = proc
-            .read("iomem", text)
-            .map_err(|e| Absent::from_kernel_file("iomem", e))
-            .and_then(|()| system_ram_bytes(text));
-        let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
-        let page_size_bytes = self.settings.units.page_size_bytes;
-        let zone_figures = zones.as_ref();
-        let mut pressure =
-            |file, column| absences.keep(column, proc.parse(file, text, Pressure::parse));
-        let memory_pressure = pressure("pressure/memory", "psi_memory_some_total_us");
-        let cpu_pressure = pressure("pressure/cpu", "psi_cpu_some_total_us");
-        let io_pressure = pressure("pressure/io", "psi_io_some_total_us");
-        Ok(Figures {
-            physical_bytes: physical_bytes(
-                iomem,
-                zone_figures,
-                mem_total_bytes,
-                page_size_bytes,
-                absences,
-            ),
-            pcp_free_bytes: zone_figures.map(|z| pages_to_bytes(z.pcp_free_pages, page_size_bytes)),
-            lotsfree_bytes: zone_figures.map(|z| pages_to_bytes(z.high_pages, page_size_bytes)),
-            load: absences.keep("load5", proc.parse("loadavg", text, LoadAverage::parse)),
-            vmstat: proc
-                .parse("vmstat", text, Vmstat::parse)
-                .unwrap_or_default(), // each column is noted
-            memory_pressure,
-            cpu_pressure,
-            io_pressure,
-            meminfo,
         })
     }
 

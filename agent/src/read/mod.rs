@@ -18,6 +18,7 @@ pub mod report;
 pub mod terminal;
 pub mod vmstat;
 pub mod zoneinfo;
+pub mod zram;
 
 use crate::Error;
 use crate::absence::Absent;

@@ -114,6 +114,8 @@ fn desktop() {
             ("available_residual_bytes", 0),
             ("page_tables_bytes", 20_000),
             ("zswap_bytes", 0),
+            ("zram_bytes", 30 * 1024),
+            ("zram_stored_bytes", 100 * 1024),
         ],
     );
     // 13900000 KiB − 15 % of 16776828 KiB (2576920780 bytes)
@@ -266,6 +268,9 @@ fn server() {
         ],
     );
     assert_eq!(categories_less_physical(row), 0);
+    for column in ["zram_bytes", "zram_stored_bytes"] {
+        assert_eq!(bytes(row, column), None, "{column}");
+    }
     assert_eq!(value(row, "owner_idle_ms", Some("ms")), None);
     let columns = ["cpu_ms", "memory_source", "anon_bytes", "swap_bytes"];
     let expected = [

@@ -1,0 +1,93 @@
+//! The kernel's own figures of the host as a whole.
+
+use crate::Error;
+use crate::absence::{Absences, Absent};
+use crate::physical::physical_bytes;
+use crate::read::Tree;
+use crate::read::iomem::system_ram_bytes;
+use crate::read::loadavg::LoadAverage;
+use crate::read::meminfo::Meminfo;
+use crate::read::pressure::Pressure;
+use crate::read::vmstat::Vmstat;
+use crate::read::zoneinfo::Zones;
+use crate::read::zram::Zram;
+use gleaner_schemas::units::pages_to_bytes;
+
+/// The kernel's own figures, as far as they could be read.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// `/proc/meminfo`.
+    pub meminfo: Meminfo,
+    /// Physical memory.
+    pub physical_bytes: Option<u64>,
+    /// Free pages on the zones' per-CPU lists.
+    pub pcp_free_bytes: Option<u64>,
+    /// Sum of the zones' high watermarks.
+    pub lotsfree_bytes: Option<u64>,
+    /// `/proc/loadavg`.
+    pub load: Option<LoadAverage>,
+    /// `/proc/vmstat`.
+    pub vmstat: Vmstat,
+    /// `/proc/pressure/memory`.
+    pub memory_pressure: Option<Pressure>,
+    /// `/proc/pressure/cpu`.
+    pub cpu_pressure: Option<Pressure>,
+    /// `/proc/pressure/io`.
+    pub io_pressure: Option<Pressure>,
+    /// All zram devices, where there is one.
+    pub zram: Option<Zram>,
+}
+
+impl Figures {
+    /// Reads them; `sys` is absent in captured trees without one.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] without a MemTotal. All else that cannot be read is absent.
+    pub fn read(
+        proc: &Tree,
+        sys: Option<&Tree>,
+        page_size_bytes: u64,
+        text: &mut Vec<u8>,
+        absences: &mut Absences,
+    ) -> Result<Self, Error> {
+        let meminfo = proc
+            .parse("meminfo", text, Meminfo::parse)
+            .map_err(|absent| Error::Kernel {
+                path: proc.path().join("meminfo"),
+                what: format!("{}: {}", absent.reason, absent.detail),
+            })?;
+        let zones = proc.parse("zoneinfo", text, Zones::parse);
+        let zones = absences.keep("lotsfree_bytes", zones);
+        let iomem = proc
+            .read("iomem", text)
+            .map_err(|e| Absent::from_kernel_file("iomem", e))
+            .and_then(|()| system_ram_bytes(text));
+        let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
+        let zone_figures = zones.as_ref();
+        let mut pressure =
+            |file, column| absences.keep(column, proc.parse(file, text, Pressure::parse));
+        let memory_pressure = pressure("pressure/memory", "psi_memory_some_total_us");
+        let cpu_pressure = pressure("pressure/cpu", "psi_cpu_some_total_us");
+        let io_pressure = pressure("pressure/io", "psi_io_some_total_us");
+        Ok(Self {
+            physical_bytes: physical_bytes(
+                iomem,
+                zone_figures,
+                mem_total_bytes,
+                page_size_bytes,
+                absences,
+            ),
+            pcp_free_bytes: zone_figures.map(|z| pages_to_bytes(z.pcp_free_pages, page_size_bytes)),
+            lotsfree_bytes: zone_figures.map(|z| pages_to_bytes(z.high_pages, page_size_bytes)),
+            load: absences.keep("load5", proc.parse("loadavg", text, LoadAverage::parse)),
+            vmstat: proc
+                .parse("vmstat", text, Vmstat::parse)
+                .unwrap_or_default(), // each column is noted
+            memory_pressure,
+            cpu_pressure,
+            io_pressure,
+            zram: sys.and_then(|sys| Zram::sum(sys, text, absences)),
+            meminfo,
+        })
+    }
+}
