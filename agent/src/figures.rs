@@ -1,9 +1,10 @@
 //! The kernel's own figures of the host as a whole.
 
 use crate::Error;
-use crate::absence::{Absences, Absent};
+use crate::absence::{Absences, Absent, Reason};
 use crate::physical::physical_bytes;
 use crate::read::Tree;
+use crate::read::arcstats::Arc;
 use crate::read::iomem::system_ram_bytes;
 use crate::read::loadavg::LoadAverage;
 use crate::read::meminfo::Meminfo;
@@ -12,6 +13,7 @@ use crate::read::vmstat::Vmstat;
 use crate::read::zoneinfo::Zones;
 use crate::read::zram::Zram;
 use gleaner_schemas::units::pages_to_bytes;
+use rustix::io::Errno;
 
 /// The kernel's own figures, as far as they could be read.
 #[derive(Debug, Default)]
@@ -36,6 +38,8 @@ pub struct Figures {
     pub io_pressure: Option<Pressure>,
     /// All zram devices, where there is one.
     pub zram: Option<Zram>,
+    /// ZFS' own cache, where there is ZFS.
+    pub arc: Option<Arc>,
 }
 
 impl Figures {
@@ -86,8 +90,22 @@ impl Figures {
             memory_pressure,
             cpu_pressure,
             io_pressure,
+            arc: arc(proc, text, absences),
             zram: sys.and_then(|sys| Zram::sum(sys, text, absences)),
             meminfo,
         })
+    }
+}
+
+/// ZFS' own cache: a kernel without ZFS has none, and there is nothing to tell of.
+fn arc(proc: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Arc> {
+    const ARCSTATS: &str = "spl/kstat/zfs/arcstats";
+    match proc.read(ARCSTATS, text) {
+        Ok(()) => {
+            let malformed = || Absent::new(Reason::Malformed, ARCSTATS);
+            absences.keep("arc_bytes", Arc::parse(text).ok_or_else(malformed))
+        }
+        Err(Errno::NOENT) => None,
+        Err(e) => absences.keep("arc_bytes", Err(Absent::from_kernel_file(ARCSTATS, e))),
     }
 }

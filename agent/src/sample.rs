@@ -86,6 +86,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         swap_cached_bytes: get("SwapCached").unwrap_or(0),
         anon_bytes: get("AnonPages").unwrap_or(0),
         reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().unwrap_or(0),
+        arc_reclaimable_bytes: figures.arc.map_or(0, |arc| arc.reclaimable_bytes()),
         lotsfree_bytes: figures.lotsfree_bytes,
         file_lru_bytes: meminfo.file_lru_bytes().unwrap_or(0),
     };
@@ -159,6 +160,8 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         zswapped_bytes: bytes("Zswapped"),
         zram_bytes: figures.zram.map(|z| stored(z.used_bytes)),
         zram_stored_bytes: figures.zram.map(|z| stored(z.stored_bytes)),
+        arc_bytes: figures.arc.map(|arc| stored(arc.size_bytes)),
+        arc_min_bytes: figures.arc.map(|arc| stored(arc.min_bytes)),
         psi_io_full_total_us: figures
             .io_pressure
             .and_then(|p| p.full_total_us)

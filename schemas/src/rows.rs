@@ -48,7 +48,7 @@ row! {
         static_kernel_bytes: Option<i64>,
         /// Category: memory the hypervisor's balloon holds.
         balloon_bytes: i64,
-        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, huge pages set aside, and what MemTotal leaves unexplained.
+        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, huge pages set aside, and what MemTotal leaves unexplained, less what ZFS' ARC holds above its least size.
         dynamic_kernel_bytes: i64,
         /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
         lotsfree_bytes: Option<i64>,
@@ -62,7 +62,7 @@ row! {
         available_bytes: i64,
         /// What is over when the categories exceed physical memory (negative), because the kernel's figures contradict each other; else 0.
         remainder_bytes: i64,
-        /// What could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
+        /// What could be taken now without pushing the owner's pages out: MemAvailable (which leaves ZFS' ARC out) less the headroom.
         harvestable_bytes: Option<i64>,
         /// Available summed independently, part 1: free memory above the reserve.
         available_free_bytes: i64,
@@ -70,7 +70,7 @@ row! {
         available_idle_process_bytes: i64,
         /// Part 3: page cache on the kernel's file LRU lists that belongs to no file in use.
         available_unused_cache_bytes: i64,
-        /// Part 4: kernel memory that can be reclaimed (KReclaimable).
+        /// Part 4: kernel memory that can be reclaimed (KReclaimable, and what ZFS' ARC holds above its least size).
         available_reclaimable_kernel_bytes: i64,
         /// available_bytes less the four parts: how far the two ways to count differ.
         available_residual_bytes: i64,

@@ -3,6 +3,7 @@
 //! Own parsers rather than `procfs-core`: that crate panics on a torn `pressure` line, has no
 //! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
 
+pub mod arcstats;
 pub mod cachestat;
 pub mod cpus;
 pub mod dbus;

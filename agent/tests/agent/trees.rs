@@ -118,6 +118,9 @@ fn desktop() {
             ("zram_stored_bytes", 100 * 1024),
         ],
     );
+    for column in ["arc_bytes", "arc_min_bytes"] {
+        assert_eq!(bytes(row, column), None, "{column}");
+    }
     // 13900000 KiB − 15 % of 16776828 KiB (2576920780 bytes)
     assert_eq!(
         bytes(row, "harvestable_bytes"),
@@ -254,13 +257,17 @@ fn server() {
             ("physical_bytes", 1_048_576 * 64), // present pages, since the zones agree with MemTotal
             ("static_kernel_bytes", 67_108_864 - 66_000_000),
             ("hugetlb_bytes", 512 * 2048),
-            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 900000, huge pages among it
-            ("dynamic_kernel_bytes", 2_099_000),
+            ("arc_bytes", 1_200_000),
+            ("arc_min_bytes", 200_000),
+            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 900000, huge pages among it, and the
+            // ARC, of which 1000000 can be reclaimed
+            ("dynamic_kernel_bytes", 1_099_000),
+            ("available_reclaimable_kernel_bytes", 1_900_000),
             ("lotsfree_bytes", 2000 * 64),
             // postgres, beyond the limit for smaps_rollup: 6000000 anonymous, 1500000 shared, 500000 of files;
             // cron: 1000 anonymous (its 500 of files may be among postgres')
             ("process_bytes", 6_001_000 + 1_500_000 + 500_000),
-            ("available_bytes", 55_772_000), // 67108864 − all of the above
+            ("available_bytes", 56_772_000), // 67108864 − all of the above
             ("available_unused_cache_bytes", 22_500_000), // 23000000 on the LRU lists − 500000
             ("remainder_bytes", 0),
             ("available_idle_process_bytes", 500 * 64 + 500_000), // sleepd, shmem 2000000 − 1500000
