@@ -14,6 +14,7 @@ use crate::read::zoneinfo::Zones;
 use crate::read::zram::Zram;
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 
 /// The kernel's own figures, as far as they could be read.
 #[derive(Debug, Default)]
@@ -36,6 +37,8 @@ pub struct Figures {
     pub cpu_pressure: Option<Pressure>,
     /// `/proc/pressure/io`.
     pub io_pressure: Option<Pressure>,
+    /// `/proc/zoneinfo` by NUMA node; empty where unreadable.
+    pub zones: BTreeMap<u16, Zones>,
     /// All zram devices, where there is one.
     pub zram: Option<Zram>,
     /// ZFS' own cache, where there is ZFS.
@@ -60,14 +63,14 @@ impl Figures {
                 path: proc.path().join("meminfo"),
                 what: format!("{}: {}", absent.reason, absent.detail),
             })?;
-        let zones = proc.parse("zoneinfo", text, Zones::parse);
+        let zones = proc.parse("zoneinfo", text, Zones::by_node);
         let zones = absences.keep("lotsfree_bytes", zones);
+        let zone_figures = zones.as_ref().map(|nodes| Zones::sum(nodes.values()));
         let iomem = proc
             .read("iomem", text)
             .map_err(|e| Absent::from_kernel_file("iomem", e))
             .and_then(|()| system_ram_bytes(text));
         let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
-        let zone_figures = zones.as_ref();
         let mut pressure =
             |file, column| absences.keep(column, proc.parse(file, text, Pressure::parse));
         let memory_pressure = pressure("pressure/memory", "psi_memory_some_total_us");
@@ -76,7 +79,7 @@ impl Figures {
         Ok(Self {
             physical_bytes: physical_bytes(
                 iomem,
-                zone_figures,
+                zone_figures.as_ref(),
                 mem_total_bytes,
                 page_size_bytes,
                 absences,
@@ -90,6 +93,7 @@ impl Figures {
             memory_pressure,
             cpu_pressure,
             io_pressure,
+            zones: zones.unwrap_or_default(),
             arc: arc(proc, text, absences),
             zram: sys.and_then(|sys| Zram::sum(sys, text, absences)),
             meminfo,

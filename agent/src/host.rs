@@ -2,7 +2,8 @@
 
 use crate::config::Config;
 use crate::identity;
-use crate::read::cpus;
+use crate::nodes;
+use crate::read::{Tree, list};
 use gleaner_schemas::rows::HostRow;
 use std::path::Path;
 
@@ -22,6 +23,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
         headroom_share: config.settings.headroom_share,
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         privacy: config.privacy.as_str().to_owned(),
+        nodes_count: nodes_count(&config.settings.sys_root),
         ..HostRow::default()
     }
 }
@@ -37,7 +39,13 @@ pub fn id() -> Option<String> {
 fn cpus_count(sys_root: &Path) -> i64 {
     let online = std::fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok();
     online
-        .and_then(|list| cpus::count(&list))
+        .and_then(|list| i64::try_from(list::numbers(&list)?.len()).ok())
         .or_else(|| i64::try_from(std::thread::available_parallelism().ok()?.get()).ok())
         .unwrap_or(1)
+}
+
+/// NUMA nodes with memory; `None` where the kernel knows of no nodes.
+fn nodes_count(sys_root: &Path) -> Option<i64> {
+    let nodes = nodes::with_memory(&Tree::open(sys_root).ok()?, &mut Vec::new());
+    i64::try_from(nodes?.len()).ok()
 }

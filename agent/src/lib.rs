@@ -23,6 +23,7 @@ pub mod host;
 pub mod identity;
 pub mod interval;
 mod mapped;
+pub mod nodes;
 pub mod physical;
 pub mod print;
 pub mod processes;

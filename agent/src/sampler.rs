@@ -7,6 +7,7 @@ use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::figures::Figures;
 use crate::files::{FileWalk, FilesInUse};
 use crate::identity::{FileIdKey, boot_id};
+use crate::nodes;
 use crate::processes::{CpuTimes, ProcessWalk, Units};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
@@ -139,6 +140,16 @@ impl Sampler {
             &mut self.text,
             &mut absences,
         )?;
+        let nodes = self.sys.as_ref().map_or_else(Vec::new, |sys| {
+            nodes::rows(
+                sys,
+                &figures.meminfo,
+                &figures.zones,
+                page_size_bytes,
+                &mut self.text,
+                &mut absences,
+            )
+        });
         let processes = self
             .process_walk
             .walk(&self.proc, &self.cpu_times, &mut absences)
@@ -178,7 +189,7 @@ impl Sampler {
             processes: processes.active,
             files,
             activity,
-            nodes: Vec::new(),
+            nodes,
             cgroups: Vec::new(),
             absences,
         })

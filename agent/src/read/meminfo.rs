@@ -18,6 +18,20 @@ impl Meminfo {
         by_name.contains_key("MemTotal").then_some(Self { by_name })
     }
 
+    /// Reads a NUMA node's `meminfo`, whose lines begin with `Node 0`; `None` without its MemTotal and
+    /// MemFree.
+    #[must_use]
+    pub fn parse_node(text: &[u8]) -> Option<Self> {
+        let of_the_node = |line| {
+            let mut parts = <[u8]>::splitn(line, 3, |&b| b == b' ');
+            (parts.next()? == b"Node").then(|| parts.nth(1))?
+        };
+        let lines = lines(text).filter_map(of_the_node);
+        let by_name: HashMap<String, u64> = lines.filter_map(entry).collect();
+        let is_whole = by_name.contains_key("MemTotal") && by_name.contains_key("MemFree");
+        is_whole.then_some(Self { by_name })
+    }
+
     /// The figure `name`, in bytes (a plain count for `HugePages_…`).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
@@ -97,10 +111,24 @@ mod tests {
         assert!(Meminfo::parse(b"MemFree: 1 kB\n").is_none());
     }
 
+    #[test]
+    fn figures_of_a_node() {
+        let text = b"\nNode 1 MemTotal:       24684096 kB\nNode 1 MemFree:         5187656 kB\n\
+            Node 1 Active(file):   10880128 kB\nNode 1 HugePages_Total:     3\nNode 1\nNode\n";
+        let node = Meminfo::parse_node(text).unwrap();
+        assert_eq!(node.get("MemTotal"), Some(24_684_096 * 1024));
+        assert_eq!(node.get("Active(file)"), Some(10_880_128 * 1024));
+        assert_eq!(node.get("HugePages_Total"), Some(3));
+        assert!(Meminfo::parse_node(b"MemTotal: 1 kB\nMemFree: 1 kB\n").is_none());
+        assert!(Meminfo::parse_node(b"Node 0 MemTotal: 1 kB\n").is_none());
+    }
+
     proptest! {
         #[test]
         fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Meminfo::parse(&text);
+            let _ = Meminfo::parse_node(&text);
+            let _ = Meminfo::parse_node(&[b"Node 0 ".as_slice(), &text].concat());
             let _ = mem_available_bytes(&text);
             let _ = mem_available_bytes(&[b"MemAvailable:".as_slice(), &text].concat());
             let _ = Meminfo::parse(&[b"MemTotal: 1 kB\n".as_slice(), &text].concat());

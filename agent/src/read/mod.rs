@@ -5,10 +5,10 @@
 
 pub mod arcstats;
 pub mod cachestat;
-pub mod cpus;
 pub mod dbus;
 pub mod input;
 pub mod iomem;
+pub mod list;
 pub mod loadavg;
 pub mod logind;
 pub mod maps;

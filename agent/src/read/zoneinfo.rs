@@ -1,8 +1,9 @@
 //! `/proc/zoneinfo`.
 
 use super::{lines, number, words};
+use std::collections::BTreeMap;
 
-/// Sums over all zones, in pages.
+/// Sums over zones, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
     /// Pages that exist.
@@ -16,25 +17,49 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// Sums the zones; `None` when there is none.
+    /// Sums each NUMA node's zones, by its number; `None` when there is none, or a figure is torn.
     #[must_use]
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        let mut zones = Self::default();
-        let mut seen = false;
+    pub fn by_node(text: &[u8]) -> Option<BTreeMap<u16, Self>> {
+        let mut nodes: BTreeMap<u16, Self> = BTreeMap::new();
+        let mut node = None;
         for line in lines(text) {
             let mut words = words(line);
+            let name = words.next();
+            if name == Some(b"Node") {
+                node = Some(number(words.next()?.strip_suffix(b",")?)?);
+                continue;
+            }
+            let mut zones = Self::default();
             // The per-CPU lists have "high:" and "high_min:"; the zone's own word is "high".
-            let sum = match words.next() {
+            let figure = match name {
                 Some(b"present") => &mut zones.present_pages,
                 Some(b"managed") => &mut zones.managed_pages,
                 Some(b"high") => &mut zones.high_pages,
                 Some(b"count:") => &mut zones.pcp_free_pages,
                 _ => continue,
             };
-            *sum = sum.saturating_add(number(words.next()?)?);
-            seen = true;
+            *figure = number(words.next()?)?;
+            nodes.entry(node?).or_default().add(&zones);
         }
-        seen.then_some(zones)
+        (!nodes.is_empty()).then_some(nodes)
+    }
+
+    /// The sum over all nodes.
+    pub fn sum<'a>(nodes: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        nodes.into_iter().for_each(|zones| sum.add(zones));
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, pages) in [
+            (&mut self.present_pages, other.present_pages),
+            (&mut self.managed_pages, other.managed_pages),
+            (&mut self.high_pages, other.high_pages),
+            (&mut self.pcp_free_pages, other.pcp_free_pages),
+        ] {
+            *sum = sum.saturating_add(pages);
+        }
     }
 }
 
@@ -47,26 +72,46 @@ mod tests {
         boost    0\n        min      37\n        low      46\n        high     55\n        spanned  4095\n\
         present  3998\n        managed  3840\n  pagesets\n    cpu: 0\n              count: 4\n\
               high:  9\n              high_min: 23\nNode 0, zone    DMA32\n        high     45\n\
-        present  1002\n        managed  1000\n    cpu: 1\n              count: 3\n";
+        present  1002\n        managed  1000\n    cpu: 1\n              count: 3\n\
+        Node 12, zone   Normal\n        high     7\n        present  9\n";
 
     #[test]
-    fn sums_of_zones_and_of_their_per_cpu_lists() {
-        let sums = Zones {
+    fn sums_of_zones_and_of_their_per_cpu_lists_by_node() {
+        let first = Zones {
             present_pages: 5000,
             managed_pages: 4840,
             high_pages: 100,
             pcp_free_pages: 7,
         };
-        assert_eq!(Zones::parse(TEXT), Some(sums));
-        assert_eq!(Zones::parse(b""), None);
-        assert_eq!(Zones::parse(b"  present  x\n"), None);
+        let second = Zones {
+            present_pages: 9,
+            high_pages: 7,
+            ..Zones::default()
+        };
+        let nodes = Zones::by_node(TEXT).unwrap();
+        assert_eq!(nodes, BTreeMap::from([(0, first), (12, second)]));
+        let all = Zones {
+            present_pages: 5009,
+            high_pages: 107,
+            ..first
+        };
+        assert_eq!(Zones::sum(nodes.values()), all);
+        for torn in [
+            &b""[..],
+            b"Node 0, zone DMA\n  present  x\n",
+            b"  present  7\n",
+            b"Node x, zone\n",
+        ] {
+            assert_eq!(Zones::by_node(torn), None);
+        }
     }
 
     proptest! {
         #[test]
         fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..200), number in any::<u64>()) {
-            let _ = Zones::parse(&text);
-            let _ = Zones::parse(format!("present {number}\npresent {number}").as_bytes());
+            let _ = Zones::by_node(&text);
+            let nodes = Zones::by_node(format!("Node 0, zone\npresent {number}\npresent {number}\nNode 1, zone\npresent {number}").as_bytes());
+            let _ = Zones::sum(nodes.unwrap_or_default().values());
         }
     }
 }

@@ -118,6 +118,7 @@ fn desktop() {
             ("zram_stored_bytes", 100 * 1024),
         ],
     );
+    assert_eq!(document["nodes"], json!([])); // one node, of which the sample tells all
     for column in ["arc_bytes", "arc_min_bytes"] {
         assert_eq!(bytes(row, column), None, "{column}");
     }
@@ -279,6 +280,31 @@ fn server() {
         assert_eq!(bytes(row, column), None, "{column}");
     }
     assert_eq!(value(row, "owner_idle_ms", Some("ms")), None);
+    let nodes = [
+        ("mem_total_bytes", [33_000_000, 33_000_000]),
+        ("mem_free_bytes", [16_000_000, 15_967_000]),
+        ("lotsfree_bytes", [900 * 64, 1100 * 64]),
+        ("active_file_bytes", [12_000_000, 8_000_000]),
+        ("inactive_file_bytes", [1_200_000, 1_800_000]),
+        ("anon_bytes", [3_000_000, 3_033_000]),
+        ("shmem_bytes", [1_500_000, 500_000]),
+        ("slab_bytes", [800_000, 700_000]),
+        ("reclaimable_kernel_bytes", [500_000, 400_000]),
+        ("hugetlb_bytes", [512 * 2048, 0]),
+    ];
+    assert_eq!(
+        rows(&document["nodes"], "node", &[]),
+        [json!([0]), json!([1])]
+    );
+    for (column, kib) in nodes {
+        let nodes = document["nodes"].as_array().unwrap();
+        let found = [0, 1].map(|node| bytes(&nodes[node], column));
+        assert_eq!(found, kib.map(|kib| Some(kib * KIB)), "{column}");
+        // What the nodes have sums to what the host has.
+        let sum: i64 = found.into_iter().flatten().sum();
+        assert_eq!(Some(sum), bytes(row, column), "{column}");
+    }
+
     let columns = ["cpu_ms", "memory_source", "anon_bytes", "swap_bytes"];
     let expected = [
         json!(["cron", null, "pss", 1000 * KIB, 0]),
