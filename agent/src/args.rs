@@ -33,7 +33,8 @@ pub struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct GlobalArgs {
-    /// Configuration (TOML: interval, database, privacy, headroom_share, always_active)
+    /// Configuration (TOML: interval, database, privacy, headroom_share, always_active,
+    /// damon)
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]

@@ -54,6 +54,7 @@ struct ConfigFile {
     #[serde(deserialize_with = "share")]
     headroom_share: Option<f64>,
     always_active: Vec<String>,
+    damon: bool,
 }
 
 /// What the agent is to do.
@@ -118,6 +119,7 @@ impl Config {
                     .headroom_share
                     .unwrap_or(Limits::default().headroom_share),
                 always_active: file.always_active,
+                damon: file.damon,
             },
         })
     }
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
-            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\n";
+            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
         assert_eq!(config.mem_available_interval, Duration::from_secs(2));
@@ -189,6 +191,7 @@ mod tests {
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
         assert_eq!(config.settings.always_active, ["backup"]);
+        assert!(config.settings.damon);
 
         let typed = GlobalArgs {
             interval: Some(Duration::from_secs(5)),
@@ -204,6 +207,7 @@ mod tests {
         assert_eq!(config.mem_available_interval, Duration::from_secs(5));
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
+        assert!(!config.settings.damon);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::absence::{Absences, Absent, Reason};
 use crate::physical::physical_bytes;
 use crate::read::Tree;
 use crate::read::arcstats::Arc;
+use crate::read::damon::IdlePercentiles;
 use crate::read::iomem::system_ram_bytes;
 use crate::read::loadavg::LoadAverage;
 use crate::read::meminfo::Meminfo;
@@ -43,10 +44,12 @@ pub struct Figures {
     pub zram: Option<Zram>,
     /// ZFS' own cache, where there is ZFS.
     pub arc: Option<Arc>,
+    /// DAMON's estimate, where the owner lets it be read.
+    pub idle: Option<IdlePercentiles>,
 }
 
 impl Figures {
-    /// Reads them; `sys` is absent in captured trees without one.
+    /// Reads them, DAMON's estimate only when asked to; `sys` is absent in captured trees without one.
     ///
     /// # Errors
     /// [`Error::Kernel`] without a MemTotal. All else that cannot be read is absent.
@@ -54,6 +57,7 @@ impl Figures {
         proc: &Tree,
         sys: Option<&Tree>,
         page_size_bytes: u64,
+        damon: bool,
         text: &mut Vec<u8>,
         absences: &mut Absences,
     ) -> Result<Self, Error> {
@@ -94,6 +98,10 @@ impl Figures {
             cpu_pressure,
             io_pressure,
             zones: zones.unwrap_or_default(),
+            idle: sys.filter(|_| damon).and_then(|sys| {
+                let idle = IdlePercentiles::read(sys, text);
+                absences.keep("damon_idle_p50_ms", idle)
+            }),
             arc: arc(proc, text, absences),
             zram: sys.and_then(|sys| Zram::sum(sys, text, absences)),
             meminfo,

@@ -162,6 +162,11 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         zram_stored_bytes: figures.zram.map(|z| stored(z.stored_bytes)),
         arc_bytes: figures.arc.map(|arc| stored(arc.size_bytes)),
         arc_min_bytes: figures.arc.map(|arc| stored(arc.min_bytes)),
+        damon_idle_p10_ms: figures.idle.map(|idle| idle.p10_ms),
+        damon_idle_p25_ms: figures.idle.map(|idle| idle.p25_ms),
+        damon_idle_p50_ms: figures.idle.map(|idle| idle.p50_ms),
+        damon_idle_p75_ms: figures.idle.map(|idle| idle.p75_ms),
+        damon_idle_p90_ms: figures.idle.map(|idle| idle.p90_ms),
         psi_io_full_total_us: figures
             .io_pressure
             .and_then(|p| p.full_total_us)

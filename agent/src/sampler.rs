@@ -34,6 +34,8 @@ pub struct Settings {
     pub headroom_share: f64,
     /// Further names of always-active processes.
     pub always_active: Vec<String>,
+    /// Whether DAMON's estimate is read.
+    pub damon: bool,
 }
 
 /// Takes samples of one host.
@@ -137,6 +139,7 @@ impl Sampler {
             &self.proc,
             self.sys.as_ref(),
             page_size_bytes,
+            self.settings.damon,
             &mut self.text,
             &mut absences,
         )?;
@@ -268,6 +271,7 @@ mod tests {
             },
             headroom_share: 0.15,
             always_active: Vec::new(),
+            damon: false,
         };
         let mut sampler = Sampler::new(settings, FileIdKey::random().unwrap()).unwrap();
         let lowest_kib = |sampler: &mut Sampler| {

@@ -189,7 +189,7 @@ row! {
         reclaimed_direct_total_count: Option<i64>,
         /// Processes killed for want of memory (oom_kill).
         oom_kill_total_count: Option<i64>,
-        /// DAMON's estimate (DAMON_STAT, where the owner lets it be read): a tenth of memory was idle for no longer than this.
+        /// DAMON's estimate (DAMON_STAT, where the owner lets it be read): a tenth of memory was idle for no longer than this; negative where it was in use for so long.
         damon_idle_p10_ms: Option<i64>,
         /// The same for a quarter of memory.
         damon_idle_p25_ms: Option<i64>,
@@ -275,9 +275,9 @@ row! {
 row! {
     /// What a sample could not read, and why.
     AbsenceRow = "absences", key ["item", "reason"] {
-        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`.
+        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`.
         item: String,
-        /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`.
+        /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a sample holds).
         reason: String,
         /// What the system said, once.
         detail: String,

@@ -5,6 +5,7 @@
 
 pub mod arcstats;
 pub mod cachestat;
+pub mod damon;
 pub mod dbus;
 pub mod input;
 pub mod iomem;

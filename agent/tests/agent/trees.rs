@@ -339,3 +339,34 @@ fn server() {
     ];
     assert_eq!(absences, expected);
 }
+
+/// DAMON's estimate is read where the owner says so, and is said to be absent where there is none.
+#[test]
+fn damon_by_the_owners_word() {
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&config, "damon = true\n").unwrap();
+    let sampled = |tree: &str, config: Option<&Path>| {
+        let mut command = sample_command();
+        let roots = ["proc", "sys"].map(|root| format!("{TREES}/{tree}/{root}"));
+        command.args(["--proc-root", &roots[0], "--sys-root", &roots[1]]);
+        command.args(["--dev-root", "/nonexistent", "--settle", "0s"]);
+        command.args(config.map(|path| format!("--config={}", path.display())));
+        let document = sample(&mut command);
+        let idle = ["10", "25", "50", "75", "90"].map(|p| {
+            value(
+                &document["sample"],
+                &format!("damon_idle_p{p}_ms"),
+                Some("ms"),
+            )
+        });
+        let absences = rows(&document["absences"], "item", &["reason"]);
+        let told = absences.contains(&json!(["damon_idle_p50_ms", "unsupported"]));
+        (idle, told)
+    };
+    let idle_ms = [-1000, 500, 3000, 5500, 7000].map(Some);
+    let desktop = "desktop-6.1-amd64/t1";
+    assert_eq!(sampled(desktop, Some(config.path())), (idle_ms, false));
+    assert_eq!(sampled(desktop, None), ([None; 5], false));
+    let server = "server-arm64-64k";
+    assert_eq!(sampled(server, Some(config.path())), ([None; 5], true));
+}
