@@ -9,6 +9,7 @@
 pub mod absence;
 pub mod activity;
 pub mod args;
+pub mod cgroups;
 pub mod changes;
 pub mod clock;
 pub mod config;

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::absence::Absences;
 use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
+use crate::cgroups::Cgroups;
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::figures::Figures;
 use crate::files::{FileWalk, FilesInUse};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub headroom_share: f64,
     /// Further names of always-active processes.
     pub always_active: Vec<String>,
+    /// Control groups of always-active processes, groups below them included.
+    pub always_active_cgroups: Vec<String>,
     /// Whether DAMON's estimate is read.
     pub damon: bool,
 }
@@ -45,6 +48,7 @@ pub struct Sampler {
     /// A captured tree may have none.
     sys: Option<Tree>,
     process_walk: ProcessWalk,
+    cgroups: Cgroups,
     file_walk: FileWalk,
     file_id_key: FileIdKey,
     activity: ActivityWatch,
@@ -86,6 +90,7 @@ impl Sampler {
         };
         Ok(Self {
             activity: ActivityWatch::new(roots, Moment::now().time_ms),
+            cgroups: Cgroups::new(settings.always_active_cgroups.clone()),
             file_walk: FileWalk::default(),
             own_cpu_us: own_cpu_us(),
             sys: Tree::open(&settings.sys_root).ok(),
@@ -153,10 +158,16 @@ impl Sampler {
                 &mut absences,
             )
         });
-        let processes = self
+        let sys = self.sys.as_ref();
+        let always_active = self.cgroups.always_active_pids(&self.proc, sys);
+        let mut processes = self
             .process_walk
-            .walk(&self.proc, &self.cpu_times, &mut absences)
+            .walk(&self.proc, &self.cpu_times, &always_active, &mut absences)
             .map_err(|e| unreadable(&self.proc, e))?;
+        let active = &mut processes.active;
+        let cgroups = self
+            .cgroups
+            .rows(&self.proc, sys, active, &self.file_id_key, &mut absences);
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
         let files = self
             .file_walk
@@ -193,7 +204,7 @@ impl Sampler {
             files,
             activity,
             nodes,
-            cgroups: Vec::new(),
+            cgroups,
             absences,
         })
     }
@@ -271,6 +282,7 @@ mod tests {
             },
             headroom_share: 0.15,
             always_active: Vec::new(),
+            always_active_cgroups: Vec::new(),
             damon: false,
         };
         let mut sampler = Sampler::new(settings, FileIdKey::random().unwrap()).unwrap();

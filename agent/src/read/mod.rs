@@ -5,6 +5,7 @@
 
 pub mod arcstats;
 pub mod cachestat;
+pub mod cgroup;
 pub mod damon;
 pub mod dbus;
 pub mod input;
@@ -14,6 +15,7 @@ pub mod loadavg;
 pub mod logind;
 pub mod maps;
 pub mod meminfo;
+pub mod mountinfo;
 pub mod pressure;
 pub mod process;
 pub mod report;

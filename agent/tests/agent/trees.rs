@@ -229,6 +229,7 @@ fn desktop() {
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
     let expected = [
         json!(["activity", "unsupported", 2]),
+        json!(["cgroups", "unsupported", 1]), // init.scope's swap
         json!(["files", "vanished", 4]),
     ];
     assert_eq!(absences, expected);
@@ -322,6 +323,7 @@ fn server() {
     let expected = [
         json!(["activity", "unsupported", 4]),
         json!(["boot_id", "unsupported", 1]),
+        json!(["cgroups", "unsupported", 1]),
         json!(["files", "vanished", 2]),
         json!(["oom_kill_total_count", "unsupported", 1]),
         json!(["owner_idle_ms", "unsupported", 1]),
@@ -369,4 +371,106 @@ fn damon_by_the_owners_word() {
     assert_eq!(sampled(desktop, None), ([None; 5], false));
     let server = "server-arm64-64k";
     assert_eq!(sampled(server, Some(config.path())), ([None; 5], true));
+}
+
+/// Active processes by control group, with the kernel's own account of each; and a group's processes made
+/// active by the owner.
+#[test]
+fn control_groups() {
+    const SESSION: &str = "/user.slice/user-1000.slice/session-2.scope";
+    const FIREFOX: &str =
+        "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox.scope";
+    let tree = format!("{TREES}/desktop-6.1-amd64");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    let sampled = |text: &str| {
+        std::fs::write(&config, text).unwrap();
+        let mut command = sample_command();
+        for (option, folder) in [
+            ("proc-root", "t1/proc"),
+            ("sys-root", "t1/sys"),
+            ("before", "t0/proc"),
+        ] {
+            command.arg(format!("--{option}={tree}/{folder}"));
+        }
+        command
+            .arg("--dev-root=/nonexistent")
+            .arg("--config")
+            .arg(config.path());
+        sample(command.args(["--page-size=4096", "--ticks=100"]))
+    };
+    let document = sampled("");
+    let columns = [
+        "active_processes_count",
+        "memory_bytes",
+        "anon_bytes",
+        "file_bytes",
+        "shmem_bytes",
+        "kernel_bytes",
+        "swap_bytes",
+    ];
+    let expected = [
+        json!([
+            "/init.scope",
+            1,
+            9_437_184,
+            4_096_000,
+            5_120_000,
+            0,
+            221_184,
+            null
+        ]),
+        json!([
+            SESSION,
+            2,
+            314_572_800,
+            134_217_728,
+            157_286_400,
+            62_914_560,
+            23_068_672,
+            0
+        ]),
+        json!([
+            FIREFOX,
+            1,
+            262_144_000,
+            62_914_560,
+            188_743_680,
+            41_943_040,
+            10_485_760,
+            1_024_000
+        ]),
+    ];
+    assert_eq!(rows(&document["cgroups"], "path", &columns), expected);
+    let group_of = |name: &str, document: &Json| {
+        let is = |row: &&Json| row["name"]["value"] == name;
+        let process = document["processes"].as_array().unwrap().iter().find(is)?;
+        let id = &process["cgroup_id"]["value"];
+        let groups = document["cgroups"].as_array().unwrap();
+        let group = groups
+            .iter()
+            .find(|group| group["cgroup_id"]["value"] == *id)?;
+        Some(group["path"]["value"].as_str()?.to_owned())
+    };
+    assert_eq!(group_of("Xorg", &document).as_deref(), Some(SESSION));
+    assert_eq!(group_of("Web Content", &document).as_deref(), Some(FIREFOX));
+
+    let active = |text: &str| {
+        value(
+            &sampled(text)["sample"],
+            "active_processes_count",
+            Some("count"),
+        )
+        .unwrap()
+    };
+    // bash sleeps in the session; a name that is only begun is no group.
+    for (group, count) in [
+        (SESSION, 5),
+        ("/user.slice", 5),
+        ("/user.slice/user-1000.slice/", 5),
+        ("/user.sli", 4),
+        ("/../..", 4),
+    ] {
+        let text = format!("always_active_cgroups = [\"{group}\"]\n");
+        assert_eq!(active(&text), count, "{group}");
+    }
 }
