@@ -93,6 +93,12 @@ fn three_samples_in_strict_tables() {
             "{table}"
         );
     }
+    // What every Linux tells of its machine; a virtual one may have no model.
+    let told = "SELECT count(*) FROM hosts WHERE os_name LIKE 'Linux%' AND cores_count BETWEEN 1 AND cpus_count";
+    assert_eq!(
+        number(&database, told),
+        number(&database, "SELECT count(*) FROM hosts")
+    );
     // A sample that follows another says after how long; one that does not, on a host too busy for the
     // interval, follows a gap.
     let anew = "SELECT count(*) FROM samples WHERE files_whole";
