@@ -34,7 +34,7 @@ pub struct Args {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct GlobalArgs {
     /// Configuration (TOML: interval, database, privacy, headroom_share, always_active,
-    /// always_active_cgroups, damon)
+    /// always_active_cgroups, damon, opens)
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]

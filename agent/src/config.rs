@@ -57,6 +57,7 @@ struct ConfigFile {
     #[serde(deserialize_with = "cgroup_paths")]
     always_active_cgroups: Vec<String>,
     damon: bool,
+    opens: bool,
 }
 
 /// What the agent is to do.
@@ -123,6 +124,7 @@ impl Config {
                 always_active: file.always_active,
                 always_active_cgroups: file.always_active_cgroups,
                 damon: file.damon,
+                opens: file.opens,
             },
         })
     }
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
-            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\n\
+            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
             always_active_cgroups = [\"/system.slice/cron.service\"]\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
@@ -209,7 +211,7 @@ mod tests {
             config.settings.always_active_cgroups,
             ["/system.slice/cron.service"]
         );
-        assert!(config.settings.damon);
+        assert!(config.settings.damon && config.settings.opens);
 
         let typed = GlobalArgs {
             interval: Some(Duration::from_secs(5)),
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(config.mem_available_interval, Duration::from_secs(5));
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
-        assert!(!config.settings.damon);
+        assert!(!config.settings.damon && !config.settings.opens);
     }
 
     #[test]

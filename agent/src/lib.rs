@@ -25,6 +25,7 @@ pub mod identity;
 pub mod interval;
 mod mapped;
 pub mod nodes;
+pub mod opens;
 pub mod physical;
 pub mod print;
 pub mod processes;

@@ -1,7 +1,7 @@
 //! Takes samples; keeps what one sample needs of the one before.
 
 use crate::Error;
-use crate::absence::Absences;
+use crate::absence::{Absences, Absent};
 use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
 use crate::cgroups::Cgroups;
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
@@ -9,6 +9,7 @@ use crate::figures::Figures;
 use crate::files::{FileWalk, FilesInUse};
 use crate::identity::{FileIdKey, boot_id};
 use crate::nodes;
+use crate::opens::{OpenWatch, OpenedFiles};
 use crate::processes::{CpuTimes, ProcessWalk, Units};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub always_active_cgroups: Vec<String>,
     /// Whether DAMON's estimate is read.
     pub damon: bool,
+    /// Whether every open of a file is watched.
+    pub opens: bool,
 }
 
 /// Takes samples of one host.
@@ -50,6 +53,8 @@ pub struct Sampler {
     process_walk: ProcessWalk,
     cgroups: Cgroups,
     file_walk: FileWalk,
+    /// Where the owner wants it, unless it cannot be had.
+    opens: Option<Result<OpenWatch, Absent>>,
     file_id_key: FileIdKey,
     activity: ActivityWatch,
     cpu_times: CpuTimes,
@@ -92,6 +97,7 @@ impl Sampler {
             activity: ActivityWatch::new(roots, Moment::now().time_ms),
             cgroups: Cgroups::new(settings.always_active_cgroups.clone()),
             file_walk: FileWalk::default(),
+            opens: settings.opens.then(|| OpenWatch::new(&proc)),
             own_cpu_us: own_cpu_us(),
             sys: Tree::open(&settings.sys_root).ok(),
             settings,
@@ -122,8 +128,12 @@ impl Sampler {
         self.boot_id.as_deref()
     }
 
-    /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it.
+    /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it, and what was
+    /// opened, before the kernel's queue is full.
     pub fn look(&mut self) {
+        if let Some(Ok(watch)) = &mut self.opens {
+            watch.drain();
+        }
         if self.proc.read_record("meminfo", &mut self.text).is_ok() {
             let now_bytes = mem_available_bytes(&self.text).into_iter();
             self.lowest_available_bytes = now_bytes.chain(self.lowest_available_bytes).min();
@@ -191,7 +201,8 @@ impl Sampler {
         let lowest = self.lowest_available_bytes.take().map(stored);
         row.mem_available_min_bytes = row.mem_available_bytes.into_iter().chain(lowest).min();
         note_what_is_absent(&row, &mut absences);
-        let files = self.file_rows(files);
+        let opened = self.opened(&files, page_size_bytes, &mut absences);
+        let files = self.file_rows(files, opened);
         row.agent_rss_bytes = own_rss_bytes();
         row.agent_wall_us = monotonic_us() - begun_us;
         // Since the end of the sample before: writing that one is part of what tracing costs.
@@ -223,7 +234,28 @@ impl Sampler {
         moment
     }
 
-    fn file_rows(&self, files: FilesInUse) -> Vec<FileRow> {
+    /// What was opened since the sample before; `None` where that is not watched.
+    fn opened(
+        &mut self,
+        files: &FilesInUse,
+        page_size_bytes: u64,
+        absences: &mut Absences,
+    ) -> Option<OpenedFiles> {
+        match self.opens.as_mut()? {
+            Ok(watch) => Some(watch.take(&self.proc, files, page_size_bytes, absences)),
+            Err(absent) => {
+                absences.note("opens", absent.clone());
+                None
+            }
+        }
+    }
+
+    /// Files in use, and those that were opened and closed again.
+    fn file_rows(&self, files: FilesInUse, mut opened: Option<OpenedFiles>) -> Vec<FileRow> {
+        let mut opened_count = |key| {
+            let opened = opened.as_mut()?.remove(&key).unwrap_or_default();
+            Some(stored(opened.opened_count))
+        };
         let mut rows: Vec<FileRow> = files
             .into_iter()
             .map(|(key, file)| FileRow {
@@ -234,9 +266,18 @@ impl Sampler {
                 size_bytes: file.size_bytes.map(stored),
                 cached_bytes: file.cached_bytes.map(stored),
                 mapped_cached_bytes: file.mapped_cached_bytes.map(stored),
-                opened_count: None,
+                opened_count: opened_count(key),
             })
             .collect();
+        let closed_again = opened.unwrap_or_default().into_iter();
+        rows.extend(closed_again.map(|(key, file)| FileRow {
+            file_id: self.file_id_key.file_id(key.device, key.inode),
+            path: file.path,
+            size_bytes: file.size_bytes.map(stored),
+            cached_bytes: file.cached_bytes.map(stored),
+            opened_count: Some(stored(file.opened_count)),
+            ..FileRow::default()
+        }));
         rows.sort_unstable_by_key(|row| row.file_id);
         rows
     }
@@ -284,6 +325,7 @@ mod tests {
             always_active: Vec::new(),
             always_active_cgroups: Vec::new(),
             damon: false,
+            opens: false,
         };
         let mut sampler = Sampler::new(settings, FileIdKey::random().unwrap()).unwrap();
         let lowest_kib = |sampler: &mut Sampler| {

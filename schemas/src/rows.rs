@@ -237,7 +237,7 @@ row! {
 }
 
 row! {
-    /// A file open or mapped in an active process, as far as it changed since the sample before.
+    /// A file open or mapped in an active process, or opened by any where the owner has every open watched, as far as it changed since the sample before.
     FileRow = "files", key ["file_id"] {
         /// Keyed hash of device and inode; the key never leaves the deployment.
         file_id: i64,
@@ -253,7 +253,7 @@ row! {
         cached_bytes: Option<i64>,
         /// Of those, the pages in ranges that active processes map.
         mapped_cached_bytes: Option<i64>,
-        /// How often processes opened it since the sample before, where the owner has every open watched (fanotify).
+        /// How often processes opened it since the sample before, where the owner has every open watched (fanotify); what one process opened several times before the agent looked counts once.
         opened_count: Option<i64>,
     }
 }

@@ -8,6 +8,8 @@ pub mod cachestat;
 pub mod cgroup;
 pub mod damon;
 pub mod dbus;
+pub mod fanotify;
+pub mod handle;
 pub mod input;
 pub mod iomem;
 pub mod list;

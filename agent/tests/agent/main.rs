@@ -5,6 +5,7 @@ mod activity;
 mod export;
 mod host;
 mod logind;
+mod opens;
 mod trace;
 mod trees;
 mod versions;
