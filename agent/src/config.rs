@@ -57,6 +57,10 @@ struct ConfigFile {
     #[serde(deserialize_with = "share")]
     headroom_share: Option<f64>,
     always_active: Vec<String>,
+    #[serde(deserialize_with = "cgroup_paths")]
+    always_active_cgroups: Vec<String>,
+    damon: bool,
+    opens: bool,
 }
 
 /// What the agent is to do.
@@ -124,6 +128,9 @@ impl Config {
                     .headroom_share
                     .unwrap_or(Limits::default().headroom_share),
                 always_active: file.always_active,
+                always_active_cgroups: file.always_active_cgroups,
+                damon: file.damon,
+                opens: file.opens,
             },
         })
     }
@@ -173,6 +180,16 @@ fn share<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<f64>, D::E
     }
 }
 
+fn cgroup_paths<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let paths = Vec::<String>::deserialize(value)?;
+    if paths.iter().all(|path| path.starts_with('/')) {
+        Ok(paths)
+    } else {
+        let message = "a control group is named by its path, like \"/system.slice/cron.service\"";
+        Err(serde::de::Error::custom(message))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,7 +204,8 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
-            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\n";
+            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
+            always_active_cgroups = [\"/system.slice/cron.service\"]\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
         assert_eq!(config.mem_available_interval, Duration::from_secs(2));
@@ -195,6 +213,11 @@ mod tests {
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
         assert_eq!(config.settings.always_active, ["backup"]);
+        assert_eq!(
+            config.settings.always_active_cgroups,
+            ["/system.slice/cron.service"]
+        );
+        assert!(config.settings.damon && config.settings.opens);
 
         let typed = GlobalArgs {
             interval: Some(Duration::from_secs(5)),
@@ -210,6 +233,7 @@ mod tests {
         assert_eq!(config.mem_available_interval, Duration::from_secs(5));
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
+        assert!(!config.settings.damon && !config.settings.opens);
     }
 
     #[test]
@@ -219,6 +243,11 @@ mod tests {
             ("interval = \"soon\"\n", "line 1", "soon"),
             ("headroom_share = 15\n", "line 1", "headroom_share"),
             ("privacy = \"open\"\n", "line 1", "open"),
+            (
+                "always_active_cgroups = [\"cron\"]\n",
+                "line 1",
+                "by its path",
+            ),
         ] {
             let message = resolve(text, GlobalArgs::default()).unwrap_err();
             assert!(

@@ -9,6 +9,7 @@ mod host;
 mod inspect;
 mod killed;
 mod logind;
+mod opens;
 mod running;
 mod session;
 mod trace;
