@@ -14,7 +14,7 @@ use x11rb::protocol::xtest::ConnectionExt;
 /// Starts an X server, and tells its display's name.
 pub(super) fn x_server(command: &mut Command) -> (Ended, String) {
     let mut server = command
-        .args(["-displayfd", "1", "-nolisten", "tcp"])
+        .args(["-displayfd", "1", "-nolisten", "tcp", "-noreset"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -92,7 +92,6 @@ fn a_moved_pointer_is_seen_through_the_x_server() {
 fn who_comes_back_to_the_x_server_is_seen_before_the_next_look() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, display) = xvfb();
-    move_pointer(&display);
     let _reporter = start(reporter(folder.path(), SECOND_LOOK).env("DISPLAY", &display));
     let first = wait_for_word(folder.path(), |_| true);
     wait_until_idle(&display);
