@@ -126,7 +126,14 @@ impl Split {
             let bytes = words.next().and_then(number).map(kib_to_bytes);
             *size = bytes.filter(|&bytes| bytes <= LARGEST_BYTES);
         }
-        split.anon_bytes.map(|_| split)
+        // Kernels have all four or none: a part that is lacking would count as nothing.
+        let parts = [
+            split.anon_bytes,
+            split.file_bytes,
+            split.shmem_bytes,
+            split.swap_bytes,
+        ];
+        parts.iter().all(Option::is_some).then_some(split)
     }
 }
 
@@ -183,6 +190,28 @@ mod tests {
             Split::from_smaps_rollup(b"Rss: 900 kB\nPss: 500 kB\n"),
             None
         );
+        for part in [
+            "Pss_Anon: 300 kB\n",
+            "Pss_File: 150 kB\n",
+            "Pss_Shmem: 50 kB\n",
+            "SwapPss: 8 kB\n",
+        ] {
+            let text = String::from_utf8_lossy(rollup);
+            for other in [
+                "",
+                &part.replace("kB", ""),
+                &part.replace(' ', " -"),
+                &part.replace(": ", ": 9999999999999999"),
+            ] {
+                let text = text.replace(part, other);
+                let expected = (other == part.replace("kB", "")).then_some(split);
+                assert_eq!(
+                    Split::from_smaps_rollup(text.as_bytes()),
+                    expected,
+                    "{other}"
+                );
+            }
+        }
         let status =
             b"Name:\tx\nRssAnon:\t 300 kB\nRssFile:\t 150 kB\nRssShmem:\t 50 kB\nVmSwap:\t 8 kB\n";
         assert_eq!(Split::from_status(status), Some(split));

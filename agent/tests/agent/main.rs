@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activity;
+mod copies;
 mod export;
 mod host;
+mod hostile;
 mod logind;
+mod missing;
 mod trace;
 mod trees;
 
