@@ -1,7 +1,7 @@
 //! Takes samples; keeps what one sample needs of the one before.
 
 use crate::Error;
-use crate::absence::{Absences, Absent};
+use crate::absence::{Absences, Absent, Reason};
 use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::files::{FileWalk, FilesInUse};
@@ -184,7 +184,12 @@ impl Sampler {
             .parse("meminfo", text, Meminfo::parse)
             .map_err(|absent| Error::Kernel {
                 path: proc.path().join("meminfo"),
-                what: format!("{}: {}", absent.reason, absent.detail),
+                what: match (absent.reason, proc.is_procfs()) {
+                    (Reason::Unsupported, true) => {
+                        "mounted with subset=pid (a unit's ProcSubset=pid)".to_owned()
+                    }
+                    (reason, _) => format!("{reason}: {}", absent.detail),
+                },
             })?;
         let zones = proc.parse("zoneinfo", text, Zones::parse);
         let zones = absences.keep_for(&["lotsfree_bytes", "pcp_free_bytes"], zones);

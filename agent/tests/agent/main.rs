@@ -8,6 +8,7 @@ mod host;
 mod hostile;
 mod logind;
 mod missing;
+mod namespaces;
 mod trace;
 mod trees;
 
