@@ -7,6 +7,7 @@ mod export;
 mod host;
 mod hostile;
 mod logind;
+mod many;
 mod missing;
 mod namespaces;
 mod trace;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A folder for a trace, and the trace's path.
-fn new_trace() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn new_trace() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("trace.db");
     (dir, database)
 }
 
-fn on(database: &Path) -> Command {
+pub(crate) fn on(database: &Path) -> Command {
     let mut command = agent();
     command.arg("--database").arg(database);
     command
@@ -35,7 +35,7 @@ fn start(database: &Path) -> Child {
 }
 
 /// Waits until the agent has written `count` samples.
-fn wait_for_samples(database: &Path, child: &mut Child, count: i64) {
+pub(crate) fn wait_for_samples(database: &Path, child: &mut Child, count: i64) {
     while number(database, "SELECT count(*) FROM samples") < count {
         assert!(child.try_wait().unwrap().is_none(), "the agent ended early");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -50,11 +50,11 @@ fn query<T: rusqlite::types::FromSql>(database: &Path, sql: &str) -> T {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-fn number(database: &Path, sql: &str) -> i64 {
+pub(crate) fn number(database: &Path, sql: &str) -> i64 {
     query(database, sql)
 }
 
-fn signal(child: &Child, signal: rustix::process::Signal) {
+pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).unwrap();
 }
