@@ -298,15 +298,20 @@ fn twenty_thousand_real_processes() {
         #include <signal.h>
         #include <stdio.h>
         #include <sys/prctl.h>
+        #include <sys/wait.h>
         #include <unistd.h>
+        static pid_t children[20000];
         int main(void) {
             for (int i = 0; i < 20000; i++) {
                 pid_t pid = fork();
                 if (pid < 0) { perror("fork"); return 1; }
+                children[i] = pid;
                 if (pid == 0) { prctl(PR_SET_PDEATHSIG, SIGKILL); for (;;) pause(); }
             }
             puts("ready"); fflush(stdout);
             getchar();
+            for (int i = 0; i < 20000; i++) kill(children[i], SIGKILL);
+            while (wait(NULL) > 0) {}
             return 0;
         }"#;
     let (dir, database) = new_trace();
