@@ -15,6 +15,7 @@ fn range(range: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ranges_and_single_ones() {
@@ -26,6 +27,13 @@ mod tests {
             ("0-", None),
         ] {
             assert_eq!(count(list), cpus, "{list}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in ".{0,60}", list in "[0-9,-]{0,60}") {
+            let _ = (count(&text), count(&list));
         }
     }
 }
