@@ -4,6 +4,8 @@
 use crate::copies::Alter::{self, Gone, Says, Without, WithoutFirst};
 use crate::copies::{Copy, values};
 use gleaner_agent::Error;
+use gleaner_agent::read::loadavg::LoadAverage;
+use gleaner_agent::read::vmstat::Vmstat;
 use gleaner_agent::sampler::Sampler;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
@@ -63,6 +65,12 @@ fn assert_absent(
     }
     assert_eq!(items, wanted, "{case}");
     assert_eq!(null, wanted_null, "{case}");
+}
+
+/// The columns that begin so.
+fn columns(begin: &str) -> Vec<&'static str> {
+    let names = SampleRow::TABLE.columns.iter().map(|column| column.name);
+    names.filter(|name| name.starts_with(begin)).collect()
 }
 
 #[test]
@@ -126,15 +134,15 @@ fn each_line_and_each_file() {
     for (line, column) in vmstat {
         check("t1/proc/vmstat", Without(line), &[column]);
     }
-    check("t1/proc/vmstat", Gone, &vmstat.map(|(_, column)| column));
+    check("t1/proc/vmstat", Gone, &Vmstat::COLUMNS);
 
-    let memory = ["psi_memory_some_total_us", "psi_memory_full_total_us"];
-    check("t1/proc/pressure/memory", Gone, &memory);
-    check("t1/proc/pressure/memory", Without("full"), &memory[1..]);
-    check("t1/proc/pressure/cpu", Gone, &["psi_cpu_some_total_us"]);
-    check("t1/proc/pressure/io", Gone, &["psi_io_some_total_us"]);
-    let load = ["load1", "load5", "load15", "running_count", "tasks_count"];
-    check("t1/proc/loadavg", Gone, &load);
+    for resource in ["memory", "cpu", "io"] {
+        let of_the_file = columns(&format!("psi_{resource}_"));
+        check(&format!("t1/proc/pressure/{resource}"), Gone, &of_the_file);
+    }
+    let full = ["psi_memory_full_total_us"];
+    check("t1/proc/pressure/memory", Without("full"), &full);
+    check("t1/proc/loadavg", Gone, &LoadAverage::COLUMNS);
 
     let zones = ["lotsfree_bytes", "pcp_free_bytes"];
     check("t1/proc/zoneinfo", Gone, &zones);
@@ -174,18 +182,17 @@ fn other_reasons() {
         &[("cached_bytes", "malformed")],
     );
     let zones = ["lotsfree_bytes", "pcp_free_bytes"];
-    let load = ["load1", "load5", "load15", "running_count", "tasks_count"];
     check(
         &[("t1/proc/zoneinfo", Says("high ", "high many\n"))],
         &all(&zones, "malformed"),
     );
     check(
         &[("t1/proc/loadavg", Says("0.10", "0.10 0.25\n"))],
-        &all(&load, "malformed"),
+        &all(&LoadAverage::COLUMNS, "malformed"),
     );
     check(
         &[("t1/proc/pressure/io", Says("some", "some total=-1\n"))],
-        &[("psi_io_some_total_us", "malformed")],
+        &all(&columns("psi_io_"), "malformed"),
     );
 
     // Physical memory: iomem, else the zones, else unknown for iomem's reason.
