@@ -95,8 +95,8 @@ mod tests {
         let two = [("zram0", MM_STAT), ("zram1", "0 0 0 0 0 0 0\n")];
         assert_eq!(sum(&two), (Some(held), vec![]));
         let torn = [("zram0", MM_STAT), ("zram1", "5 6\n")];
-        let told = vec!["zram_bytes malformed".to_owned()];
-        assert_eq!(sum(&torn), (Some(held), told));
+        let told = COLUMNS.map(|column| format!("{column} malformed"));
+        assert_eq!(sum(&torn), (Some(held), told.to_vec()));
     }
 
     proptest! {
