@@ -7,7 +7,7 @@ use crate::config::{Config, Privacy};
 use crate::gap;
 use crate::host;
 use crate::sample::Sample;
-use crate::store::{Record, Store};
+use crate::store::{Event, Record, Store};
 use gleaner_schemas::rows::GapRow;
 
 /// What is known of the samples before.
@@ -15,9 +15,15 @@ use gleaner_schemas::rows::GapRow;
 pub(crate) struct History {
     last: Option<Moment>,
     files: FileChanges,
+    events: Vec<Event>,
 }
 
 impl History {
+    /// Keeps an event for the next sample's transaction.
+    pub(crate) fn note(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
     /// Writes a sample, with the gap before it and the host where it begins anew.
     ///
     /// # Errors
@@ -54,7 +60,7 @@ impl History {
             time_ms: now.time_ms,
             gap: gap.as_ref(),
             host: host.as_ref(),
-            events: &[],
+            events: &self.events,
             sample: &sample.row,
             processes: &sample.processes,
             files: &self.files.step(sample.files, begins_anew),
@@ -63,6 +69,7 @@ impl History {
             cgroups: &sample.cgroups,
             absences: &sample.absences.rows(),
         })?;
+        self.events.clear();
         self.last = Some(now);
         Ok(())
     }

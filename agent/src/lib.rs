@@ -4,7 +4,8 @@
 //! paths, page size and tick length are arguments), [`processes`], [`files`] and [`activity`] walk
 //! what is in use, [`sample`] divides memory among the categories of `gleaner_policy`, [`sampler`]
 //! keeps what is needed from one sample to the next, and [`store`] writes one transaction.
-//! [`run`] does that at each interval; [`export`] hands the rows on to a dataset.
+//! [`run`] does that at each interval, and waits for the owner's return in between; [`live`] tells local
+//! daemons of both; [`export`] hands the rows on to a dataset.
 
 pub mod absence;
 pub mod activity;
@@ -14,6 +15,7 @@ pub mod clock;
 pub mod config;
 pub mod database;
 pub mod error;
+mod events;
 pub mod export;
 pub mod files;
 pub mod gap;
@@ -21,7 +23,9 @@ mod history;
 pub mod host;
 pub mod identity;
 pub mod interval;
+pub mod live;
 mod mapped;
+mod owner;
 pub mod physical;
 pub mod print;
 pub mod processes;

@@ -104,7 +104,7 @@ impl ProcessWalk {
         Ok(times)
     }
 
-    /// Walks all processes; `before` holds the CPU times of the walk before.
+    /// Walks all processes; `before` holds the CPU times of the walk before, `between` is called after each.
     ///
     /// # Errors
     /// When the root cannot be listed.
@@ -113,10 +113,12 @@ impl ProcessWalk {
         proc: &Tree,
         before: &CpuTimes,
         absences: &mut Absences,
+        between: &mut dyn FnMut(),
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
         let mut active = Vec::new();
         for pid in pids(proc)? {
+            between();
             let added = self.add(proc, pid, before, &mut found);
             active.extend(absences.keep("processes", added).flatten());
         }
@@ -135,6 +137,7 @@ impl ProcessWalk {
             })
             .collect();
         for (process, choice) in active.into_iter().zip(choose(&sizes, self.walks)) {
+            between();
             let row = self.row(proc, process, choice, absences);
             found.active.extend(absences.keep("processes", row));
         }
@@ -342,7 +345,7 @@ mod tests {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
             let mut absences = Absences::default();
-            let found = walk.walk(&proc, &times, &mut absences).unwrap();
+            let found = walk.walk(&proc, &times, &mut absences, &mut || {}).unwrap();
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
             times = found.cpu_times;
         }

@@ -124,25 +124,37 @@ impl Sampler {
         }
     }
 
+    /// The owner's activity.
+    #[must_use]
+    pub fn activity(&mut self) -> &mut ActivityWatch {
+        &mut self.activity
+    }
+
     /// Takes one sample. `interval_ms` and `files_whole` are left to the caller, who knows of gaps.
+    /// `between` is called again and again, lest the owner's return wait for the sample's end.
     ///
     /// # Errors
     /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed. All
     /// else that cannot be read is absent in the sample.
-    pub fn take(&mut self) -> Result<Sample, Error> {
+    pub fn take(&mut self, between: &mut dyn FnMut(&mut ActivityWatch)) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
         let moment = self.moment();
         let mut absences = Absences::default();
         let figures = self.figures(&mut absences)?;
+        let mut between = || between(&mut self.activity);
         let processes = self
             .process_walk
-            .walk(&self.proc, &self.cpu_times, &mut absences)
+            .walk(&self.proc, &self.cpu_times, &mut absences, &mut between)
             .map_err(|e| unreadable(&self.proc, e))?;
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
         let page_size_bytes = self.settings.units.page_size_bytes;
-        let files = self
-            .file_walk
-            .walk(&self.proc, &pids, page_size_bytes, &mut absences);
+        let files = self.file_walk.walk(
+            &self.proc,
+            &pids,
+            page_size_bytes,
+            &mut absences,
+            &mut between,
+        );
         let shmem_bytes = figures.meminfo.get("Shmem").unwrap_or(0);
         let in_use = in_use(&processes, &files, shmem_bytes);
         let activity = self
@@ -299,7 +311,7 @@ mod tests {
         };
         let mut sampler = Sampler::new(settings, FileIdKey::random().unwrap()).unwrap();
         let lowest_kib = |sampler: &mut Sampler| {
-            let row = sampler.take().unwrap().row;
+            let row = sampler.take(&mut |_| {}).unwrap().row;
             row.mem_available_min_bytes.map(|bytes| bytes / 1024)
         };
         available(800);

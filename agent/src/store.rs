@@ -120,6 +120,18 @@ impl Store {
         Ok(())
     }
 
+    /// Whether there is an event of this kind and detail.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn has_event(&self, kind: &str, detail: &str) -> Result<bool, Error> {
+        let query = "SELECT EXISTS (SELECT 1 FROM events WHERE kind = ? AND detail = ?)";
+        let found = self
+            .connection
+            .query_row(query, [kind, detail], |row| row.get(0));
+        found.map_err(Error::database(&self.path))
+    }
+
     /// Writes events that no sample comes with.
     ///
     /// # Errors

@@ -3,9 +3,11 @@
 //! Own parsers rather than `procfs-core`: that crate panics on a torn `pressure` line, has no
 //! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
 
+pub(crate) mod access;
 pub mod cachestat;
 pub mod cpus;
 pub mod dbus;
+mod event_mask;
 pub mod input;
 pub mod iomem;
 pub mod loadavg;

@@ -4,6 +4,7 @@
 mod activity;
 mod export;
 mod host;
+mod live;
 mod logind;
 mod trace;
 mod trees;
