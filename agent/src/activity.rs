@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A reporter tells of one activity again and again, each time reckoned anew from how long ago it was.
-const REPORT_JITTER_MS: i64 = 1000;
+/// A reporter tells of one activity again and again, each time reckoned anew from how long ago it was: less
+/// than this later is no other activity.
+pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
 
 /// Watches all sources; remembers the last activity that each saw.
 ///
@@ -124,13 +125,17 @@ impl ActivityWatch {
         self.accesses = Some(accesses);
         let read_ms = terminal::last_access(dev, sys, &self.terminals).newest_ms;
         let was_read = read_ms > self.last_terminal_ms;
-        Ok(was_read.then(|| self.terminal_was_read(now_ms)))
+        let terminal = was_read.then(|| self.terminal_was_read(now_ms));
+        Ok(self.first_sign(now_ms).or(terminal))
     }
 
     /// Ceases to wait.
     pub fn disarm(&mut self) {
-        self.armed = false;
-        self.accesses = None;
+        if std::mem::take(&mut self.armed)
+            && let Some(accesses) = &mut self.accesses
+        {
+            accesses.clear();
+        }
     }
 
     /// What can be read when the owner may have returned: nothing, unless armed.
@@ -170,7 +175,7 @@ impl ActivityWatch {
             && let Ok(time_ms) = report::read(&self.roots.run, now_ms).newest_ms
             && self
                 .last_session_ms
-                .is_none_or(|last_ms| time_ms > last_ms + REPORT_JITTER_MS)
+                .is_none_or(|last_ms| time_ms > last_ms + ACTIVITY_JITTER_MS)
         {
             self.last_session_ms = Some(time_ms);
             let time_ms = time_ms.min(now_ms);

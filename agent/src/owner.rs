@@ -1,7 +1,7 @@
 //! The owner: whether they are away, when they return, and whether the host counts as idle by
 //! [`gleaner_policy::idle`]. Decides; waits for nothing and writes nowhere.
 
-use crate::activity::{Sign, least_idle};
+use crate::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
 use crate::clock::Moment;
 use crate::events;
 use crate::gap;
@@ -35,8 +35,8 @@ struct Away {
 pub(crate) struct Found {
     /// The host's state by the idle rule.
     pub(crate) state: HostState,
-    /// What is to be told of the owner, when that has changed.
-    pub(crate) message: Option<Message>,
+    /// What is to be told of the owner: their return, then what has changed.
+    pub(crate) messages: Vec<Message>,
     /// The owner's return, where the sample is the first to see it.
     pub(crate) event: Option<Event>,
     /// Whether to wait for the owner's return.
@@ -67,30 +67,33 @@ impl Owner {
         let interval_ms = before.map(|before| now.boottime_ms - before.boottime_ms);
         let verdict = self.verdict(sample, before.is_some());
         let state = host_state(&now, verdict);
-        let owner_idle_ms = sample.row.owner_idle_ms;
-        let away = owner_idle_ms
-            .filter(|&idle_ms| idle_ms >= self.quiet_ms)
-            .map(|idle_ms| Away { at: now, idle_ms });
-        let before = std::mem::replace(&mut self.away, away);
         let source = least_idle(&sample.activity).unwrap_or("unknown");
-        if let (Some(before), None, Some(idle_ms)) = (before, away, owner_idle_ms) {
-            let time_ms = now.time_ms - idle_ms;
-            let away_ms = (before.until(&now) - idle_ms).max(0);
-            let message = self.active(time_ms, Some(away_ms), source);
-            let event = events::owner_returned(time_ms, away_ms, source);
-            return Found {
-                state,
-                message: Some(message),
-                event: Some(event),
-                is_away: false,
-                interval_ms,
-            };
+        let owner_idle_ms = sample.row.owner_idle_ms;
+        let away = owner_idle_ms.filter(|&idle_ms| idle_ms >= self.quiet_ms);
+        let away = away.map(|idle_ms| Away { at: now, idle_ms });
+        let before = std::mem::replace(&mut self.away, away);
+        let mut found = Found {
+            state,
+            messages: Vec::new(),
+            event: None,
+            is_away: away.is_some(),
+            interval_ms,
+        };
+        if let (Some(before), Some(idle_ms)) = (before, owner_idle_ms) {
+            // They may have come and gone since: then they are away for a shorter time than they were.
+            let away_ms = before.until(&now) - idle_ms;
+            if away.is_none() || away_ms > before.idle_ms + ACTIVITY_JITTER_MS {
+                let (time_ms, away_ms) = (now.time_ms - idle_ms, away_ms.max(0));
+                found
+                    .messages
+                    .push(self.active(time_ms, Some(away_ms), source));
+                found.event = Some(events::owner_returned(time_ms, away_ms, source));
+            }
         }
         let message = match (verdict, self.told) {
-            (Verdict::Idle { .. }, OwnerState::Idle) | (Verdict::Unknown, OwnerState::Unknown) => {
-                None
-            }
-            (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::Active) => None,
+            (Verdict::Idle { .. }, OwnerState::Idle)
+            | (Verdict::Unknown, OwnerState::Unknown)
+            | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::Active) => None,
             (Verdict::Idle { .. }, _) => Some(self.tell(Message {
                 state: OwnerState::Idle,
                 time_ms: now.time_ms,
@@ -103,18 +106,14 @@ impl Owner {
                 ..Message::default()
             })),
             (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
-            (Verdict::Waiting { .. }, _) if away.is_some() => {
-                Some(self.active(now.time_ms, None, "gap")) // nothing is assumed across one
+            (Verdict::Waiting { .. }, _) => {
+                // They have not returned, and the rule begins anew: nothing is assumed across a gap.
+                let source = if away.is_some() { "gap" } else { source };
+                Some(self.active(now.time_ms, None, source))
             }
-            (Verdict::Waiting { .. }, _) => Some(self.active(now.time_ms, None, source)),
         };
-        Found {
-            state,
-            message,
-            event: None,
-            is_away: away.is_some(),
-            interval_ms,
-        }
+        found.messages.extend(message);
+        found
     }
 
     /// The first sign of the owner while they were waited for; `None` when they were not away.
@@ -222,7 +221,8 @@ mod tests {
 
     /// What is told: state, away, source.
     fn told(found: &Found) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
-        let message = found.message.as_ref()?;
+        assert!(found.messages.len() < 2, "{found:?}");
+        let message = found.messages.first()?;
         Some((message.state, message.away_ms, message.source.as_deref()))
     }
 
@@ -294,6 +294,23 @@ mod tests {
         assert_eq!(
             (row.kind.as_str(), row.amount_ms),
             ("owner_returned", away_ms)
+        );
+    }
+
+    #[test]
+    fn who_came_and_went_between_two_samples_has_returned() {
+        let mut owner = owner();
+        owner.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
+        let reckoned_anew = Some(3 * MINUTE - ACTIVITY_JITTER_MS);
+        let found = owner.sampled(&sample(11 * MINUTE, reckoned_anew, 0.1));
+        assert_eq!((told(&found), &found.event), (None, &None));
+        let found = owner.sampled(&sample(12 * MINUTE + 10_000, Some(MINUTE), 0.1));
+        let (time_ms, row) = found.event.as_ref().unwrap();
+        assert_eq!(*time_ms, BOOTED_AT_MS + 11 * MINUTE + 10_000);
+        let away_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
+        assert_eq!(row.amount_ms, away_ms);
+        assert!(
+            told(&found) == Some((OwnerState::Active, away_ms, Some("logind"))) && found.is_away
         );
     }
 

@@ -345,7 +345,12 @@ mod tests {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
             let mut absences = Absences::default();
-            let found = walk.walk(&proc, &times, &mut absences, &mut || {}).unwrap();
+            let mut paused = 0;
+            let mut between = || paused += 1;
+            let found = walk
+                .walk(&proc, &times, &mut absences, &mut between)
+                .unwrap();
+            assert!(paused > 0);
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
             times = found.cpu_times;
         }

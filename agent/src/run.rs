@@ -50,6 +50,8 @@ struct Run<'a> {
     clocks: Clocks,
     /// When the last sample fell due.
     last_due: Moment,
+    /// Whether the last sample took more than it may: of several in a row the first is an event.
+    overloaded: bool,
     /// Whether it has been said that terminals cannot be waited for.
     said_blind: bool,
 }
@@ -86,6 +88,7 @@ impl<'a> Run<'a> {
             owner: Owner::new(config.interval_ms(), config.owner_quiet_ms()),
             clocks: Clocks::new(now),
             last_due: now,
+            overloaded: false,
             said_blind: false,
         };
         run.write_beginning(&now)?;
@@ -173,6 +176,8 @@ impl<'a> Run<'a> {
             }
         })?;
         let overload = events::overload(sample.moment.time_ms, &sample.row, interval_ms);
+        let was_overloaded = std::mem::replace(&mut self.overloaded, overload.is_some());
+        let overload = overload.filter(|_| !was_overloaded);
         let found = owner.sampled(&sample);
         for event in [missed, overload, found.event].into_iter().flatten() {
             history.note(event);
@@ -187,7 +192,7 @@ impl<'a> Run<'a> {
             headroom_share: self.config.settings.headroom_share,
             row,
         });
-        if let Some(message) = found.message {
+        for message in found.messages {
             live.publish_owner(message);
         }
         history.write(self.config, &mut self.store, sample)?;
@@ -246,10 +251,13 @@ fn welcome_back(
     live: &mut Server,
     sign: Sign,
 ) -> Option<Event> {
+    let returned = owner.returned(&Moment::now(), sign);
+    let event = returned.map(|(message, event)| {
+        live.publish_owner(message);
+        event
+    });
     activity.disarm();
-    let (message, event) = owner.returned(&Moment::now(), sign)?;
-    live.publish_owner(message);
-    Some(event)
+    event
 }
 
 /// Whether there is something to read now.

@@ -72,6 +72,15 @@ impl AccessWatch {
         }
     }
 
+    /// Watches nothing any more, and forgets what has come. The instance stays: closing it would wait until
+    /// the kernel has let go of every watch, which takes it tens of milliseconds.
+    pub(crate) fn clear(&mut self) {
+        for watch in std::mem::take(&mut self.watched).into_keys() {
+            let _ = inotify::remove_watch(&self.inotify, watch); // its file may be gone, and it with it
+        }
+        self.read();
+    }
+
     /// What can be read when something has come.
     pub(crate) fn wait_on(&self) -> BorrowedFd<'_> {
         self.inotify.as_fd()
@@ -171,5 +180,12 @@ mod tests {
         std::fs::remove_file(path("report")).unwrap();
         watch.read();
         assert_eq!(watch.watched.len(), 3);
+
+        watch.clear();
+        terminal.read_exact_at(&mut [0], 0).unwrap();
+        assert_eq!(watch.read(), News::default());
+        watch.add(Watched::Terminal, &path("pts/1"));
+        terminal.read_exact_at(&mut [0], 0).unwrap();
+        assert_eq!(watch.read(), terminal_read);
     }
 }
