@@ -1,11 +1,19 @@
-//! The owner's activity: what each source says, and how long the owner has been idle.
+//! The owner's activity: what each source says, how long the owner has been idle, and the first sign of
+//! their return.
 
 use crate::absence::{Absences, Absent, Reason};
+use crate::read::access::{AccessWatch, News, Watched};
 use crate::read::input::InputDevices;
 use crate::read::{logind, report, terminal};
 use gleaner_schemas::rows::ActivityRow;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+/// A reporter tells of one activity again and again, each time reckoned anew from how long ago it was: less
+/// than this later is no other activity.
+pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
 
 /// Watches all sources; remembers the last activity that each saw.
 ///
@@ -20,6 +28,20 @@ pub struct ActivityWatch {
     last_terminal_ms: Option<i64>,
     last_session_ms: Option<i64>,
     last_logind_ms: Option<i64>,
+    /// Terminals that controlled a process at the last look.
+    terminals: BTreeSet<(u32, u32)>,
+    /// Whether the owner is away and waited for.
+    armed: bool,
+    accesses: Option<AccessWatch>,
+}
+
+/// The first that was seen of the owner after a time away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// Which source saw it.
+    pub source: &'static str,
+    /// When, on the wall clock.
+    pub time_ms: i64,
 }
 
 /// Where the sources are.
@@ -45,6 +67,9 @@ impl ActivityWatch {
             last_terminal_ms: None,
             last_session_ms: None,
             last_logind_ms: None,
+            terminals: BTreeSet::new(),
+            armed: false,
+            accesses: None,
         };
         let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
         watch
@@ -57,6 +82,7 @@ impl ActivityWatch {
         terminals: &BTreeSet<(u32, u32)>,
         absences: &mut Absences,
     ) -> Vec<ActivityRow> {
+        self.terminals.clone_from(terminals);
         let input = self.input(now_ms);
         let input = row("input", input, self.devices.count(), absences);
         let (terminal, count) = self.terminal(now_ms, terminals, absences);
@@ -70,6 +96,117 @@ impl ActivityWatch {
             session,
             row("logind", logind, count, absences),
         ]
+    }
+
+    /// Begins, or goes on, to wait for the owner: terminals, reporters and devices that have come since
+    /// the last time are waited for as well. What came between the last look and now is found here.
+    ///
+    /// # Errors
+    /// Why terminals and reporters cannot be waited for; input devices can nevertheless.
+    pub fn arm(&mut self, now_ms: i64) -> Result<Option<Sign>, Errno> {
+        self.armed = true;
+        let mut accesses = match self.accesses.take() {
+            Some(accesses) => accesses,
+            None => AccessWatch::new()?,
+        };
+        let Roots { dev, sys, run } = &self.roots;
+        for node in terminal::nodes(dev, sys, &self.terminals) {
+            accesses.add(Watched::Terminal, &node);
+        }
+        for user in std::fs::read_dir(run.join("user"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            accesses.add(Watched::Report, &user.path().join(report::FILE_NAME));
+        }
+        accesses.add(Watched::Terminals, &dev.join("pts"));
+        accesses.add(Watched::Devices, &dev.join("input"));
+        self.accesses = Some(accesses);
+        let read_ms = terminal::last_access(dev, sys, &self.terminals).newest_ms;
+        let was_read = read_ms > self.last_terminal_ms;
+        let terminal = was_read.then(|| self.terminal_was_read(now_ms));
+        Ok(self.first_sign(now_ms).or(terminal))
+    }
+
+    /// Ceases to wait.
+    pub fn disarm(&mut self) {
+        if std::mem::take(&mut self.armed)
+            && let Some(accesses) = &mut self.accesses
+        {
+            accesses.clear();
+        }
+    }
+
+    /// What can be read when the owner may have returned: nothing, unless armed.
+    pub fn wait_on(&self) -> Vec<BorrowedFd<'_>> {
+        if !self.armed {
+            return Vec::new();
+        }
+        let accesses = self.accesses.iter().map(AccessWatch::wait_on);
+        self.devices.wait_on().chain(accesses).collect()
+    }
+
+    /// Reads what has come at [`Self::wait_on`]; `None` when it was no sign of the owner: a reporter that
+    /// repeats itself, a device that was plugged in.
+    pub fn first_sign(&mut self, now_ms: i64) -> Option<Sign> {
+        let mut news = News::default();
+        if let Some(accesses) = &mut self.accesses {
+            news = accesses.read();
+            for terminal in &news.new_terminals {
+                accesses.add(Watched::Terminal, terminal);
+            }
+        }
+        if news.device {
+            let _ = self.devices.open_new(&self.roots.dev, &self.roots.sys); // a sample tells what is amiss
+        }
+        if let Ok(Some(time_ms)) = self.devices.drain() {
+            self.last_input_ms = self.last_input_ms.max(Some(time_ms));
+            let time_ms = time_ms.min(now_ms);
+            return Some(Sign {
+                source: "input",
+                time_ms,
+            });
+        }
+        if news.terminal {
+            return Some(self.terminal_was_read(now_ms));
+        }
+        if news.report
+            && let Ok(time_ms) = report::read(&self.roots.run, now_ms).newest_ms
+            && self
+                .last_session_ms
+                .is_none_or(|last_ms| time_ms > last_ms + ACTIVITY_JITTER_MS)
+        {
+            self.last_session_ms = Some(time_ms);
+            let time_ms = time_ms.min(now_ms);
+            return Some(Sign {
+                source: "session",
+                time_ms,
+            });
+        }
+        None
+    }
+
+    /// The wall clock was set: what was remembered stays as long ago as it was.
+    pub fn clock_stepped(&mut self, stepped_ms: i64) {
+        self.first_look_ms += stepped_ms;
+        let remembered = [
+            &mut self.last_input_ms,
+            &mut self.last_terminal_ms,
+            &mut self.last_session_ms,
+            &mut self.last_logind_ms,
+        ];
+        for time_ms in remembered.into_iter().flatten() {
+            *time_ms += stepped_ms;
+        }
+    }
+
+    fn terminal_was_read(&mut self, now_ms: i64) -> Sign {
+        self.last_terminal_ms = self.last_terminal_ms.max(Some(now_ms));
+        Sign {
+            source: "terminal",
+            time_ms: now_ms,
+        }
     }
 
     fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
@@ -178,6 +315,12 @@ pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, Absent> {
         .filter_map(|s| s.idle_ms)
         .min()
         .ok_or_else(|| Absent::new(Reason::Unsupported, "no source of activity"))
+}
+
+/// The source that saw the owner last.
+pub(crate) fn least_idle(sources: &[ActivityRow]) -> Option<&str> {
+    let seen = sources.iter().filter(|s| s.idle_ms.is_some());
+    seen.min_by_key(|s| s.idle_ms).map(|s| s.source.as_str())
 }
 
 #[cfg(test)]

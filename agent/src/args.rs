@@ -41,6 +41,9 @@ pub struct GlobalArgs {
     /// Trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]
     #[arg(long, global = true, value_name = "FILE")]
     pub database: Option<PathBuf>,
+    /// Where local daemons listen, or none [default: /run/gleaner/agent.sock as root, else $XDG_RUNTIME_DIR/gleaner/agent.sock]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub socket: Option<PathBuf>,
     /// Time between samples, like 90s, 1m30s or 500ms [default: 90s]
     #[arg(long, global = true, value_name = "TIME", value_parser = crate::interval::parse)]
     pub interval: Option<Duration>,
@@ -103,6 +106,17 @@ Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR;
         /// Time between looks, 20s at most
         #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::session::look_interval)]
         every: Duration,
+    },
+    /// Listen to the running agent: each sample, and when the owner leaves and returns
+    #[command(after_help = "Examples:
+  gleaner-agent watch
+  gleaner-agent watch --json | jq -c 'select(.type == \"owner\")'
+
+Ends with the agent, with exit code 1. docs/live.md describes the messages.")]
+    Watch {
+        /// The messages as they come, a line each
+        #[arg(long)]
+        json: bool,
     },
     /// Tell whether tracing works, and what it may not read
     #[command(after_help = "Examples:

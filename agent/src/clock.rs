@@ -14,14 +14,24 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Now.
+    /// Now. Read again when the agent was interrupted between two of the clocks, lest that look like a
+    /// sleep or a step; on a host so busy that it is every time, the last reading is taken.
     #[must_use]
     pub fn now() -> Self {
-        Self {
-            time_ms: milliseconds(clock_gettime(ClockId::Realtime)),
+        const ATTEMPTS: usize = 8;
+        let read = || Self {
+            monotonic_ms: milliseconds(clock_gettime(ClockId::Monotonic)), // first: see below
             boottime_ms: milliseconds(clock_gettime(ClockId::Boottime)),
-            monotonic_ms: milliseconds(clock_gettime(ClockId::Monotonic)),
+            time_ms: milliseconds(clock_gettime(ClockId::Realtime)),
+        };
+        let mut moment = read();
+        for _ in 1..ATTEMPTS {
+            if milliseconds(clock_gettime(ClockId::Monotonic)) - moment.monotonic_ms <= 1 {
+                break;
+            }
+            moment = read();
         }
+        moment
     }
 
     /// Number of the UTC day.

@@ -22,6 +22,11 @@ const DEFAULT_FILE: &str = "/etc/gleaner/agent.toml";
 /// Sampling more often would measure the agent.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The owner is waited for once they have been idle for so long. Far below the five minutes of the idle
+/// rule, so that they are waited for before anybody counts on their absence; far above the pauses of one
+/// who reads or thinks, each of which would cost a wake.
+const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
+
 /// What may leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -53,6 +58,9 @@ struct ConfigFile {
     #[serde(deserialize_with = "interval_text")]
     mem_available_interval: Option<Duration>,
     database: Option<PathBuf>,
+    socket: Option<PathBuf>,
+    #[serde(deserialize_with = "interval_text")]
+    owner_quiet: Option<Duration>,
     privacy: Privacy,
     #[serde(deserialize_with = "share")]
     headroom_share: Option<f64>,
@@ -68,6 +76,10 @@ struct ConfigFile {
 pub struct Config {
     /// The trace.
     pub database: PathBuf,
+    /// Where local daemons listen; nowhere when absent.
+    pub socket: Option<PathBuf>,
+    /// How long the owner is idle before their return is waited for.
+    pub owner_quiet: Duration,
     /// Time between samples.
     pub interval: Duration,
     /// Time between looks at MemAvailable.
@@ -112,6 +124,12 @@ impl Config {
                 .database
                 .or(file.database)
                 .unwrap_or_else(default_database),
+            socket: match args.socket.or(file.socket) {
+                Some(none) if ["", "none"].map(Path::new).contains(&none.as_path()) => None,
+                Some(path) => Some(path),
+                None => default_socket(),
+            },
+            owner_quiet: file.owner_quiet.unwrap_or(DEFAULT_OWNER_QUIET),
             interval,
             mem_available_interval,
             privacy: file.privacy,
@@ -138,7 +156,13 @@ impl Config {
     /// The interval as stored.
     #[must_use]
     pub fn interval_ms(&self) -> i64 {
-        i64::try_from(self.interval.as_millis()).unwrap_or(i64::MAX)
+        milliseconds(self.interval)
+    }
+
+    /// [`Self::owner_quiet`] in milliseconds.
+    #[must_use]
+    pub fn owner_quiet_ms(&self) -> i64 {
+        milliseconds(self.owner_quiet)
     }
 }
 
@@ -162,6 +186,20 @@ fn default_database() -> PathBuf {
         std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from)
     };
     state.join("gleaner/trace.db")
+}
+
+/// `None` without a runtime folder.
+fn default_socket() -> Option<PathBuf> {
+    let runtime = if rustix::process::geteuid().is_root() {
+        PathBuf::from("/run")
+    } else {
+        PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?)
+    };
+    Some(runtime.join("gleaner/agent.sock"))
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
@@ -205,11 +243,13 @@ mod tests {
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
             always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
-            always_active_cgroups = [\"/system.slice/cron.service\"]\n";
+            always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
         assert_eq!(config.mem_available_interval, Duration::from_secs(2));
         assert_eq!(config.database, Path::new("/x/t.db"));
+        assert_eq!(config.socket.as_deref(), Some(Path::new("/x/s")));
+        assert_eq!(config.owner_quiet_ms(), 3000);
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
         assert_eq!(config.settings.always_active, ["backup"]);
@@ -222,15 +262,25 @@ mod tests {
         let typed = GlobalArgs {
             interval: Some(Duration::from_secs(5)),
             database: Some("/y/t.db".into()),
+            socket: Some("none".into()),
             ..GlobalArgs::default()
         };
         let config = resolve(text, typed).unwrap();
+        assert_eq!(config.socket, None);
         assert_eq!(config.interval, Duration::from_secs(5));
         assert_eq!(config.database, Path::new("/y/t.db"));
 
         let config = resolve("", GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, DEFAULT_INTERVAL);
         assert_eq!(config.mem_available_interval, Duration::from_secs(5));
+        assert_eq!(config.owner_quiet_ms(), 60_000);
+        assert_eq!(config.socket, default_socket());
+        assert_eq!(
+            resolve("socket = \"\"", GlobalArgs::default())
+                .unwrap()
+                .socket,
+            None
+        );
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
         assert!(!config.settings.damon && !config.settings.opens);

@@ -1,7 +1,9 @@
 //! A database that is damaged: found, and set aside with all that belongs to it.
 
 use crate::Error;
+use crate::database::columns;
 use crate::store::beside;
+use gleaner_schemas::rows::TABLES;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,24 @@ pub(crate) fn look_through(path: &Path, connection: &Connection) -> Result<(), E
         path: path.to_owned(),
         what: found.lines().next().unwrap_or_default().to_owned(),
     })
+}
+
+/// A bit that flipped in a table's definition leaves one that SQLite reads, and that no row fits.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::Database`].
+pub(crate) fn check_columns(path: &Path, connection: &Connection) -> Result<(), Error> {
+    for table in &TABLES {
+        let present = columns(connection, table.name).map_err(Error::database(path))?;
+        let is_there = |name: &str| present.iter().any(|column| column == name);
+        if let Some(lacking) = table.columns.iter().find(|c| !is_there(c.name)) {
+            return Err(Error::Damaged {
+                path: path.to_owned(),
+                what: format!("table {} has no column {}", table.name, lacking.name),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// An empty database beside a log that is not: SQLite would take it as new and drop the log.

@@ -102,6 +102,8 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // In KiB: rows are appended, and a larger cache would fill for half an hour and be of no use.
+    connection.pragma_update(None, "cache_size", -256)?;
     connection.pragma_update(None, "foreign_keys", true)
 }
 

@@ -114,6 +114,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// The agent's socket, as a listener finds it.
+    #[error("cannot listen at {path}: {source}; is `gleaner-agent run` at work there? Name its socket with --socket", path = .path.display())]
+    Listen {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The reporter of a desktop session.
     #[error(
         "{what}; run this inside the desktop session, as its user, with its WAYLAND_DISPLAY or DISPLAY, and XDG_RUNTIME_DIR"

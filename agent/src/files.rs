@@ -61,19 +61,21 @@ pub struct FileWalk {
 }
 
 impl FileWalk {
-    /// Walks the files of the processes `pids`.
+    /// Walks the files of the processes `pids`; `between` is called after each.
     pub fn walk(
         &mut self,
         proc: &Tree,
         pids: &[i64],
         page_size_bytes: u64,
         absences: &mut Absences,
+        between: &mut dyn FnMut(),
     ) -> FilesInUse {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
         self.residency.begin_walk();
         self.own = own_files();
         for ((device, inode), mapped) in gather(proc, pids, &mut self.text, absences) {
+            between();
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
             } else {
@@ -89,6 +91,7 @@ impl FileWalk {
             }
         }
         for &pid in pids {
+            between();
             let opened = if live {
                 self.add_open(proc, pid, page_size_bytes, &mut files, absences)
             } else {
@@ -325,7 +328,13 @@ mod tests {
                 ..FileWalk::default()
             };
             let pids = [i64::from(holder.0.id())];
-            walk.walk(&proc, &pids, page_size_bytes, &mut Absences::default())
+            walk.walk(
+                &proc,
+                &pids,
+                page_size_bytes,
+                &mut Absences::default(),
+                &mut || (),
+            )
         };
         let own = key(&stat(&*opened).unwrap());
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -4,7 +4,8 @@
 //! paths, page size and tick length are arguments), [`processes`], [`files`] and [`activity`] walk
 //! what is in use, [`sample`] divides memory among the categories of `gleaner_policy`, [`sampler`]
 //! keeps what is needed from one sample to the next, and [`store`] writes one transaction.
-//! [`run`] does that at each interval; [`export`] hands the rows on to a dataset.
+//! [`run`] does that at each interval, and waits for the owner's return in between; [`live`] tells local
+//! daemons of both; [`export`] hands the rows on to a dataset.
 
 pub mod absence;
 pub mod activity;
@@ -16,6 +17,7 @@ pub mod config;
 pub mod damage;
 pub mod database;
 pub mod error;
+mod events;
 pub mod export;
 pub mod figures;
 pub mod files;
@@ -25,9 +27,11 @@ pub mod host;
 pub mod identity;
 pub mod inspect;
 pub mod interval;
+pub mod live;
 mod mapped;
 pub mod nodes;
 pub mod opens;
+mod owner;
 pub mod physical;
 pub mod print;
 pub mod processes;

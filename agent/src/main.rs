@@ -3,6 +3,7 @@
 use clap::Parser;
 use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
+use gleaner_agent::live::watch;
 use gleaner_agent::{export, inspect, print, run, session, status};
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 print::text(&sample)
             })?;
         }
+        Command::Watch { json } => watch::run(config.socket.as_deref(), json)?,
         Command::Session { every } => session::run(every)?,
         Command::Status { json } => {
             let status = status::read(

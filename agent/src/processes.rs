@@ -118,7 +118,7 @@ impl ProcessWalk {
     }
 
     /// Walks all processes; `before` holds the CPU times of the walk before, `always_active` further
-    /// processes that are always active.
+    /// processes that are always active, `between` is called after each.
     ///
     /// # Errors
     /// When the root cannot be listed.
@@ -128,6 +128,7 @@ impl ProcessWalk {
         before: &CpuTimes,
         always_active: &HashSet<i32>,
         absences: &mut Absences,
+        between: &mut dyn FnMut(),
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
         let mut active = Vec::new();
@@ -137,6 +138,7 @@ impl ProcessWalk {
             absences.note("processes", Absent::new(Reason::Denied, HIDDEN));
         }
         for pid in pids {
+            between();
             let added = self.add(proc, pid, before, always_active.contains(&pid), &mut found);
             active.extend(absences.keep("processes", added).flatten());
         }
@@ -155,6 +157,7 @@ impl ProcessWalk {
             })
             .collect();
         for (process, choice) in active.into_iter().zip(choose(&sizes, self.walks)) {
+            between();
             let row = self.row(proc, process, choice, absences);
             found.active.extend(absences.keep("processes", row));
         }
@@ -364,9 +367,12 @@ mod tests {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
             let mut absences = Absences::default();
+            let mut paused = 0;
+            let mut between = || paused += 1;
             let found = walk
-                .walk(&proc, &times, &HashSet::new(), &mut absences)
+                .walk(&proc, &times, &HashSet::new(), &mut absences, &mut between)
                 .unwrap();
+            assert!(paused > 0);
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
             times = found.cpu_times;
         }

@@ -61,13 +61,28 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Stores events now, or with the next sample.
+    pub(crate) fn events(&mut self, events: Vec<Event>) {
+        let written = self.store.as_mut().map(|store| store.write_events(&events));
+        if !matches!(written, Some(Ok(()))) {
+            events.into_iter().for_each(|event| self.note(event));
+        }
+    }
+
     /// Stores an event now, or with the next sample.
     pub(crate) fn event(&mut self, event: Event) {
-        let events = std::slice::from_ref(&event);
-        let written = self.store.as_mut().map(|store| store.write_events(events));
-        if !matches!(written, Some(Ok(()))) {
-            self.history.note(event);
-        }
+        self.events(vec![event]);
+    }
+
+    /// Stores an event with the next sample.
+    pub(crate) fn note(&mut self, event: Event) {
+        self.history.note(event);
+    }
+
+    /// Whether the trace holds an event of this kind and detail, as far as it can be read.
+    pub(crate) fn has_event(&self, kind: &str, detail: &str) -> bool {
+        let found = self.store.as_ref().map(|s| s.has_event(kind, detail));
+        matches!(found, Some(Ok(true)))
     }
 
     fn try_sample(&mut self, sample: Sample) -> Result<(), Error> {

@@ -140,12 +140,30 @@ impl Sampler {
         }
     }
 
+    /// The owner's activity.
+    #[must_use]
+    pub fn activity(&mut self) -> &mut ActivityWatch {
+        &mut self.activity
+    }
+
     /// Takes one sample. `interval_ms` and `files_whole` are left to the caller, who knows of gaps.
     ///
     /// # Errors
     /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed. All
     /// else that cannot be read is absent in the sample.
     pub fn take(&mut self) -> Result<Sample, Error> {
+        self.take_with(&mut |_| {})
+    }
+
+    /// As [`Self::take`]; `between` is called again and again, lest the owner's return wait for the end.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed. All
+    /// else that cannot be read is absent in the sample.
+    pub(crate) fn take_with(
+        &mut self,
+        between: &mut dyn FnMut(&mut ActivityWatch),
+    ) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
         let mut absences = Absences::default();
         let moment = self.moment(&mut absences);
@@ -169,19 +187,30 @@ impl Sampler {
             )
         });
         let sys = self.sys.as_ref();
+        let mut between = || between(&mut self.activity);
         let always_active = self.cgroups.always_active_pids(&self.proc, sys);
         let mut processes = self
             .process_walk
-            .walk(&self.proc, &self.cpu_times, &always_active, &mut absences)
+            .walk(
+                &self.proc,
+                &self.cpu_times,
+                &always_active,
+                &mut absences,
+                &mut between,
+            )
             .map_err(|e| unreadable(&self.proc, e))?;
         let active = &mut processes.active;
         let cgroups = self
             .cgroups
             .rows(&self.proc, sys, active, &self.file_id_key, &mut absences);
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
-        let files = self
-            .file_walk
-            .walk(&self.proc, &pids, page_size_bytes, &mut absences);
+        let files = self.file_walk.walk(
+            &self.proc,
+            &pids,
+            page_size_bytes,
+            &mut absences,
+            &mut between,
+        );
         let shmem_bytes = figures.meminfo.get("Shmem").unwrap_or(0);
         let in_use = in_use(&processes, &files, shmem_bytes);
         let activity = self

@@ -1,7 +1,7 @@
 //! The trace: an SQLite database that one agent writes, one transaction a sample.
 
 use crate::Error;
-use crate::damage::{SetAside, look_through, refuse_lost_beginning, set_aside};
+use crate::damage::{SetAside, check_columns, look_through, refuse_lost_beginning, set_aside};
 use crate::database::{last_sequence, migrate};
 use crate::gap::LastSample;
 use gleaner_schemas::column::{Row, Value};
@@ -144,6 +144,18 @@ impl Store {
         Ok(())
     }
 
+    /// Whether there is an event of this kind and detail.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn has_event(&self, kind: &str, detail: &str) -> Result<bool, Error> {
+        let query = "SELECT EXISTS (SELECT 1 FROM events WHERE kind = ? AND detail = ?)";
+        let found = self
+            .connection
+            .query_row(query, [kind, detail], |row| row.get(0));
+        found.map_err(Error::database(&self.path))
+    }
+
     /// Writes events that no sample comes with.
     ///
     /// # Errors
@@ -172,6 +184,7 @@ fn connect(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<(Connectio
     let database = Error::database(path);
     let mut connection = Connection::open(path).map_err(&database)?;
     migrate(path, &mut connection, host_id, now_ms)?;
+    check_columns(path, &connection)?;
     if !was_closed {
         look_through(path, &connection)?;
     }

@@ -1,5 +1,7 @@
-//! Waiting for the next sample, for a look in between, or for a signal.
+//! Waiting: for the next sample, for a look in between, for a signal, for a clock that is set, and for
+//! whatever else the caller waits for.
 
+use crate::clock::Moment;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -20,25 +22,43 @@ pub(crate) enum Wake {
     Signal,
 }
 
+/// All that ended one waiting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// When it ended.
+    pub(crate) now: Moment,
+    /// SIGINT or SIGTERM, by name.
+    pub(crate) signal: Option<&'static str>,
+    /// Samples that fell due: several after a sleep, or when the agent was late.
+    pub(crate) samples: u64,
+    /// Whether a look at MemAvailable is due.
+    pub(crate) look: bool,
+    /// Whether the wall clock was set, or the host woke from sleep, before `now` or just after it.
+    pub(crate) clock_set: bool,
+    /// Of the caller's descriptors, in order: whether something has come.
+    pub(crate) ready: Vec<bool>,
+}
+
 /// Wakes at each interval of CLOCK_BOOTTIME, so that nothing drifts and a host that wakes from sleep
 /// is sampled at once, and at a signal.
 pub(crate) struct Ticker {
     samples: OwnedFd,
     looks: OwnedFd,
-    signals: UnixStream,
+    clock_set: Option<OwnedFd>,
+    signals: [(&'static str, UnixStream); 2],
 }
 
 impl Ticker {
     /// A `look_interval` of zero means no looks: it leaves the kernel's timer unarmed (timerfd_create(2)).
     pub(crate) fn new(interval: Duration, look_interval: Duration) -> std::io::Result<Self> {
-        let (signals, sender) = UnixStream::pair()?;
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
-        }
         Ok(Self {
-            samples: timer(interval)?,
-            looks: timer(look_interval)?,
-            signals,
+            samples: timer(TimerfdClockId::Boottime, interval)?,
+            looks: timer(TimerfdClockId::Boottime, look_interval)?,
+            clock_set: clock_set_timer(),
+            signals: [
+                ("SIGTERM", signal_pipe(SIGTERM)?),
+                ("SIGINT", signal_pipe(SIGINT)?),
+            ],
         })
     }
 
@@ -50,42 +70,126 @@ impl Ticker {
 
     /// As [`Self::wait`], and a look is due also when `news` can be read, which is the caller's to do.
     pub(crate) fn wait_or(&mut self, news: Option<BorrowedFd<'_>>) -> std::io::Result<Wake> {
+        let news: Vec<_> = news.into_iter().map(|fd| (fd, PollFlags::IN)).collect();
+        loop {
+            let due = self.wait_with(&news)?;
+            if due.signal.is_some() {
+                return Ok(Wake::Signal);
+            } else if due.samples > 0 {
+                return Ok(Wake::Sample);
+            } else if due.look || due.ready.contains(&true) {
+                return Ok(Wake::Look);
+            }
+        }
+    }
+
+    /// Waits until anything comes, `others` included.
+    pub(crate) fn wait_with(
+        &mut self,
+        others: &[(BorrowedFd<'_>, PollFlags)],
+    ) -> std::io::Result<Due> {
+        let [(_, terminate), (_, interrupt)] = &self.signals;
         let mut sources = vec![
-            PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.samples, PollFlags::IN),
             PollFd::new(&self.looks, PollFlags::IN),
+            PollFd::new(terminate, PollFlags::IN),
+            PollFd::new(interrupt, PollFlags::IN),
         ];
-        sources.extend(news.map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
+        let own = sources.len();
+        for &(fd, events) in others {
+            sources.push(PollFd::from_borrowed_fd(fd, events));
+        }
+        if let Some(timer) = &self.clock_set {
+            sources.push(PollFd::new(timer, PollFlags::IN));
+        }
         while let Err(e) = poll(&mut sources, None) {
             if e != Errno::INTR {
                 return Err(e.into());
             }
         }
-        let has_come = |source: &PollFd<'_>| !source.revents().is_empty();
-        let (timer, wake) = if has_come(&sources[0]) {
-            return Ok(Wake::Signal);
-        } else if has_come(&sources[1]) {
-            (&self.samples, Wake::Sample)
-        } else if has_come(&sources[2]) {
-            (&self.looks, Wake::Look)
-        } else {
-            return Ok(Wake::Look);
+        let has_come: Vec<bool> = sources.iter().map(|s| !s.revents().is_empty()).collect();
+        let signal = self.signals.iter().zip(&has_come[2..own]);
+        Ok(Due {
+            now: Moment::now(),
+            signal: signal
+                .filter(|(_, has_come)| **has_come)
+                .map(|((name, _), _)| *name)
+                .next(),
+            samples: if has_come[0] {
+                expirations(&self.samples)?
+            } else {
+                0
+            },
+            look: has_come[1] && expirations(&self.looks)? > 0,
+            clock_set: self.clock_was_set(),
+            ready: has_come[own..own + others.len()].to_vec(),
+        })
+    }
+
+    /// Asked after `now` was read, and whatever poll said: a step that `now` holds is told of with it.
+    fn clock_was_set(&mut self) -> bool {
+        let Some(timer) = &self.clock_set else {
+            return false;
         };
-        let mut expirations = [0u8; 8];
-        rustix::io::read(timer, &mut expirations)?; // several at once after a sleep
-        Ok(wake)
+        let was_set = rustix::io::read(timer, &mut [0u8; 8]) == Err(Errno::CANCELED);
+        if was_set {
+            self.clock_set = clock_set_timer();
+        }
+        was_set
     }
 }
 
-fn timer(interval: Duration) -> std::io::Result<OwnedFd> {
-    let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
+/// How often a timer has expired since it was last asked.
+fn expirations(timer: &OwnedFd) -> std::io::Result<u64> {
+    let mut count = [0u8; 8];
+    match rustix::io::read(timer, &mut count) {
+        Ok(_) => Ok(u64::from_ne_bytes(count)),
+        Err(Errno::AGAIN) => Ok(0),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// A timer at each `interval`; an interval of zero leaves it unarmed.
+pub(crate) fn timer(clock: TimerfdClockId, interval: Duration) -> std::io::Result<OwnedFd> {
+    let timer = timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+    set_timer(&timer, interval)?;
+    Ok(timer)
+}
+
+/// Sets a timer to each `interval` from now on; zero disarms it.
+pub(crate) fn set_timer(timer: &OwnedFd, interval: Duration) -> std::io::Result<()> {
     let length = Timespec::try_from(interval).map_err(std::io::Error::other)?;
     let spec = Itimerspec {
         it_interval: length,
         it_value: length,
     };
-    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &spec)?;
-    Ok(timer)
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &spec)?;
+    Ok(())
+}
+
+/// A timer that never expires and is cancelled when the wall clock is set, which waking from sleep does
+/// as well (timerfd_create(2)). `None` where the kernel has none: then a step is found when the next
+/// wake comes for another reason.
+fn clock_set_timer() -> Option<OwnedFd> {
+    const NEVER: Timespec = Timespec {
+        tv_sec: 1 << 33, // the year 2242, within the kernel's 64 bits of nanoseconds
+        tv_nsec: 0,
+    };
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = timerfd_create(TimerfdClockId::Realtime, flags).ok()?;
+    let spec = Itimerspec {
+        it_interval: Timespec::default(),
+        it_value: NEVER,
+    };
+    let cancelled = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+    timerfd_settime(&timer, cancelled, &spec).ok()?;
+    Some(timer)
+}
+
+fn signal_pipe(signal: i32) -> std::io::Result<UnixStream> {
+    let (receiver, sender) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(signal, sender)?;
+    Ok(receiver)
 }
 
 #[cfg(test)]
@@ -93,10 +197,11 @@ mod tests {
     use super::*;
     use rustix::fd::AsFd;
 
+    const SOON: Duration = Duration::from_millis(1);
+    const NEVER: Duration = Duration::from_secs(1 << 20);
+
     #[test]
     fn wakes_for_what_is_due_and_for_a_sample_before_a_look() {
-        const SOON: Duration = Duration::from_millis(1);
-        const NEVER: Duration = Duration::from_secs(1 << 20);
         let first = |interval, look| Ticker::new(interval, look).unwrap().wait().unwrap();
         assert_eq!(first(SOON, NEVER), Wake::Sample);
         assert_eq!(first(NEVER, SOON), Wake::Look);
@@ -108,10 +213,25 @@ mod tests {
 
     #[test]
     fn wakes_for_news() {
-        const NEVER: Duration = Duration::ZERO;
         let (news, sender) = UnixStream::pair().unwrap();
         drop(sender);
         let mut ticker = Ticker::new(NEVER, NEVER).unwrap();
         assert_eq!(ticker.wait_or(Some(news.as_fd())).unwrap(), Wake::Look);
+    }
+
+    #[test]
+    fn says_which_of_the_others_has_come_and_how_many_samples_were_missed() {
+        let mut ticker = Ticker::new(NEVER, NEVER).unwrap();
+        let (silent, _kept) = std::io::pipe().unwrap();
+        let (ended, _) = std::io::pipe().unwrap();
+        let others = [&silent, &ended].map(|pipe| (pipe.as_fd(), PollFlags::IN));
+        let due = ticker.wait_with(&others).unwrap();
+        assert_eq!(due.ready, [false, true]);
+        assert_eq!((due.samples, due.look, due.signal), (0, false, None));
+
+        let mut ticker = Ticker::new(SOON, Duration::ZERO).unwrap();
+        let begun = Moment::now();
+        while Moment::now().boottime_ms < begun.boottime_ms + 5 {}
+        assert!(ticker.wait_with(&[]).unwrap().samples >= 4);
     }
 }

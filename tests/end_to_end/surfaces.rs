@@ -28,7 +28,10 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "man",
         ],
     ),
-    ("gleaner-agent", &["run", "sample", "status", "export"]),
+    (
+        "gleaner-agent",
+        &["run", "sample", "watch", "status", "export"],
+    ),
 ];
 
 #[test]

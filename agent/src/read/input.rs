@@ -1,10 +1,12 @@
 //! `/dev/input/event*`: when the owner last touched a keyboard, mouse or the like.
 //!
 //! Devices stay open from one sample to the next, so that the kernel queues what happens in between;
-//! a sample drains them and keeps the newest time, never the code of an event.
+//! a sample drains them and keeps the newest time, never the code of an event. While the owner is away
+//! they can be waited on.
 
+use super::event_mask;
 use crate::absence::{Absent, Reason};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +22,14 @@ type Node = (String, u64);
 /// The input devices being watched.
 #[derive(Debug, Default)]
 pub struct InputDevices {
-    open: BTreeMap<Node, OwnedFd>,
+    open: BTreeMap<Node, Device>,
+}
+
+#[derive(Debug)]
+struct Device {
+    fd: OwnedFd,
+    /// Nothing more comes, for now at least: a pipe whose writer is gone, which poll would tell of for ever.
+    ended: bool,
 }
 
 impl InputDevices {
@@ -32,9 +41,17 @@ impl InputDevices {
     /// typing on it), malformed where an event is torn.
     pub fn newest_ms(&mut self, dev_root: &Path, sys_root: &Path) -> Result<Option<i64>, Absent> {
         self.open_new(dev_root, sys_root)?;
+        self.drain()
+    }
+
+    /// As [`Self::newest_ms`], of the devices that are open already.
+    ///
+    /// # Errors
+    /// Malformed where an event is torn.
+    pub fn drain(&mut self) -> Result<Option<i64>, Absent> {
         let mut newest_ms = None;
         let mut gone = Vec::new();
-        for (node, device) in &self.open {
+        for (node, device) in &mut self.open {
             match drain(device) {
                 Ok(time_ms) => newest_ms = newest_ms.max(time_ms),
                 Err(Drained::Gone) => gone.push(node.clone()),
@@ -49,13 +66,23 @@ impl InputDevices {
         Ok(newest_ms)
     }
 
+    /// What can be read when an event comes.
+    pub fn wait_on(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let live = self.open.values().filter(|device| !device.ended);
+        live.map(|device| device.fd.as_fd())
+    }
+
     /// How many devices are watched.
     #[must_use]
     pub fn count(&self) -> usize {
         self.open.len()
     }
 
-    fn open_new(&mut self, dev_root: &Path, sys_root: &Path) -> Result<(), Absent> {
+    /// Opens devices that are new, and forgets those that are gone.
+    ///
+    /// # Errors
+    /// As [`Self::newest_ms`].
+    pub fn open_new(&mut self, dev_root: &Path, sys_root: &Path) -> Result<(), Absent> {
         let none = || Absent::new(Reason::Unsupported, "no input device");
         let folder = dev_root.join("input");
         let mut refused = None;
@@ -74,8 +101,9 @@ impl InputDevices {
             }
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             match openat(CWD, entry.path(), flags, Mode::empty()) {
-                Ok(device) => {
-                    self.open.insert(node, device);
+                Ok(fd) => {
+                    event_mask::leave_out_lights(&fd);
+                    self.open.insert(node, Device { fd, ended: false });
                 }
                 Err(Errno::NODEV | Errno::NOENT | Errno::NXIO) => {} // unplugged meanwhile
                 Err(e) => refused = Some(Absent::from_errno("input", e)),
@@ -109,11 +137,13 @@ enum Drained {
     Torn,
 }
 
-fn drain(device: &OwnedFd) -> Result<Option<i64>, Drained> {
+fn drain(device: &mut Device) -> Result<Option<i64>, Drained> {
     let mut newest_ms = None;
     let mut events = [0u8; EVENT_BYTES * 64];
     loop {
-        match rustix::io::read(device, &mut events) {
+        let read = rustix::io::read(&device.fd, &mut events);
+        device.ended = read == Ok(0);
+        match read {
             Ok(0) | Err(Errno::AGAIN) => return Ok(newest_ms),
             Ok(length) => {
                 let time_ms = newest_event_ms(&events[..length]).ok_or(Drained::Torn)?;
@@ -194,6 +224,33 @@ mod tests {
             reason(devices.newest_ms(&dev, &sys)),
             Err(Reason::Malformed)
         );
+    }
+
+    #[test]
+    fn what_has_ended_is_not_waited_on_until_it_goes_on() {
+        let dev = tempfile::tempdir().unwrap();
+        let node = dev.path().join("input/event0");
+        std::fs::create_dir(dev.path().join("input")).unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            &node,
+            rustix::fs::FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let mut devices = InputDevices::default();
+        let mut state = || {
+            let newest_ms = devices.newest_ms(dev.path(), dev.path()).unwrap();
+            (newest_ms, devices.wait_on().count())
+        };
+        assert_eq!(state(), (None, 0)); // nobody has it open
+        let mut writer = std::fs::File::options().write(true).open(&node).unwrap();
+        assert_eq!(state(), (None, 1));
+        std::io::Write::write_all(&mut writer, &event(100, 0)).unwrap();
+        assert_eq!(state(), (Some(100_000), 1));
+        drop(writer);
+        assert_eq!(state(), (None, 0));
     }
 
     #[test]

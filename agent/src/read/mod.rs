@@ -3,11 +3,13 @@
 //! Own parsers rather than `procfs-core`: that crate panics on a torn `pressure` line, has no
 //! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
 
+pub(crate) mod access;
 pub mod arcstats;
 pub mod cachestat;
 pub mod cgroup;
 pub mod damon;
 pub mod dbus;
+mod event_mask;
 pub mod fanotify;
 pub mod handle;
 pub mod input;

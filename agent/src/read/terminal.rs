@@ -49,6 +49,17 @@ pub fn last_access(
     seen
 }
 
+/// The nodes of these terminals, as far as they are here: what to watch for a read.
+#[must_use]
+pub fn nodes(dev_root: &Path, sys_root: &Path, terminals: &BTreeSet<(u32, u32)>) -> Vec<PathBuf> {
+    let here = |&(major, minor): &(u32, u32)| {
+        let path = node(dev_root, sys_root, major, minor)?;
+        access_ms(&path, makedev(major, minor))?;
+        Some(path)
+    };
+    terminals.iter().filter_map(here).collect()
+}
+
 fn node(dev_root: &Path, sys_root: &Path, major: u32, minor: u32) -> Option<PathBuf> {
     if PSEUDO_TERMINALS.contains(&major) {
         let number = (major - PSEUDO_TERMINALS.start()) * 256 + minor;
@@ -115,5 +126,11 @@ mod tests {
         assert_eq!(seen(&[(136, 3), (137, 4)]), (Some(500_000), 2, 0)); // pts/9 controls nobody
         assert_eq!(seen(&[(136, 3), (4, 65), (4, 66)]), (Some(600_000), 2, 1));
         assert!(exist(&dev) && !exist(&sys));
+        let here = nodes(
+            &dev,
+            &sys,
+            &BTreeSet::from([(136, 3), (4, 65), (4, 66), (136, 8)]),
+        );
+        assert_eq!(here, [dev.join("ttyS1"), dev.join("pts/3")]);
     }
 }

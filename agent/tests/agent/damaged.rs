@@ -98,6 +98,9 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
         let how = damage(victim, &mut random, truncate);
         let output = run_on(&database, "1").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.contains("is the trace of another host") {
+            continue; // its name was hit: nobody can tell
+        }
         let what = format!("round {round}, {}: {how}\n{said}", victim.display());
         assert!(
             output.status.success() && !said.contains("panicked"),

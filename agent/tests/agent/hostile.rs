@@ -216,9 +216,17 @@ fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     let sample = copy.sampler().take().unwrap();
     let columns = values(&sample.row).into_iter();
     let null = columns.filter(|(_, value)| *value == Value::Null);
-    null.map(|(name, _)| name)
-        .filter(|name| !sample.absences.has(name))
-        .collect()
+    let by_nature = null
+        .map(|(name, _)| name)
+        .filter(|name| !sample.absences.has(name));
+    // Without their file a host has no ZFS, no zram: nothing to tell of.
+    let when_taken_away = [
+        "arc_bytes",
+        "arc_min_bytes",
+        "zram_bytes",
+        "zram_stored_bytes",
+    ];
+    by_nature.chain(when_taken_away).collect()
 }
 
 /// Takes a sample and checks what holds of every one; `None` where there is none, for the one reason that

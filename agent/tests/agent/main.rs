@@ -10,6 +10,7 @@ mod host;
 mod hostile;
 mod inspect;
 mod killed;
+mod live;
 mod logind;
 mod many;
 mod missing;

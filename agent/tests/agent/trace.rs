@@ -16,6 +16,7 @@ pub(crate) fn new_trace() -> (tempfile::TempDir, PathBuf) {
 pub(crate) fn on(database: &Path) -> Command {
     let mut command = agent();
     command.arg("--database").arg(database);
+    command.args(["--socket", "none"]);
     command
 }
 
@@ -130,7 +131,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     let commits = commits(&gleaner_agent::store::beside(&database, "-wal"));
     assert_eq!(query::<String>(&database, "PRAGMA integrity_check"), "ok");
     let samples = number(&database, "SELECT count(*) FROM samples");
-    assert_eq!(commits as i64, 1 + samples); // one makes the tables
+    assert_eq!(commits as i64, 2 + samples); // one makes the tables, one tells of the start
     let last = number(&database, "SELECT max(sequence) FROM samples");
 
     succeed(on(&database).args(["run", "--interval", "150ms", "--samples", "1"]));
@@ -139,15 +140,20 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
             &database,
             "SELECT sequence FROM gaps WHERE cause = 'stopped'"
         ),
-        last + 1
+        last + 2 // after the start
     );
     let spans = "SELECT from_time_ms = (SELECT time_ms FROM samples ORDER BY sequence DESC LIMIT 1 OFFSET 1) \
          AND to_time_ms = (SELECT max(time_ms) FROM samples) FROM gaps WHERE cause = 'stopped'";
     assert_eq!(number(&database, spans), 1);
+    // An event of the sample's: that it took long, on a busy host.
+    let events = format!(
+        "SELECT count(*) FROM events WHERE sequence BETWEEN {last} + 4 AND \
+         (SELECT max(sequence) FROM samples)"
+    );
     assert_eq!(
         number(&database, "SELECT max(sequence) FROM samples"),
-        last + 3
-    ); // gap, host, sample
+        last + 4 + number(&database, &events)
+    ); // start, gap, host, sample
     let after =
         "SELECT interval_ms IS NULL AND files_whole FROM samples ORDER BY sequence DESC LIMIT 1";
     assert_eq!(number(&database, after), 1);

@@ -15,7 +15,7 @@ impl Agent {
     pub(crate) fn start(database: &Path) -> anyhow::Result<Self> {
         let program = program()?;
         let child = Command::new(&program)
-            .args(["run", "--interval", "1s", "--database"])
+            .args(["run", "--interval", "1s", "--socket", "none", "--database"])
             .arg(database)
             .stdin(Stdio::null())
             .spawn()

@@ -1,0 +1,112 @@
+//! One listener: what it has not taken yet waits here, up to a bound.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+/// A listener that lets more than this wait is dropped: beyond what the kernel keeps for it.
+pub(super) const MOST_WAITING_BYTES: usize = 64 << 10;
+
+/// A connection. `false` from its methods: it is over.
+#[derive(Debug)]
+pub(super) struct Listener {
+    fd: OwnedFd,
+    waiting: Vec<u8>,
+}
+
+impl Listener {
+    pub(super) const fn new(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// What it waits for: that the listener hangs up (which poll tells unasked), and, if it is slow, that
+    /// it takes more. What it says is never read.
+    pub(super) fn wait_on(&self) -> (BorrowedFd<'_>, PollFlags) {
+        let more = if self.waiting.is_empty() {
+            PollFlags::empty()
+        } else {
+            PollFlags::OUT
+        };
+        (self.fd.as_fd(), more)
+    }
+
+    /// Sends a line, or lets it wait.
+    #[must_use]
+    pub(super) fn send(&mut self, line: &[u8]) -> bool {
+        self.waiting.extend_from_slice(line);
+        self.flush() && self.waiting.len() <= MOST_WAITING_BYTES
+    }
+
+    /// Sends what waits, as far as the listener takes it.
+    #[must_use]
+    pub(super) fn flush(&mut self) -> bool {
+        let mut sent = 0;
+        let open = loop {
+            if sent == self.waiting.len() {
+                break true;
+            }
+            match send(&self.fd, &self.waiting[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break true,
+                Err(_) => break false,
+            }
+        };
+        self.waiting.drain(..sent);
+        open
+    }
+
+    /// Whether it still listens.
+    #[must_use]
+    pub(super) fn listens(&self) -> bool {
+        let mut state = [PollFd::new(&self.fd, PollFlags::empty())];
+        let _ = poll(&mut state, Some(&Timespec::default())); // interrupted: the next time will do
+        state[0].revents().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (Listener, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (Listener::new(ours.into()), theirs)
+    }
+
+    #[test]
+    fn a_slow_reader_gets_all_in_order_or_is_over() {
+        let (mut listener, mut reader) = pair();
+        let line = [7; 1000];
+        let mut sent = 0;
+        while listener.wait_on().1.is_empty() {
+            assert!(listener.send(&line));
+            sent += line.len();
+        }
+        assert!(listener.flush() && !listener.waiting.is_empty());
+        let mut received = vec![0; sent - listener.waiting.len()];
+        reader.read_exact(&mut received).unwrap();
+        assert!(listener.flush() && listener.waiting.is_empty());
+        while listener.send(&line) {}
+        assert!(listener.waiting.len() > MOST_WAITING_BYTES);
+        assert!(listener.waiting.len() <= MOST_WAITING_BYTES + line.len());
+    }
+
+    #[test]
+    fn who_hangs_up_is_over_and_who_speaks_is_not_heard() {
+        let (mut listener, mut reader) = pair();
+        reader.write_all(b"hello?").unwrap();
+        reader.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(listener.listens());
+        drop(reader);
+        assert!(!listener.listens());
+        assert!(!listener.send(b"line"));
+    }
+}

@@ -1,0 +1,441 @@
+//! The running agent as its listeners hear it: samples, the owner's return by every source, and what
+//! becomes of the socket.
+//!
+//! Its input devices are pipes, its terminals this test's own. "At once" is told by the order of messages:
+//! a return that waited for the next sample would come after it.
+
+use crate::activity::Ended;
+use crate::{agent, fail, succeed};
+use gleaner_schemas::live::{Message, Owner, OwnerState, Sample};
+use rusqlite::Connection;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{File, FileTimes};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+/// A message that is waited for longer will not come.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Between samples, where a return is to come before the next.
+const LONG: &str = "4s";
+
+/// A host with one keyboard, one terminal at most and one user.
+struct Host {
+    dir: tempfile::TempDir,
+    keyboard: File,
+}
+
+impl Host {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["dev/input", "dev/pts", "run/user/1000", "sys"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        std::fs::write(dir.path().join("agent.toml"), "owner_quiet = \"100ms\"\n").unwrap();
+        let keyboard = plug_in(&dir.path().join("dev/input/event0"));
+        Self { dir, keyboard }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn command(&self, interval: &str) -> Command {
+        let mut command = agent();
+        for (option, name) in [
+            ("--config", "agent.toml"),
+            ("--database", "trace.db"),
+            ("--socket", "agent.sock"),
+            ("--dev-root", "dev"),
+            ("--sys-root", "sys"),
+            ("--run-root", "run"),
+        ] {
+            command.arg(option).arg(self.path(name));
+        }
+        command.args(["run", "--interval", interval]);
+        command
+    }
+
+    /// A running agent, and a listener that has been welcomed.
+    fn start(&self, interval: &str) -> (Ended, Listener) {
+        let agent = Ended(
+            self.command(interval)
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
+        let listener = Listener::connect(&self.path("agent.sock"));
+        (agent, listener)
+    }
+
+    /// Presses a key, or two: an event of the kernel's, whose code nobody may read.
+    fn press(&self) {
+        write_event(&self.keyboard);
+    }
+
+    fn number(&self, sql: &str) -> i64 {
+        let connection = Connection::open(self.path("trace.db")).unwrap();
+        connection.busy_timeout(Duration::from_secs(5)).unwrap();
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// Waits until the trace says so.
+    fn wait_for(&self, sql: &str) {
+        let begun = SystemTime::now();
+        while self.number(sql) == 0 {
+            assert!(begun.elapsed().unwrap() < DEADLINE, "never true: {sql}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A device that says nothing yet.
+fn plug_in(node: &Path) -> File {
+    mknodat(CWD, node, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    File::options().read(true).write(true).open(node).unwrap() // both: it opens without a reader
+}
+
+fn write_event(mut device: &File) {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let seconds = (now.as_secs() as i64).to_ne_bytes();
+    let microseconds = i64::from(now.subsec_micros()).to_ne_bytes();
+    let event = [seconds, microseconds, [0xee; 8]].concat();
+    device.write_all(&event).unwrap();
+}
+
+struct Listener(BufReader<UnixStream>);
+
+impl Listener {
+    /// Connects as soon as there is an agent, and hears the hello.
+    fn connect(socket: &Path) -> Self {
+        let begun = SystemTime::now();
+        let stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                Err(e) => assert!(begun.elapsed().unwrap() < DEADLINE, "no agent: {e}"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let mut listener = Self(BufReader::new(stream));
+        let hello = listener.next();
+        assert!(matches!(hello, Message::Hello(hello) if hello.version == 1));
+        listener
+    }
+
+    fn next(&mut self) -> Message {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+    }
+
+    /// The next sample or return: no sign of life, and nothing that a busy host's load does.
+    fn next_news(&mut self) -> Message {
+        loop {
+            match self.next() {
+                Message::Owner(owner) if owner.away_ms.is_none() => {}
+                Message::Alive(_) => {}
+                news => return news,
+            }
+        }
+    }
+
+    fn next_sample(&mut self) -> Sample {
+        loop {
+            if let Message::Sample(sample) = self.next() {
+                return *sample;
+            }
+        }
+    }
+
+    /// Waits for a sample that finds the owner away: they are waited for from then on.
+    fn until_away(&mut self) {
+        while self
+            .next_sample()
+            .row
+            .owner_idle_ms
+            .is_none_or(|idle_ms| idle_ms < 100)
+        {}
+    }
+
+    /// The owner's return, which nothing else may come before.
+    fn returned_at_once(&mut self, source: &str) -> Owner {
+        let message = self.next_news();
+        let Message::Owner(owner) = message else {
+            panic!("not at once: {message:?}");
+        };
+        assert_eq!(owner.state, OwnerState::Active);
+        assert_eq!(owner.source.as_deref(), Some(source));
+        assert!(owner.away_ms >= Some(100), "{owner:?}");
+        owner
+    }
+
+    /// Waits for the next sample; nobody may have returned before it.
+    fn nobody_returns(&mut self) {
+        let message = self.next_news();
+        assert!(matches!(message, Message::Sample(_)), "{message:?}");
+    }
+}
+
+#[test]
+fn a_key_press_and_a_device_plugged_in_are_told_at_once() {
+    let host = Host::new();
+    let (_agent, mut listener) = host.start(LONG);
+    listener.until_away();
+    let pressed_ms = now_ms();
+    host.press();
+    let owner = listener.returned_at_once("input");
+    assert!(
+        (pressed_ms..=now_ms()).contains(&owner.time_ms),
+        "{pressed_ms} {owner:?}"
+    );
+    host.wait_for("SELECT count(*) FROM events WHERE kind = 'owner_returned' AND detail = 'input'");
+    let away = format!(
+        "SELECT count(*) FROM events WHERE amount_ms = {}",
+        owner.away_ms.unwrap()
+    );
+    assert_eq!(host.number(&away), 1);
+
+    host.press(); // the owner is here: nothing is told, until they have been away again
+    listener.nobody_returns();
+    listener.until_away();
+    let other = plug_in(&host.path("dev/input/event1"));
+    write_event(&other);
+    listener.returned_at_once("input");
+}
+
+/// A device whose other end is gone can be read for ever, and says nothing.
+#[test]
+fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
+    let host = Host::new();
+    drop(plug_in(&host.path("dev/input/event1")));
+    let broken = plug_in(&host.path("dev/input/event2"));
+    let (agent, mut listener) = host.start(LONG);
+    listener.until_away();
+    let cpu_ticks = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", agent.0.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    drop(broken);
+    // All the CPU time of an interval in which it would spin; a sample takes a few ticks.
+    let before = cpu_ticks();
+    listener.nobody_returns();
+    let spent = cpu_ticks() - before;
+    assert!(spent < 100, "{spent} ticks of 400");
+    host.press();
+    listener.returned_at_once("input");
+}
+
+/// What sshd and a terminal window do: a pseudo-terminal that controls the processes on it.
+#[test]
+fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
+    let host = Host::new();
+    let mut remote = Command::new("script")
+        .args(["-qfc", "tty; exec cat", "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keyboard = remote.stdin.take().unwrap();
+    let mut screen = BufReader::new(remote.stdout.take().unwrap());
+    let _remote = Ended(remote);
+    let mut line = String::new();
+    screen.read_line(&mut line).unwrap();
+    let terminal = Path::new(line.trim());
+    let node = host.path("dev/pts").join(terminal.file_name().unwrap());
+    symlink(terminal, node).unwrap();
+    let accessed = FileTimes::new().set_accessed(SystemTime::now() - Duration::from_secs(3600));
+    let node = File::options().write(true).open(terminal).unwrap();
+    node.set_times(accessed).unwrap();
+
+    let (_agent, mut listener) = host.start(LONG);
+    listener.until_away();
+    (&node).write_all(b"shown\n").unwrap();
+    line.clear();
+    screen.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "shown");
+    listener.nobody_returns();
+    keyboard.write_all(b"typed\n").unwrap();
+    listener.returned_at_once("terminal");
+}
+
+#[test]
+fn a_reporters_news_is_told_at_once_and_its_repetition_is_not() {
+    let host = Host::new();
+    let report = File::create(host.path("run/user/1000/gleaner-session")).unwrap();
+    let active = |time| {
+        report
+            .set_times(FileTimes::new().set_modified(time))
+            .unwrap()
+    };
+    let long_ago = SystemTime::now() - Duration::from_secs(600);
+    active(long_ago);
+    let (_agent, mut listener) = host.start(LONG);
+    listener.until_away();
+    active(long_ago + Duration::from_millis(3)); // the same moment, reckoned anew
+    listener.nobody_returns();
+    active(SystemTime::now());
+    listener.returned_at_once("session");
+}
+
+#[test]
+fn listeners_hear_signs_of_life_and_the_end_however_it_comes() {
+    let host = Host::new();
+    let (mut first, mut listener) = host.start("200ms");
+    let sample = listener.next_sample();
+    assert!(sample.row.physical_bytes > 0 && sample.headroom_share == 0.15);
+    while !matches!(listener.next(), Message::Alive(_)) {}
+    let mut late = Listener::connect(&host.path("agent.sock"));
+    assert!(matches!(late.next(), Message::Sample(_))); // the last one, without waiting
+    assert!(matches!(late.next(), Message::Owner(_)));
+
+    // Another agent does not take the socket, and traces all the same.
+    let elsewhere = host.path("other.db");
+    let mut other = host.command("200ms");
+    let said = other
+        .args(["--samples", "1", "--database"])
+        .arg(elsewhere)
+        .output()
+        .unwrap();
+    let message = String::from_utf8(said.stderr).unwrap();
+    assert!(said.status.success(), "{message}");
+    assert!(
+        message.contains("another gleaner-agent listens there"),
+        "{message}"
+    );
+    listener.next_sample();
+
+    first.0.kill().unwrap(); // SIGKILL
+    first.0.wait().unwrap();
+    let mut rest = Vec::new();
+    listener.0.read_to_end(&mut rest).unwrap();
+    assert!(host.path("agent.sock").exists());
+    let (mut second, mut listener) = host.start("200ms"); // in place of the dead one's
+    listener.next_sample();
+    signal(&second.0, Signal::TERM);
+    assert!(second.0.wait().unwrap().success());
+    listener.0.read_to_end(&mut rest).unwrap();
+    assert!(!host.path("agent.sock").exists());
+}
+
+#[test]
+fn a_host_without_a_place_for_the_socket_is_traced_all_the_same() {
+    let host = Host::new();
+    std::fs::write(host.path("agent.sock"), "in the way").unwrap();
+    let run = host
+        .command("200ms")
+        .args(["--samples", "1"])
+        .output()
+        .unwrap();
+    let message = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.success(), "{message}");
+    assert!(message.contains("nobody can listen at"), "{message}");
+    assert_eq!(host.number("SELECT count(*) FROM samples"), 1);
+}
+
+#[test]
+fn watch_prints_for_people_and_programs_and_tells_of_silence() {
+    let host = Host::new();
+    let (watched, mut listener) = host.start("200ms");
+    let watch = |json: &[&str]| {
+        let mut command = agent();
+        command
+            .args(["watch", "--socket"])
+            .arg(host.path("agent.sock"))
+            .args(json);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        (Ended(child), lines)
+    };
+    let until = |lines: &mut BufReader<_>, words: &str| {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "no {words}");
+        }
+        line
+    };
+    let (mut people, mut for_people) = watch(&[]);
+    let (mut programs, mut for_programs) = watch(&["--json"]);
+    until(&mut for_people, "harvestable");
+    assert!(until(&mut for_people, "sample").contains("GiB"));
+    let line = until(&mut for_programs, "\"sample\"");
+    assert!(matches!(
+        serde_json::from_str(&line),
+        Ok(Message::Sample(_))
+    ));
+    listener.until_away();
+    host.press();
+    until(&mut for_people, "(input)");
+
+    signal(&watched.0, Signal::STOP);
+    until(&mut for_people, "silent for 3 s");
+    signal(&watched.0, Signal::CONT);
+    host.wait_for("SELECT count(*) FROM events WHERE kind = 'missed_sample' AND amount_ms >= 2000");
+    drop(watched);
+    for child in [&mut people.0, &mut programs.0] {
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+    }
+    let (code, message) = fail(agent().args(["watch", "--socket"]).arg(host.path("none")));
+    assert!(
+        code == 1 && message.contains("`gleaner-agent run`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn starts_stops_and_one_boot_are_events() {
+    let host = Host::new();
+    succeed(host.command("100ms").args(["--samples", "1"]));
+    let (mut agent, mut listener) = host.start("100ms");
+    listener.next_sample();
+    signal(&agent.0, Signal::INT);
+    assert!(agent.0.wait().unwrap().success());
+    let connection = Connection::open(host.path("trace.db")).unwrap();
+    let events: Vec<(String, Option<String>)> = connection
+        .prepare("SELECT kind, detail FROM events WHERE kind IN ('boot', 'agent_start', 'agent_stop') ORDER BY sequence")
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let brief: Vec<_> = events
+        .iter()
+        .map(|(kind, detail)| (kind.as_str(), detail.as_deref()))
+        .collect();
+    let start = ("agent_start", Some(env!("CARGO_PKG_VERSION")));
+    assert_eq!(brief[0].0, "boot");
+    assert_eq!(
+        brief[1..],
+        [
+            start,
+            ("agent_stop", Some("all samples taken")),
+            start,
+            ("agent_stop", Some("SIGINT"))
+        ]
+    );
+    let booted = "SELECT abs((SELECT time_ms - boottime_ms FROM samples ORDER BY sequence LIMIT 1) - time_ms) < 1000 \
+         FROM events WHERE kind = 'boot'";
+    assert_eq!(host.number(booted), 1);
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap().as_millis() as i64
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}

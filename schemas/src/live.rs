@@ -1,0 +1,218 @@
+//! What the agent tells local daemons over its socket: one JSON object a line (`docs/live.md`).
+//!
+//! Fields and kinds of message are only added within a [`VERSION`]: a listener ignores what it does not know.
+
+use crate::rows::SampleRow;
+use serde::{Deserialize, Serialize};
+
+/// Version of the protocol, said in the hello.
+pub const VERSION: u32 = 1;
+
+/// Time between two `alive` messages.
+pub const ALIVE_EVERY_MS: i64 = 1000;
+
+/// A listener that heard nothing for so long counts the owner as returned.
+pub const SILENT_AFTER_MS: i64 = 3000;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Message {
+    /// The first line of every connection.
+    Hello(Hello),
+    /// A sample was taken; also the last one, on connecting.
+    Sample(Box<Sample>),
+    /// The owner's state changed; also the last change, on connecting.
+    Owner(Owner),
+    /// Nothing happened, and the agent is there.
+    Alive(Alive),
+    /// There are too many listeners; the connection ends.
+    Refused(Refused),
+    /// Of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// Who speaks, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`VERSION`] of the protocol.
+    pub version: u32,
+    /// Version of the agent.
+    pub agent_version: String,
+    /// When, in milliseconds since 1970-01-01 UTC, as every `time_ms`.
+    pub time_ms: i64,
+    /// Time between samples.
+    pub sample_interval_ms: i64,
+    /// Time between two `alive` messages.
+    pub alive_every_ms: i64,
+    /// Silence that counts as the owner's return.
+    pub silent_after_ms: i64,
+}
+
+/// A sample: the row as it is stored, and what a quota is reckoned from besides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When.
+    pub time_ms: i64,
+    /// The host's state by the idle rule.
+    #[serde(flatten)]
+    pub state: HostState,
+    /// Share of physical memory that is never lent; `harvestable_bytes` has it taken off already.
+    pub headroom_share: f64,
+    /// As in the table `samples`.
+    #[serde(flatten)]
+    pub row: SampleRow,
+}
+
+/// Whether the host is idle, by the rule of `policy::idle`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum HostState {
+    /// Idle.
+    Idle {
+        /// Since the later of the last activity and the load's fall.
+        since_time_ms: i64,
+    },
+    /// Not idle yet.
+    Waiting {
+        /// When it will be, if nothing happens until then.
+        at_time_ms: i64,
+    },
+    /// The load is too high.
+    Loaded,
+    /// Activity or load cannot be seen; never to be taken for idle.
+    #[default]
+    Unknown,
+}
+
+impl HostState {
+    /// Since when it has been idle; `None` when it is not.
+    #[must_use]
+    pub const fn since_time_ms(&self) -> Option<i64> {
+        match self {
+            Self::Idle { since_time_ms } => Some(*since_time_ms),
+            _ => None,
+        }
+    }
+}
+
+/// What has changed about the owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The state now.
+    pub state: OwnerState,
+    /// When it changed: of a return, the owner's first key press, movement or terminal input.
+    pub time_ms: i64,
+    /// Of a return: how long the owner had been away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away_ms: Option<i64>,
+    /// Of `idle`: since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_time_ms: Option<i64>,
+    /// Of `active`: the source of activity that saw the owner, or `load` (the host is too busy to be
+    /// idle), or `gap` (samples are missing, and nothing is assumed across them).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// Whether the host is its owner's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerState {
+    /// The host is in use, or counts as such.
+    Active,
+    /// The host is idle.
+    Idle,
+    /// Nobody can tell: to be taken for active.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// A sign of life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alive {
+    /// When.
+    pub time_ms: i64,
+}
+
+/// Why nothing more comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// For people.
+    pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_as_they_went() {
+        let row = SampleRow {
+            physical_bytes: 1 << 34,
+            load5: Some(0.25),
+            ..SampleRow::default()
+        };
+        let sample = |state| Sample {
+            time_ms: 7,
+            state,
+            headroom_share: 0.15,
+            row: row.clone(),
+        };
+        let messages = [
+            Message::Hello(Hello::default()),
+            Message::Sample(Box::new(sample(HostState::Idle { since_time_ms: 5 }))),
+            Message::Sample(Box::new(sample(HostState::Unknown))),
+            Message::Owner(Owner {
+                state: OwnerState::Active,
+                time_ms: 9,
+                away_ms: Some(4),
+                ..Owner::default()
+            }),
+            Message::Alive(Alive { time_ms: 8 }),
+            Message::Refused(Refused::default()),
+        ];
+        for message in messages {
+            let line = serde_json::to_string(&message).unwrap();
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(
+                serde_json::from_str::<Message>(&line).unwrap(),
+                message,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn written_as_documented_and_what_comes_later_is_passed_over() {
+        let owner = Message::Owner(Owner {
+            state: OwnerState::Active,
+            time_ms: 9,
+            away_ms: Some(4),
+            source: Some("input".into()),
+            ..Owner::default()
+        });
+        assert_eq!(
+            serde_json::to_string(&owner).unwrap(),
+            r#"{"type":"owner","state":"active","time_ms":9,"away_ms":4,"source":"input"}"#
+        );
+        for (later, expected) in [
+            (r#"{"type":"lease","bytes":4}"#, Message::Other),
+            (
+                r#"{"type":"alive","time_ms":8,"new":[1]}"#,
+                Message::Alive(Alive { time_ms: 8 }),
+            ),
+            (
+                r#"{"type":"owner","state":"asleep","time_ms":8}"#,
+                Message::Owner(Owner {
+                    time_ms: 8,
+                    ..Owner::default()
+                }),
+            ),
+        ] {
+            assert_eq!(serde_json::from_str::<Message>(later).unwrap(), expected);
+        }
+    }
+}
