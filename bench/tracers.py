@@ -15,7 +15,7 @@ from pathlib import Path
 import complete
 import known
 import stored
-from group import Group, adopt_orphans
+from group import LOOK_SECONDS, Group, adopt_orphans
 from known import Tracer
 from load import Busy, load
 
@@ -192,7 +192,7 @@ class Bench:
                 return
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{tracer.name} takes no samples: {recorder.words()}")
-            time.sleep(0.1)
+            time.sleep(LOOK_SECONDS)
         if recorder.status != 0 or tracer.taken:
             raise RuntimeError(f"{' '.join(recorder.command)} ended with {recorder.status}: {recorder.words()}")
 
