@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: Between two looks; every fourth also looks for new processes. Seldom enough that this program is seldom an
-#: active process of the samples itself, whose files then come and go in the agent's trace.
-LOOK_SECONDS = 0.25
-LOOKS_BEFORE_NEW = 4
+#: Between two looks; every eighth also looks for new processes. Seldom enough that this program is hardly ever
+#: an active process of the samples itself, whose files would then come and go in the agent's trace.
+LOOK_SECONDS = 1.0
+LOOKS_BEFORE_NEW = 8
 
 
 def adopt_orphans() -> None:
