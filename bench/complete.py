@@ -33,7 +33,7 @@ def splits_missing(trace: sqlite3.Connection, sequence: int, load: list[Busy]) -
     for process in load:
         split = splits.get(process.pid)
         if split is None:
-            found.append(f"record {sequence}: busy process {process.pid} is not there")
+            found.append(f"record {sequence}: busy process {process.pid} is not there (or got no CPU: is the machine overloaded?)")
         elif None in split or not split[0] or not split[1]:
             found.append(f"record {sequence}: busy process {process.pid} has no memory split: {split}")
     return found

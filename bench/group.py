@@ -8,6 +8,10 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
+#: Between two looks; every eighth also looks for new processes. Seldom enough that this program is hardly ever
+#: an active process of the samples itself, whose files would then come and go in the agent's trace.
+LOOK_SECONDS = 1.0
+LOOKS_BEFORE_NEW = 8
 
 
 def adopt_orphans() -> None:
@@ -43,6 +47,7 @@ class Group:
         self.cpu_ms = 0.0
         self.over = False
         self._peaks: dict[int, int] = {}
+        self._looks = 0
 
     @property
     def peak_rss_bytes(self) -> int:
@@ -50,8 +55,11 @@ class Group:
 
     def look(self) -> bool:
         """Notes what there is to note; whether the program itself still runs."""
-        for pid in self._processes():
-            self._peaks[pid] = max(vm_hwm_bytes(pid), self._peaks.get(pid, 0))
+        if self._looks % LOOKS_BEFORE_NEW == 0:
+            self._peaks |= {pid: 0 for pid in self._processes() if pid not in self._peaks}
+        self._looks += 1
+        for pid in self._peaks:
+            self._peaks[pid] = max(vm_hwm_bytes(pid), self._peaks[pid])
         while self._reap(os.WNOHANG):
             pass
         return self.status is None

@@ -15,7 +15,7 @@ from pathlib import Path
 import complete
 import known
 import stored
-from group import Group, adopt_orphans
+from group import LOOK_SECONDS, Group, adopt_orphans
 from known import Tracer
 from load import Busy, load
 
@@ -113,7 +113,9 @@ def bench(args: argparse.Namespace) -> int:
         (args.output / "tracers.md").write_text(text)
         result = {"conditions": conditions, "tracers": [asdict(cost) for cost in costs]}
         (args.output / "tracers.json").write_text(json.dumps(result, indent=2) + "\n")
-    return 0
+    for fault in bench_of.faults[:20]:
+        print(f"tracers.py: the agent's trace is not complete: {fault}", file=sys.stderr)
+    return 1 if bench_of.faults else 0
 
 
 class Bench:
@@ -122,6 +124,7 @@ class Bench:
     def __init__(self, scratch: Path, interval: int, busy: list[Busy]):
         self.scratch, self.interval, self.busy = scratch, interval, busy
         self.stored = ""
+        self.faults: list[str] = []
 
     def check(self, agent: Tracer) -> None:
         """Whether the agent sees the load's files, in a run of its own: paths are not stored by default."""
@@ -192,14 +195,12 @@ class Bench:
                 return
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{tracer.name} takes no samples: {recorder.words()}")
-            time.sleep(0.1)
+            time.sleep(LOOK_SECONDS / 8 if tracer.taken else LOOK_SECONDS)
         if recorder.status != 0 or tracer.taken:
             raise RuntimeError(f"{' '.join(recorder.command)} ended with {recorder.status}: {recorder.words()}")
 
     def look_into(self, database: Path, samples: int) -> None:
-        faults = complete.faults(database, samples, self.busy)
-        if faults:
-            raise RuntimeError(f"the agent's trace is not complete ({len(faults)} faults):\n  " + "\n  ".join(faults[:20]))
+        self.faults += complete.faults(database, samples, self.busy)
         if samples > CHECKED_SAMPLES:
             self.stored = stored.markdown(database)
 

@@ -178,10 +178,17 @@ impl Error {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
             Self::Damaged { .. } => true,
-            Self::Database { source, .. } => {
-                let code = source.sqlite_error_code();
-                code.is_some_and(|code| matches!(code, DatabaseCorrupt | NotADatabase))
-            }
+            Self::Database { source, .. } => match source {
+                // A value of ours that is no longer of its kind.
+                rusqlite::Error::Utf8Error(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..) => true,
+                _ => {
+                    let code = source.sqlite_error_code();
+                    code.is_some_and(|code| matches!(code, DatabaseCorrupt | NotADatabase))
+                }
+            },
             _ => false,
         }
     }
