@@ -29,6 +29,7 @@ pub mod processes;
 pub mod proportional;
 pub mod read;
 mod residency;
+pub mod retention;
 pub mod run;
 pub mod sample;
 pub mod sampler;
@@ -36,5 +37,6 @@ pub mod session;
 pub mod status;
 pub mod store;
 mod ticker;
+pub mod vacuum;
 
 pub use error::Error;

@@ -7,6 +7,7 @@ use crate::history::History;
 use crate::host;
 use crate::identity::FileIdKey;
 use crate::interval;
+use crate::retention::Retention;
 use crate::sample::Sample;
 use crate::sampler::Sampler;
 use crate::store::{Store, beside};
@@ -34,6 +35,7 @@ pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
     })?;
     let mut sampler = Sampler::new(config.settings.clone(), key)?;
     let mut history = History::default();
+    let mut retention = Retention::new(config.limits);
     eprintln!(
         "gleaner-agent: sampling every {} into {} (paths {}); end with Ctrl-C",
         interval::format(config.interval),
@@ -56,6 +58,7 @@ pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
         }
         let sample = sampler.take()?;
         history.write(config, &mut store, sample)?;
+        store.retain(&mut retention, &Moment::now())?;
         taken += 1;
     }
     Ok(())

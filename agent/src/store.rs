@@ -1,8 +1,10 @@
 //! The trace: an SQLite database that one agent writes, one transaction a sample.
 
 use crate::Error;
+use crate::clock::Moment;
 use crate::database::{last_sequence, migrate};
 use crate::gap::LastSample;
+use crate::retention::Retention;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
@@ -132,6 +134,15 @@ impl Store {
         self.sequence = sequence;
         Ok(())
     }
+
+    /// Deletes some of what `retention` no longer keeps; whether that was all. Takes about 10 ms at most.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn retain(&mut self, retention: &mut Retention, now: &Moment) -> Result<bool, Error> {
+        let step = retention.step(&mut self.connection, now);
+        step.map_err(Error::database(&self.path))
+    }
 }
 
 fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlite::Result<i64> {
@@ -216,7 +227,7 @@ impl ToSql for Stored {
 }
 
 /// One agent a database: held until the process ends, however it ends.
-fn lock(path: &Path) -> Result<File, Error> {
+pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     let path_of_lock = beside(path, "-lock");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);

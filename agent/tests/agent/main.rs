@@ -6,6 +6,7 @@ mod export;
 mod host;
 mod inspect;
 mod logind;
+mod retention;
 mod trace;
 mod trees;
 mod versions;
