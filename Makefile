@@ -2,7 +2,7 @@
 DEMO_SECONDS ?= 30
 export DEMO_SECONDS
 
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test lint bench soak setup clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to make
@@ -18,12 +18,16 @@ test: setup ## Run every test; the last line counts them
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
-bench: ## Measure the agent beside sadc and atop (Debian's are installed)
+bench: ## Measure the agent beside sadc, atop, pmlogger, node_exporter and below
 	cargo build --locked --release -p gleaner-agent
 	bench/run
+
+soak: ## Trace for SOAK_SECONDS (3600), and run the random tests for many rounds
+	cargo build --locked --release -p gleaner-agent
+	tests/soak
 
 setup: ## Install what the tests need (Chromium, a Python environment, Node packages)
 	tests/setup

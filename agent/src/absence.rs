@@ -19,6 +19,8 @@ pub enum Reason {
     Malformed,
     /// It contradicts another of the kernel's figures.
     Contradicted,
+    /// There was more than the kernel keeps for us, or than a sample holds.
+    Exceeded,
 }
 
 impl Reason {
@@ -31,6 +33,7 @@ impl Reason {
             Self::Unsupported => "unsupported",
             Self::Malformed => "malformed",
             Self::Contradicted => "contradicted",
+            Self::Exceeded => "exceeded",
         }
     }
 }

@@ -17,7 +17,8 @@ Exit codes:
   0  done
   1  failed; standard error says why
   2  wrong usage
-  3  status: no sample has been written lately";
+  3  status: no sample has been written lately
+  4  export: done, but a damaged database could not be read whole";
 
 /// Traces the memory of this host: who uses it, how much is available, when the owner is away.
 #[derive(Clone, Debug, Parser)]
@@ -91,9 +92,10 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         before: Option<PathBuf>,
     },
-    /// Tell the agent when the owner last used this desktop session (X11); run it as that user
+    /// Tell the agent when the owner last used this desktop session (Wayland or X11); run it as that user
     #[command(after_help = "Examples:
   gleaner-agent session                          # among the desktop's autostart programs
+  WAYLAND_DISPLAY=wayland-0 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
   DISPLAY=:1 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
 
 Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR; ends with the session.")]
@@ -141,7 +143,10 @@ in the configuration.")]
     /// Write what a dataset does not have yet of this host's trace
     #[command(after_help = "Examples:
   gleaner-agent export /srv/gleaner/dataset
-  gleaner-agent export --json --database /tmp/trace.db /tmp/dataset")]
+  gleaner-agent export --json --database /tmp/trace.db /tmp/dataset
+  gleaner-agent export --database /var/lib/gleaner/trace.db.damaged-20261121T142300Z DIR
+
+Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 failed.")]
     Export {
         /// The dataset's folder; made when it is not there
         #[arg(value_name = "DIR")]

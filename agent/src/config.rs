@@ -69,6 +69,10 @@ struct ConfigFile {
     retention: Option<Duration>,
     #[serde(deserialize_with = "limit_text")]
     database_limit: Option<u64>,
+    #[serde(deserialize_with = "cgroup_paths")]
+    always_active_cgroups: Vec<String>,
+    damon: bool,
+    opens: bool,
 }
 
 /// What the agent is to do.
@@ -143,6 +147,9 @@ impl Config {
                     .headroom_share
                     .unwrap_or(Limits::default().headroom_share),
                 always_active: file.always_active,
+                always_active_cgroups: file.always_active_cgroups,
+                damon: file.damon,
+                opens: file.opens,
             },
         })
     }
@@ -219,6 +226,16 @@ fn share<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<f64>, D::E
     }
 }
 
+fn cgroup_paths<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let paths = Vec::<String>::deserialize(value)?;
+    if paths.iter().all(|path| path.starts_with('/')) {
+        Ok(paths)
+    } else {
+        let message = "a control group is named by its path, like \"/system.slice/cron.service\"";
+        Err(serde::de::Error::custom(message))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,7 +250,8 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
-            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\n\
+            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
+            always_active_cgroups = [\"/system.slice/cron.service\"]\n\
             retention = \"7d\"\ndatabase_limit = \"64MiB\"\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
@@ -244,6 +262,11 @@ mod tests {
         assert_eq!(config.settings.always_active, ["backup"]);
         assert_eq!(config.limits.age, Duration::from_secs(7 * 86_400));
         assert_eq!(config.limits.database_bytes, 64 << 20);
+        assert_eq!(
+            config.settings.always_active_cgroups,
+            ["/system.slice/cron.service"]
+        );
+        assert!(config.settings.damon && config.settings.opens);
 
         let typed = GlobalArgs {
             interval: Some(Duration::from_secs(5)),
@@ -260,6 +283,7 @@ mod tests {
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
         assert_eq!(config.limits, retention::Limits::default());
+        assert!(!config.settings.damon && !config.settings.opens);
     }
 
     #[test]
@@ -275,6 +299,11 @@ mod tests {
                 "database_limit = \"7MiB\"\n",
                 "line 1",
                 "8.0 MiB is the least",
+            ),
+            (
+                "always_active_cgroups = [\"cron\"]\n",
+                "line 1",
+                "by its path",
             ),
         ] {
             let message = resolve(text, GlobalArgs::default()).unwrap_err();

@@ -56,6 +56,22 @@ pub enum Error {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// A database whose pages are not what SQLite wrote.
+    #[error("{path} is damaged: {what}", path = .path.display())]
+    Damaged {
+        /// Which database.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// One damaged database after the other.
+    #[error("{path} was damaged {count} times, and each is kept beside it: check the disk, export what can be read of them with `gleaner-agent export --database FILE DATASET`, and move them away", path = .path.display())]
+    DamagedAgain {
+        /// Which database.
+        path: PathBuf,
+        /// How many lie there.
+        count: usize,
+    },
     /// No database yet.
     #[error("no trace at {path}: begin one with `gleaner-agent run`, or name another with --database", path = .path.display())]
     NoDatabase {
@@ -100,7 +116,7 @@ pub enum Error {
     },
     /// The reporter of a desktop session.
     #[error(
-        "{what}; run this inside the desktop session, as its user, with DISPLAY and XDG_RUNTIME_DIR set"
+        "{what}; run this inside the desktop session, as its user, with its WAYLAND_DISPLAY or DISPLAY, and XDG_RUNTIME_DIR"
     )]
     Session {
         /// What is missing.
@@ -120,6 +136,59 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it passes by itself, or when somebody makes room: a disk that is full, read-only or failing,
+    /// a database that another program holds.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        use rusqlite::ErrorCode::{
+            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure,
+        };
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match self {
+            Self::Write { source, .. } => {
+                let kinds = [FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull];
+                kinds.contains(&source.kind()) || source.raw_os_error() == Some(libc::EIO)
+            }
+            Self::Database { source, .. } => source.sqlite_error_code().is_some_and(|code| {
+                matches!(
+                    code,
+                    CannotOpen
+                        | DatabaseBusy
+                        | DatabaseLocked
+                        | DiskFull
+                        | ReadOnly
+                        | SystemIoFailure
+                )
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether the database is no longer what SQLite wrote.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Database { source, .. } => {
+                let code = source.sqlite_error_code();
+                code.is_some_and(|code| matches!(code, DatabaseCorrupt | NotADatabase))
+            }
+            _ => false,
+        }
+    }
+
+    /// What went wrong, without the path: fit for a row that leaves the host.
+    #[must_use]
+    pub fn without_path(&self) -> String {
+        match self {
+            Self::Write { source, .. } => source.to_string(),
+            Self::Database { source, .. } => source.to_string(),
+            Self::Damaged { what, .. } => what.clone(),
+            _ => "see the agent's log".to_owned(),
+        }
+    }
+
     /// For `map_err`: SQLite failed on the database at `path`.
     pub(crate) fn database(path: &Path) -> impl Fn(rusqlite::Error) -> Self {
         move |source| Self::Database {

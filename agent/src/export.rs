@@ -10,6 +10,7 @@ use gleaner_schemas::units::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, named_params};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What an export added.
@@ -25,10 +26,15 @@ pub struct Exported {
     pub files_bytes: u64,
     /// The last record that the dataset now has.
     pub last_sequence: i64,
+    /// Records of a damaged database that could not be read, or not in all their parts.
+    pub unreadable_records_count: usize,
 }
 
+/// Records read at once from a damaged database.
+const SALVAGED_AT_ONCE: i64 = 4096;
+
 /// Adds the trace at `database` to the dataset at `dataset`, a UTC day at a time: each is durable before
-/// the next is read.
+/// the next is read. Of a damaged database all is added that can be read.
 ///
 /// # Errors
 /// When the trace cannot be read or the dataset cannot be written; the days added before stay.
@@ -38,26 +44,59 @@ pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
         dataset: dataset.to_owned(),
         ..Exported::default()
     };
-    let mut writer = Writer::open(dataset)?;
-    let mut after = writer
-        .last_sequence(&trace.host_id, &trace.database_id)
-        .unwrap_or(0);
+    match by_day(&trace, &mut exported) {
+        Err(error) if error.is_damage() => salvage(&trace, &mut exported)?,
+        other => other?,
+    }
+    Ok(exported)
+}
+
+fn by_day(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
+    let mut writer = Writer::open(&exported.dataset)?;
+    let mut after = trace.exported_to(&writer);
     for until in trace.day_ends(after)? {
         for table in &TABLES {
             trace.append(table, after, until, &mut writer)?;
         }
-        let summary = writer.seal()?;
-        exported.rows_count += summary.rows;
-        exported.files_count += summary.files;
-        exported.files_bytes += summary.bytes;
+        exported.seal(writer, until)?;
         after = until;
-        writer = Writer::open(dataset)?;
+        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
-    Ok(exported)
+    Ok(())
+}
+
+/// Reads around what is damaged: a range of records that cannot be read is halved until one record is
+/// left, which is counted.
+fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
+    let mut writer = Writer::open(&exported.dataset)?;
+    let mut after = trace.exported_to(&writer);
+    let last = trace.last_readable()?;
+    let mut unreadable = BTreeSet::new();
+    while after < last {
+        let until = last.min(after + SALVAGED_AT_ONCE);
+        for table in &TABLES {
+            trace.append_readable(table, after, until, &mut writer, &mut unreadable)?;
+        }
+        exported.seal(writer, until)?;
+        after = until;
+        writer = Writer::open(&exported.dataset)?;
+    }
+    exported.last_sequence = after;
+    exported.unreadable_records_count = unreadable.len();
+    Ok(())
 }
 
 impl Exported {
+    fn seal(&mut self, writer: Writer, until: i64) -> Result<(), Error> {
+        let summary = writer.seal()?;
+        self.rows_count += summary.rows;
+        self.files_count += summary.files;
+        self.files_bytes += summary.bytes;
+        self.last_sequence = until;
+        Ok(())
+    }
+
     /// For programs.
     #[must_use]
     pub fn json(&self) -> String {
@@ -68,13 +107,20 @@ impl Exported {
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {
-        format!(
+        let mut text = format!(
             "{} rows in {} new files ({}) in {}\n",
             self.rows_count,
             self.files_count,
             Bytes::from(self.files_bytes),
             self.dataset.display(),
-        )
+        );
+        if self.unreadable_records_count > 0 {
+            text += &format!(
+                "the database is damaged: {} records could not be read, or not in all their parts\n",
+                self.unreadable_records_count
+            );
+        }
+        text
     }
 }
 
@@ -107,6 +153,50 @@ impl Trace {
             host_id,
             database_id,
         })
+    }
+
+    /// The last record of this trace that the dataset has.
+    fn exported_to(&self, writer: &Writer) -> i64 {
+        let last = writer.last_sequence(&self.host_id, &self.database_id);
+        last.unwrap_or(0)
+    }
+
+    /// The last record that can be seen in any table.
+    fn last_readable(&self) -> Result<i64, Error> {
+        let mut last = Err(Error::Damaged {
+            path: self.path.clone(),
+            what: "no table can be read".to_owned(),
+        });
+        for table in &TABLES {
+            let query = format!("SELECT coalesce(max(sequence), 0) FROM {}", table.name);
+            if let Ok(found) = self.connection.query_row(&query, [], |row| row.get(0)) {
+                last = Ok(last.unwrap_or(0).max(found));
+            }
+        }
+        last
+    }
+
+    /// As [`Trace::append`], but for the records that cannot be read.
+    fn append_readable(
+        &self,
+        table: &Table,
+        after: i64,
+        until: i64,
+        writer: &mut Writer,
+        unreadable: &mut BTreeSet<i64>,
+    ) -> Result<(), Error> {
+        match self.append(table, after, until, writer) {
+            Err(error) if error.is_damage() || matches!(error, Error::Row { .. }) => {
+                if until - after <= 1 {
+                    unreadable.insert(until);
+                    return Ok(());
+                }
+                let middle = after + (until - after) / 2;
+                self.append_readable(table, after, middle, writer, unreadable)?;
+                self.append_readable(table, middle, until, writer, unreadable)
+            }
+            other => other,
+        }
     }
 
     /// The last records of the UTC days after the record `after`, in order.
@@ -200,7 +290,7 @@ mod tests {
     fn an_export_sees_the_trace_as_it_was_when_it_began() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.db");
-        let store = crate::store::Store::open(&path, Some("host-a"), 0).unwrap();
+        let (store, _) = crate::store::Store::open(&path, Some("host-a"), 0).unwrap();
         let writer = Connection::open(&path).unwrap();
         writer
             .execute_batch("INSERT INTO gaps VALUES (1, 0, 0, 0, 'boot')")

@@ -277,7 +277,7 @@ impl FileWalk {
     }
 }
 
-fn key(stat: &Stat) -> FileKey {
+pub(crate) fn key(stat: &Stat) -> FileKey {
     FileKey {
         device: stat.st_dev,
         inode: stat.st_ino,
@@ -287,7 +287,7 @@ fn key(stat: &Stat) -> FileKey {
 /// The files that this process has open, its database above all. They must not be opened once more: to
 /// close any descriptor of a file drops the locks that the process holds on it (fcntl(2)), and SQLite's
 /// are such; another program would then truncate the WAL's index under our feet.
-fn own_files() -> HashSet<FileKey> {
+pub(crate) fn own_files() -> HashSet<FileKey> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return HashSet::new();
     };

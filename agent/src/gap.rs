@@ -19,6 +19,10 @@ pub enum Cause {
     ClockStep,
     /// The agent got no CPU.
     Late,
+    /// Samples could not be stored.
+    Unwritable,
+    /// The database was damaged, and a new one begun.
+    Damaged,
 }
 
 impl Cause {
@@ -31,6 +35,8 @@ impl Cause {
             Self::Boot => "boot",
             Self::ClockStep => "clock_step",
             Self::Late => "late",
+            Self::Unwritable => "unwritable",
+            Self::Damaged => "damaged",
         }
     }
 }

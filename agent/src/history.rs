@@ -4,23 +4,46 @@ use crate::Error;
 use crate::changes::Changes;
 use crate::clock::Moment;
 use crate::config::{Config, Privacy};
-use crate::gap;
+use crate::gap::{self, Cause};
 use crate::host;
 use crate::sample::Sample;
-use crate::store::{Record, Store};
+use crate::store::{Event, Record, Store};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow};
+use std::collections::VecDeque;
+
+/// Events kept while nothing can be stored: a day of an owner who comes and goes all the time.
+const MOST_EVENTS: usize = 1024;
 
 /// What is known of the samples before.
 #[derive(Default)]
 pub(crate) struct History {
+    /// The last sample that was stored.
     last: Option<Moment>,
+    /// Why what came after it is not.
+    lost: Option<Cause>,
+    /// For the next sample's transaction.
+    events: VecDeque<Event>,
     files: Changes<FileRow>,
     activity: Changes<ActivityRow>,
     absences: Changes<AbsenceRow>,
 }
 
 impl History {
-    /// Writes a sample, with the gap before it and the host where it begins anew.
+    /// Keeps an event for the next sample's transaction; while nothing can be stored, the oldest give way.
+    pub(crate) fn note(&mut self, event: Event) {
+        if self.events.len() == MOST_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    /// What was stored can no longer be built upon: the next sample follows a gap, and tells all anew.
+    pub(crate) fn lose(&mut self, cause: Cause) {
+        self.lost = Some(cause);
+    }
+
+    /// Writes a sample with the events noted, the gap before it, and the host where it begins anew. What
+    /// could not be written is lost, and the next sample follows a gap.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -32,7 +55,9 @@ impl History {
     ) -> Result<(), Error> {
         let now = sample.moment;
         let gap = match self.last {
-            Some(before) => gap::between(&before, &now, config.interval_ms())
+            Some(before) => self
+                .lost
+                .or_else(|| gap::between(&before, &now, config.interval_ms()))
                 .map(|cause| gap_row(before.time_ms, &now, cause)),
             None => store.last_sample()?.map(|last| {
                 let cause = gap::at_start(&last, &now, sample.row.boot_id.as_deref());
@@ -40,7 +65,8 @@ impl History {
             }),
         };
         let follows = self.last.filter(|_| gap.is_none());
-        let begins_anew = follows.is_none_or(|before| before.utc_day() != now.utc_day());
+        let begins_anew =
+            self.lost.is_some() || follows.is_none_or(|before| before.utc_day() != now.utc_day());
         sample.row.interval_ms = follows.map(|before| now.boottime_ms - before.boottime_ms);
         sample.row.files_whole = begins_anew;
         if config.privacy == Privacy::Hashed {
@@ -52,11 +78,12 @@ impl History {
             }
         }
         let host = begins_anew.then(|| host::row(config, sample.row.physical_bytes));
+        self.lost = Some(Cause::Unwritable); // unless all goes well
         store.write(&Record {
             time_ms: now.time_ms,
             gap: gap.as_ref(),
             host: host.as_ref(),
-            events: &[],
+            events: self.events.make_contiguous(),
             sample: &sample.row,
             processes: &sample.processes,
             files: &self.files.step(sample.files, begins_anew, now.time_ms),
@@ -69,12 +96,14 @@ impl History {
                 .absences
                 .step(sample.absences.rows(), begins_anew, now.time_ms),
         })?;
+        self.events.clear();
         self.last = Some(now);
+        self.lost = None;
         Ok(())
     }
 }
 
-fn gap_row(from_time_ms: i64, now: &Moment, cause: gap::Cause) -> GapRow {
+fn gap_row(from_time_ms: i64, now: &Moment, cause: Cause) -> GapRow {
     GapRow {
         from_time_ms,
         to_time_ms: now.time_ms,

@@ -2,9 +2,11 @@
 
 use crate::config::Config;
 use crate::identity;
-use crate::read::cpus;
+use crate::nodes;
+use crate::read::{Tree, list};
 use gleaner_schemas::rows::HostRow;
 use std::path::Path;
+use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
 /// Its row in the inventory.
 #[must_use]
@@ -22,7 +24,13 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
         headroom_share: config.settings.headroom_share,
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         privacy: config.privacy.as_str().to_owned(),
-        ..HostRow::default()
+        os_name: System::long_os_version().ok(),
+        cpu_model: cpu_model(),
+        cores_count: System::physical_core_count()
+            .ok()
+            .and_then(|cores| i64::try_from(cores).ok()),
+        machine_model: machine_model(&config.settings.sys_root),
+        nodes_count: nodes_count(&config.settings.sys_root),
     }
 }
 
@@ -37,7 +45,59 @@ pub fn id() -> Option<String> {
 fn cpus_count(sys_root: &Path) -> i64 {
     let online = std::fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok();
     online
-        .and_then(|list| cpus::count(&list))
+        .and_then(|list| i64::try_from(list::numbers(&list)?.len()).ok())
         .or_else(|| i64::try_from(std::thread::available_parallelism().ok()?.get()).ok())
         .unwrap_or(1)
+}
+
+/// As the first CPU names itself.
+fn cpu_model() -> Option<String> {
+    let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
+    let system = System::new_with_specifics(cpus).ok()?;
+    let brand = system.cpus().first()?.brand().trim();
+    (!brand.is_empty()).then(|| brand.to_owned())
+}
+
+/// As its maker named it, in DMI or the device tree. Not by sysinfo, which would look in /tmp as well,
+/// where anybody may write.
+fn machine_model(sys_root: &Path) -> Option<String> {
+    let files = [
+        "class/dmi/id/product_name",
+        "firmware/devicetree/base/model",
+    ];
+    let models = files.into_iter().filter_map(|file| {
+        let text = std::fs::read_to_string(sys_root.join(file)).ok()?;
+        let model = text.trim_end_matches('\0').trim();
+        (!model.is_empty()).then(|| model.to_owned())
+    });
+    models.into_iter().next()
+}
+
+/// NUMA nodes with memory; `None` where the kernel knows of no nodes.
+fn nodes_count(sys_root: &Path) -> Option<i64> {
+    let nodes = nodes::with_memory(&Tree::open(sys_root).ok()?, &mut Vec::new());
+    i64::try_from(nodes?.len()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_named_by_dmi_or_by_the_device_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(machine_model(dir.path()), None);
+        write("firmware/devicetree/base/model", "Raspberry Pi 5 Model B\0");
+        let model = machine_model(dir.path());
+        assert_eq!(model.as_deref(), Some("Raspberry Pi 5 Model B"));
+        write("class/dmi/id/product_name", "OptiPlex 7090\n");
+        assert_eq!(machine_model(dir.path()).as_deref(), Some("OptiPlex 7090"));
+        write("class/dmi/id/product_name", " \n");
+        assert_eq!(machine_model(dir.path()), model);
+    }
 }

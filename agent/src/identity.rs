@@ -51,9 +51,18 @@ impl FileIdKey {
     /// Name of the file with this device and inode: 63 bits.
     #[must_use]
     pub fn file_id(&self, device: u64, inode: u64) -> i64 {
+        self.hash(&[device.to_le_bytes(), inode.to_le_bytes()].concat())
+    }
+
+    /// Name of the control group with this path: 63 bits.
+    #[must_use]
+    pub fn cgroup_id(&self, path: &str) -> i64 {
+        self.hash(path.as_bytes())
+    }
+
+    fn hash(&self, secret: &[u8]) -> i64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        hasher.update(&device.to_le_bytes());
-        hasher.update(&inode.to_le_bytes());
+        hasher.update(secret);
         let mut first = [0; 8];
         hasher.finalize_xof().fill(&mut first);
         stored(u64::from_le_bytes(first) >> 1)

@@ -9,6 +9,9 @@ use std::process::ExitCode;
 /// Exit code of `status` when no sample has been written lately.
 const NOT_HEALTHY: u8 = 3;
 
+/// Exit code of `export` when a damaged database could not be read whole.
+const NOT_ALL_READ: u8 = 4;
+
 fn main() -> ExitCode {
     match dispatch(Args::parse()) {
         Ok(code) => code,
@@ -70,6 +73,9 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             } else {
                 exported.text()
             })?;
+            if exported.unreadable_records_count > 0 {
+                return Ok(ExitCode::from(NOT_ALL_READ));
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

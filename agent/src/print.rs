@@ -25,6 +25,8 @@ pub fn json(sample: &Sample) -> String {
         "processes": table(&sample.processes),
         "files": table(&sample.files),
         "activity": table(&sample.activity),
+        "nodes": table(&sample.nodes),
+        "cgroups": table(&sample.cgroups),
         "absences": table(&sample.absences.rows()),
     });
     format!("{document:#}\n")

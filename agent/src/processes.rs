@@ -8,7 +8,7 @@ use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify};
 use gleaner_schemas::rows::ProcessRow;
 use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};
 use rustix::io::Errno;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 /// CPU ticks used so far, by process id and start, so that a reused id is another process.
@@ -112,7 +112,8 @@ impl ProcessWalk {
         Ok(times)
     }
 
-    /// Walks all processes; `before` holds the CPU times of the walk before.
+    /// Walks all processes; `before` holds the CPU times of the walk before, `always_active` further
+    /// processes that are always active.
     ///
     /// # Errors
     /// When the root cannot be listed.
@@ -120,12 +121,13 @@ impl ProcessWalk {
         &mut self,
         proc: &Tree,
         before: &CpuTimes,
+        always_active: &HashSet<i32>,
         absences: &mut Absences,
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
         let mut active = Vec::new();
         for pid in pids(proc)? {
-            let added = self.add(proc, pid, before, &mut found);
+            let added = self.add(proc, pid, before, always_active.contains(&pid), &mut found);
             active.extend(absences.keep("processes", added).flatten());
         }
         self.walks += 1;
@@ -155,6 +157,7 @@ impl ProcessWalk {
         proc: &Tree,
         pid: i32,
         before: &CpuTimes,
+        always_active: bool,
         found: &mut Processes,
     ) -> Result<Option<Active>, Absent> {
         self.read(proc, pid, "stat")
@@ -179,8 +182,9 @@ impl ProcessWalk {
         let ticks_before = before.get(&process).copied();
         let cpu_ms = ticks_before.map(|ticks| in_ms(cpu_ticks.saturating_sub(ticks)));
         let activity = classify(&name, cpu_ms, in_ms(cpu_ticks));
-        let always_active =
-            ALWAYS_ACTIVE.contains(&name.as_str()) || self.always_active.contains(&name);
+        let always_active = always_active
+            || ALWAYS_ACTIVE.contains(&name.as_str())
+            || self.always_active.contains(&name);
         let is_active = activity.is_active() || (always_active && activity == Activity::Idle);
         let resident_pages = stat.resident_pages;
         if !is_active
@@ -249,9 +253,9 @@ impl ProcessWalk {
             file_bytes: split.file_bytes.map(stored),
             shmem_bytes: split.shmem_bytes.map(stored),
             swap_bytes: split.swap_bytes.map(stored),
-            private_bytes: None,
-            shared_bytes: None,
-            cgroup_id: None,
+            private_bytes: split.private_bytes.map(stored),
+            shared_bytes: split.shared_bytes.map(stored),
+            cgroup_id: None, // `cgroups` knows it
         })
     }
 
@@ -350,7 +354,9 @@ mod tests {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
             let mut absences = Absences::default();
-            let found = walk.walk(&proc, &times, &mut absences).unwrap();
+            let found = walk
+                .walk(&proc, &times, &HashSet::new(), &mut absences)
+                .unwrap();
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
             times = found.cpu_times;
         }

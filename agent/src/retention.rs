@@ -297,7 +297,7 @@ mod tests {
 
     fn new_trace(folder: &Path, trace: &[Written]) -> (Store, Connection, i64) {
         let path = folder.join("trace.db");
-        let mut store = Store::open(&path, Some("host-a"), 0).unwrap();
+        let (mut store, _) = Store::open(&path, Some("host-a"), 0).unwrap();
         let time_ms = write(&mut store, trace);
         (store, Connection::open(&path).unwrap(), time_ms)
     }

@@ -1,43 +1,35 @@
 //! Samples at each interval until a signal comes.
 
 use crate::Error;
-use crate::clock::Moment;
 use crate::config::{Config, Privacy};
-use crate::history::History;
-use crate::host;
 use crate::identity::FileIdKey;
 use crate::interval;
-use crate::retention::Retention;
+use crate::recorder::{Recorder, say};
 use crate::sample::Sample;
 use crate::sampler::Sampler;
-use crate::store::{Store, beside};
+use crate::store::beside;
 use crate::ticker::{Ticker, Wake};
+use signal_hook::consts::SIGXFSZ;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Traces this host: the first sample comes one interval from now. Ends after `samples` of them, or
-/// with the sample in hand when SIGINT or SIGTERM comes.
+/// Traces this host: the first sample comes one interval from now. Ends after `samples` of them were
+/// stored, or with the sample in hand when SIGINT or SIGTERM comes.
 ///
 /// # Errors
-/// When the database cannot be written or the kernel's files not be read at all.
+/// When the database is not ours to write or the kernel's files cannot be read at all. A disk that is full
+/// or read-only is waited for.
 pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
-    let mut ticker = Ticker::new(config.interval, config.mem_available_interval)
-        .map_err(|source| Error::Wait { source })?;
-    let mut store = Store::open(
-        &config.database,
-        host::id().as_deref(),
-        Moment::now().time_ms,
-    )?;
-    let key_file = beside(&config.database, "-key");
-    let key = FileIdKey::load_or_create(&key_file).map_err(|source| Error::Write {
-        path: key_file,
-        source,
-    })?;
-    let mut sampler = Sampler::new(config.settings.clone(), key)?;
-    let mut history = History::default();
-    let mut retention = Retention::new(config.limits);
-    eprintln!(
-        "gleaner-agent: sampling every {} into {} (paths {}); end with Ctrl-C",
+    let wait = |source| Error::Wait { source };
+    let mut ticker = Ticker::new(config.interval, config.mem_available_interval).map_err(wait)?;
+    heed_file_size_limit().map_err(wait)?;
+    let Some((mut recorder, mut sampler)) = begin(config, &mut ticker)? else {
+        return Ok(());
+    };
+    say(&format!(
+        "sampling every {} into {} (paths {}); end with Ctrl-C",
         interval::format(config.interval),
         config.database.display(),
         if config.privacy == Privacy::Plain {
@@ -45,23 +37,59 @@ pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
         } else {
             "hashed"
         },
-    );
-    let mut taken = 0;
-    while samples.is_none_or(|wanted| taken < wanted) {
-        match ticker.wait().map_err(|source| Error::Wait { source })? {
-            Wake::Look => {
-                sampler.look();
-                continue;
-            }
-            Wake::Sample => {}
+    ));
+    let mut stored = 0;
+    while samples.is_none_or(|wanted| stored < wanted) {
+        match ticker.wait().map_err(wait)? {
+            Wake::Look => sampler.look(),
+            Wake::Sample => stored += u64::from(recorder.sample(sampler.take()?)?),
             Wake::Signal => break,
         }
-        let sample = sampler.take()?;
-        history.write(config, &mut store, sample)?;
-        store.retain(&mut retention, &Moment::now())?;
-        taken += 1;
     }
     Ok(())
+}
+
+/// Opens the trace; while its disk is full or read-only, tries again at each interval. `None` when a
+/// signal came first.
+fn begin<'a>(
+    config: &'a Config,
+    ticker: &mut Ticker,
+) -> Result<Option<(Recorder<'a>, Sampler)>, Error> {
+    let mut has_said = false;
+    loop {
+        match try_begin(config) {
+            Err(error) if error.may_pass() => {
+                if !std::mem::replace(&mut has_said, true) {
+                    say(&format!("{error}; waiting until it can be"));
+                }
+            }
+            begun => return begun.map(Some),
+        }
+        loop {
+            match ticker.wait().map_err(|source| Error::Wait { source })? {
+                Wake::Look => {}
+                Wake::Sample => break,
+                Wake::Signal => return Ok(None),
+            }
+        }
+    }
+}
+
+fn try_begin(config: &Config) -> Result<(Recorder<'_>, Sampler), Error> {
+    let recorder = Recorder::open(config)?;
+    let key_file = beside(&config.database, "-key");
+    let key = FileIdKey::load_or_create(&key_file).map_err(|source| Error::Write {
+        path: key_file,
+        source,
+    })?;
+    let sampler = Sampler::new(config.settings.clone(), key)?;
+    Ok((recorder, sampler))
+}
+
+/// A write beyond RLIMIT_FSIZE shall fail, like one on a full disk: the signal's default ends the process.
+fn heed_file_size_limit() -> std::io::Result<()> {
+    let unused = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGXFSZ, unused).map(|_| ())
 }
 
 /// Takes one sample that is stored nowhere. CPU use is compared with the times in the captured tree

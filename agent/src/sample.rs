@@ -2,12 +2,10 @@
 
 use crate::absence::{Absences, Absent, Reason};
 use crate::clock::Moment;
+use crate::figures::Figures;
 use crate::files::FilesInUse;
 use crate::processes::Processes;
-use crate::read::loadavg::LoadAverage;
 use crate::read::meminfo::Meminfo;
-use crate::read::pressure::Pressure;
-use crate::read::vmstat::Vmstat;
 use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,
 };
@@ -34,29 +32,6 @@ pub struct Sample {
     pub cgroups: Vec<CgroupRow>,
     /// What could not be read.
     pub absences: Absences,
-}
-
-/// The kernel's own figures, as far as they could be read.
-#[derive(Debug, Default)]
-pub struct Figures {
-    /// `/proc/meminfo`.
-    pub meminfo: Meminfo,
-    /// Physical memory.
-    pub physical_bytes: Option<u64>,
-    /// Free pages on the zones' per-CPU lists.
-    pub pcp_free_bytes: Option<u64>,
-    /// Sum of the zones' high watermarks.
-    pub lotsfree_bytes: Option<u64>,
-    /// `/proc/loadavg`.
-    pub load: Option<LoadAverage>,
-    /// `/proc/vmstat`.
-    pub vmstat: Vmstat,
-    /// `/proc/pressure/memory`.
-    pub memory_pressure: Option<Pressure>,
-    /// `/proc/pressure/cpu`.
-    pub cpu_pressure: Option<Pressure>,
-    /// `/proc/pressure/io`.
-    pub io_pressure: Option<Pressure>,
 }
 
 /// What the accounting takes from the walks.
@@ -113,6 +88,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         swap_cached_bytes: get("SwapCached").unwrap_or(0),
         anon_bytes: get("AnonPages").unwrap_or(0),
         reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().unwrap_or(0),
+        arc_reclaimable_bytes: figures.arc.map_or(0, |arc| arc.reclaimable_bytes()),
         lotsfree_bytes: figures.lotsfree_bytes,
         file_lru_bytes: meminfo.file_lru_bytes().unwrap_or(0),
     };
@@ -184,6 +160,15 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         swap_out_total_count: vmstat.swap_out.map(stored),
         major_fault_total_count: vmstat.major_fault.map(stored),
         zswapped_bytes: bytes("Zswapped"),
+        zram_bytes: figures.zram.map(|z| stored(z.used_bytes)),
+        zram_stored_bytes: figures.zram.map(|z| stored(z.stored_bytes)),
+        arc_bytes: figures.arc.map(|arc| stored(arc.size_bytes)),
+        arc_min_bytes: figures.arc.map(|arc| stored(arc.min_bytes)),
+        damon_idle_p10_ms: figures.idle.map(|idle| idle.p10_ms),
+        damon_idle_p25_ms: figures.idle.map(|idle| idle.p25_ms),
+        damon_idle_p50_ms: figures.idle.map(|idle| idle.p50_ms),
+        damon_idle_p75_ms: figures.idle.map(|idle| idle.p75_ms),
+        damon_idle_p90_ms: figures.idle.map(|idle| idle.p90_ms),
         psi_io_full_total_us: figures
             .io_pressure
             .and_then(|p| p.full_total_us)

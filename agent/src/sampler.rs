@@ -3,20 +3,18 @@
 use crate::Error;
 use crate::absence::{Absences, Absent};
 use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
+use crate::cgroups::Cgroups;
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
+use crate::figures::Figures;
 use crate::files::{FileWalk, FilesInUse};
 use crate::identity::{FileIdKey, boot_id};
-use crate::physical::physical_bytes;
+use crate::nodes;
+use crate::opens::{OpenWatch, OpenedFiles};
 use crate::processes::{CpuTimes, ProcessWalk, Units};
-use crate::read::iomem::system_ram_bytes;
-use crate::read::loadavg::LoadAverage;
-use crate::read::meminfo::{Meminfo, mem_available_bytes};
-use crate::read::pressure::Pressure;
+use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
-use crate::read::vmstat::Vmstat;
-use crate::read::zoneinfo::Zones;
 use crate::read::{Tree, number};
-use crate::sample::{Figures, Sample, in_use, note_what_is_absent, row};
+use crate::sample::{Sample, in_use, note_what_is_absent, row};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use gleaner_schemas::units::{pages_to_bytes, stored};
 use std::path::{Path, PathBuf};
@@ -38,14 +36,25 @@ pub struct Settings {
     pub headroom_share: f64,
     /// Further names of always-active processes.
     pub always_active: Vec<String>,
+    /// Control groups of always-active processes, groups below them included.
+    pub always_active_cgroups: Vec<String>,
+    /// Whether DAMON's estimate is read.
+    pub damon: bool,
+    /// Whether every open of a file is watched.
+    pub opens: bool,
 }
 
 /// Takes samples of one host.
 pub struct Sampler {
     settings: Settings,
     proc: Tree,
+    /// A captured tree may have none.
+    sys: Option<Tree>,
     process_walk: ProcessWalk,
+    cgroups: Cgroups,
     file_walk: FileWalk,
+    /// Where the owner wants it, unless it cannot be had.
+    opens: Option<Result<OpenWatch, Absent>>,
     file_id_key: FileIdKey,
     activity: ActivityWatch,
     cpu_times: CpuTimes,
@@ -86,8 +95,11 @@ impl Sampler {
         };
         Ok(Self {
             activity: ActivityWatch::new(roots, Moment::now().time_ms),
+            cgroups: Cgroups::new(settings.always_active_cgroups.clone()),
             file_walk: FileWalk::default(),
+            opens: settings.opens.then(|| OpenWatch::new(&proc)),
             own_cpu_us: own_cpu_us(),
+            sys: Tree::open(&settings.sys_root).ok(),
             settings,
             proc,
             process_walk,
@@ -116,8 +128,12 @@ impl Sampler {
         self.boot_id.as_deref()
     }
 
-    /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it.
+    /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it, and what was
+    /// opened, before the kernel's queue is full.
     pub fn look(&mut self) {
+        if let Some(Ok(watch)) = &mut self.opens {
+            watch.drain();
+        }
         if self.proc.read_record("meminfo", &mut self.text).is_ok() {
             let now_bytes = mem_available_bytes(&self.text).into_iter();
             self.lowest_available_bytes = now_bytes.chain(self.lowest_available_bytes).min();
@@ -133,13 +149,36 @@ impl Sampler {
         let begun_us = monotonic_us();
         let moment = self.moment();
         let mut absences = Absences::default();
-        let figures = self.figures(&mut absences)?;
-        let processes = self
-            .process_walk
-            .walk(&self.proc, &self.cpu_times, &mut absences)
-            .map_err(|e| unreadable(&self.proc, e))?;
-        let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
         let page_size_bytes = self.settings.units.page_size_bytes;
+        let figures = Figures::read(
+            &self.proc,
+            self.sys.as_ref(),
+            page_size_bytes,
+            self.settings.damon,
+            &mut self.text,
+            &mut absences,
+        )?;
+        let nodes = self.sys.as_ref().map_or_else(Vec::new, |sys| {
+            nodes::rows(
+                sys,
+                &figures.meminfo,
+                &figures.zones,
+                page_size_bytes,
+                &mut self.text,
+                &mut absences,
+            )
+        });
+        let sys = self.sys.as_ref();
+        let always_active = self.cgroups.always_active_pids(&self.proc, sys);
+        let mut processes = self
+            .process_walk
+            .walk(&self.proc, &self.cpu_times, &always_active, &mut absences)
+            .map_err(|e| unreadable(&self.proc, e))?;
+        let active = &mut processes.active;
+        let cgroups = self
+            .cgroups
+            .rows(&self.proc, sys, active, &self.file_id_key, &mut absences);
+        let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
         let files = self
             .file_walk
             .walk(&self.proc, &pids, page_size_bytes, &mut absences);
@@ -162,7 +201,8 @@ impl Sampler {
         let lowest = self.lowest_available_bytes.take().map(stored);
         row.mem_available_min_bytes = row.mem_available_bytes.into_iter().chain(lowest).min();
         note_what_is_absent(&row, &figures.meminfo, &mut absences);
-        let files = self.file_rows(files);
+        let opened = self.opened(&files, page_size_bytes, &mut absences);
+        let files = self.file_rows(files, opened);
         row.agent_rss_bytes = own_rss_bytes();
         row.agent_wall_us = monotonic_us() - begun_us;
         // Since the end of the sample before: writing that one is part of what tracing costs.
@@ -174,64 +214,9 @@ impl Sampler {
             processes: processes.active,
             files,
             activity,
-            nodes: Vec::new(),
-            cgroups: Vec::new(),
+            nodes,
+            cgroups,
             absences,
-        })
-    }
-
-    fn figures(&mut self, absences: &mut Absences) -> Result<Figures, Error> {
-        let (proc, text) = (&self.proc, &mut self.text);
-        let meminfo = proc
-            .parse("meminfo", text, Meminfo::parse)
-            .map_err(|absent| Error::Kernel {
-                path: proc.path().join("meminfo"),
-                what: format!("{}: {}", absent.reason, absent.detail),
-            })?;
-        let zones = proc.parse("zoneinfo", text, Zones::parse);
-        let zones = absences.keep_for(&["lotsfree_bytes", "pcp_free_bytes"], zones);
-        let iomem = proc
-            .read("iomem", text)
-            .map_err(|e| Absent::from_kernel_file("iomem", e))
-            .and_then(|()| system_ram_bytes(text));
-        let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
-        let page_size_bytes = self.settings.units.page_size_bytes;
-        let zone_figures = zones.as_ref();
-        let mut pressure = |file, columns: &[&'static str]| {
-            absences.keep_for(columns, proc.parse(file, text, Pressure::parse))
-        };
-        let memory = ["psi_memory_some_total_us", "psi_memory_full_total_us"];
-        let memory_pressure = pressure("pressure/memory", &memory);
-        let cpu_pressure = pressure("pressure/cpu", &["psi_cpu_some_total_us"]);
-        let io_pressure = pressure(
-            "pressure/io",
-            &["psi_io_some_total_us", "psi_io_full_total_us"],
-        );
-        let load = proc.parse("loadavg", text, LoadAverage::parse);
-        let vmstat = proc.parse("vmstat", text, Vmstat::parse);
-        let pages_bytes = |pages: fn(&Zones) -> Option<u64>| {
-            zone_figures
-                .and_then(pages)
-                .map(|pages| pages_to_bytes(pages, page_size_bytes))
-        };
-        Ok(Figures {
-            physical_bytes: physical_bytes(
-                iomem,
-                zone_figures,
-                mem_total_bytes,
-                page_size_bytes,
-                absences,
-            ),
-            pcp_free_bytes: pages_bytes(|zones| zones.pcp_free_pages),
-            lotsfree_bytes: pages_bytes(|zones| zones.high_pages),
-            load: absences.keep_for(&LoadAverage::COLUMNS, load),
-            vmstat: absences
-                .keep_for(&Vmstat::COLUMNS, vmstat)
-                .unwrap_or_default(),
-            memory_pressure,
-            cpu_pressure,
-            io_pressure,
-            meminfo,
         })
     }
 
@@ -249,7 +234,28 @@ impl Sampler {
         moment
     }
 
-    fn file_rows(&self, files: FilesInUse) -> Vec<FileRow> {
+    /// What was opened since the sample before; `None` where that is not watched.
+    fn opened(
+        &mut self,
+        files: &FilesInUse,
+        page_size_bytes: u64,
+        absences: &mut Absences,
+    ) -> Option<OpenedFiles> {
+        match self.opens.as_mut()? {
+            Ok(watch) => Some(watch.take(&self.proc, files, page_size_bytes, absences)),
+            Err(absent) => {
+                absences.note("opens", absent.clone());
+                None
+            }
+        }
+    }
+
+    /// Files in use, and those that were opened and closed again.
+    fn file_rows(&self, files: FilesInUse, mut opened: Option<OpenedFiles>) -> Vec<FileRow> {
+        let mut opened_count = |key| {
+            let opened = opened.as_mut()?.remove(&key).unwrap_or_default();
+            Some(stored(opened.opened_count))
+        };
         let mut rows: Vec<FileRow> = files
             .into_iter()
             .map(|(key, file)| FileRow {
@@ -260,9 +266,18 @@ impl Sampler {
                 size_bytes: file.size_bytes.map(stored),
                 cached_bytes: file.cached_bytes.map(stored),
                 mapped_cached_bytes: file.mapped_cached_bytes.map(stored),
-                opened_count: None,
+                opened_count: opened_count(key),
             })
             .collect();
+        let closed_again = opened.unwrap_or_default().into_iter();
+        rows.extend(closed_again.map(|(key, file)| FileRow {
+            file_id: self.file_id_key.file_id(key.device, key.inode),
+            path: file.path,
+            size_bytes: file.size_bytes.map(stored),
+            cached_bytes: file.cached_bytes.map(stored),
+            opened_count: Some(stored(file.opened_count)),
+            ..FileRow::default()
+        }));
         rows.sort_unstable_by_key(|row| row.file_id);
         rows
     }
@@ -308,6 +323,9 @@ mod tests {
             },
             headroom_share: 0.15,
             always_active: Vec::new(),
+            always_active_cgroups: Vec::new(),
+            damon: false,
+            opens: false,
         };
         let mut sampler = Sampler::new(settings, FileIdKey::random().unwrap()).unwrap();
         let lowest_kib = |sampler: &mut Sampler| {

@@ -1,11 +1,14 @@
 //! Whether tracing works, and what it may not read.
 
 use crate::Error;
+use crate::damage;
 use crate::database::{meta, open_to_read};
+use crate::store::beside;
 use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use std::fmt::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the database tells.
@@ -29,6 +32,10 @@ pub struct Status {
     pub last_sample_age_ms: Option<i64>,
     /// Whether that is at most two intervals.
     pub healthy: bool,
+    /// Whether an agent is at work on the database.
+    pub running: bool,
+    /// Damaged databases that were set aside.
+    pub damaged: Vec<PathBuf>,
     /// What the last sample could not read.
     pub absences: Vec<Missing>,
 }
@@ -55,7 +62,7 @@ pub struct Missing {
 pub fn read(path: &Path, now_ms: i64) -> Result<Status, Error> {
     let connection = open_to_read(path)?;
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
-    let database_bytes = size(path.to_owned()) + size(crate::store::beside(path, "-wal"));
+    let database_bytes = size(path.to_owned()) + size(beside(path, "-wal"));
     query(&connection, path, database_bytes, now_ms).map_err(Error::database(path))
 }
 
@@ -113,7 +120,21 @@ fn query(
         sample_interval_ms,
         last_sample_age_ms,
         healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
+        running: is_locked(path),
+        damaged: damage::kept(path),
         absences: absences.collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+/// Whether an agent holds the lock beside the database, by `/proc/locks`: to try it would keep an agent
+/// from starting.
+fn is_locked(path: &Path) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    std::fs::metadata(beside(path, "-lock")).is_ok_and(|file| {
+        let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+        let name = format!("{major:02x}:{minor:02x}:{}", file.ino());
+        let mut lines = locks.lines().map(str::split_whitespace);
+        lines.any(|mut words| words.any(|word| word == name))
     })
 }
 
@@ -169,10 +190,16 @@ impl Status {
         let time = |ms: Option<i64>| {
             ms.map_or_else(|| "none".to_owned(), |ms| Seconds::from_ms(ms).to_string())
         };
-        let state = match (self.healthy, self.last_sample_age_ms) {
-            (true, _) => "tracing",
-            (false, Some(_)) => "not tracing: the last sample is old; start `gleaner-agent run`",
-            (false, None) => "no sample yet",
+        let state = match (self.healthy, self.running, self.last_sample_age_ms) {
+            (true, ..) => "tracing",
+            (false, true, _) => {
+                "not storing: the agent runs, but the last sample is old; is the disk full or read-only? \
+                 Its log says"
+            }
+            (false, false, Some(_)) => {
+                "not tracing: the last sample is old; start `gleaner-agent run`"
+            }
+            (false, false, None) => "no sample yet",
         };
         let mut text = format!(
             "{state}\n  database        {} ({})\n  samples         {}\n  gaps            {}\n  \
@@ -184,6 +211,14 @@ impl Status {
             time(self.sample_interval_ms),
             time(self.last_sample_age_ms),
         );
+        if !self.damaged.is_empty() {
+            text.push_str(
+                "damaged databases, set aside; `export --database FILE` reads what can be read\n",
+            );
+        }
+        for path in &self.damaged {
+            let _ = writeln!(text, "  {}", path.display()); // writing to a String cannot fail
+        }
         if !self.absences.is_empty() {
             text.push_str("the last sample could not read\n");
         }

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::clock::Moment;
+use crate::damage::{SetAside, look_through, refuse_lost_beginning, set_aside};
 use crate::database::{last_sequence, migrate};
 use crate::gap::LastSample;
 use crate::retention::Retention;
@@ -55,43 +56,66 @@ pub struct Store {
     path: PathBuf,
     connection: Connection,
     sequence: i64,
-    _lock: File,
+    /// Held until the process ends, however it ends.
+    lock: File,
 }
 
 impl Store {
     /// Opens the trace of the host `host_id` for writing, or begins one; a host without a name gets a
-    /// random one, which the database keeps.
+    /// random one, which the database keeps. A damaged database is set aside and a new one begun.
     ///
     /// # Errors
     /// [`Error::Locked`] when another agent writes it; [`Error::ForeignDatabase`],
     /// [`Error::NewerDatabase`], [`Error::OtherHost`] when it is not ours to write; [`Error::Write`]
-    /// and [`Error::Database`] when it cannot be written.
-    pub fn open(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<Self, Error> {
-        let wrong = |source| Error::Write {
-            path: path.to_owned(),
-            source,
-        };
+    /// and [`Error::Database`] when it cannot be written; [`Error::DamagedAgain`].
+    pub fn open(
+        path: &Path,
+        host_id: Option<&str>,
+        now_ms: i64,
+    ) -> Result<(Self, Option<SetAside>), Error> {
         if let Some(folder) = path.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o750)
-                .create(folder)
-                .map_err(wrong)?;
+            let mut options = DirBuilder::new();
+            let made = options.recursive(true).mode(0o750).create(folder);
+            made.map_err(|source| Error::Write {
+                path: path.to_owned(),
+                source,
+            })?;
         }
         let lock = lock(path)?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o640);
-        options.open(path).map_err(wrong)?; // SQLite's own files take their mode from this one
-        let database = Error::database(path);
-        let mut connection = Connection::open(path).map_err(&database)?;
-        migrate(path, &mut connection, host_id, now_ms)?;
-        let sequence = last_sequence(&connection).map_err(&database)?;
-        Ok(Self {
-            path: path.to_owned(),
+        match connect(path, host_id, now_ms) {
+            Err(cause) if cause.is_damage() => begin_anew(path, lock, host_id, &cause, now_ms),
+            connected => {
+                let (connection, sequence) = connected?;
+                let path = path.to_owned();
+                let store = Self {
+                    path,
+                    connection,
+                    sequence,
+                    lock,
+                };
+                Ok((store, None))
+            }
+        }
+    }
+
+    /// Sets the database aside, which `cause` showed to be damaged, and begins a new one.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; the database is closed.
+    pub fn begin_anew(
+        self,
+        host_id: Option<&str>,
+        cause: &Error,
+        now_ms: i64,
+    ) -> Result<(Self, Option<SetAside>), Error> {
+        let Self {
+            path,
             connection,
-            sequence,
-            _lock: lock,
-        })
+            lock,
+            ..
+        } = self;
+        drop(connection); // it would write its log's pages to a database that has moved
+        begin_anew(&path, lock, host_id, cause, now_ms)
     }
 
     /// The last sample written, of this run or an earlier one.
@@ -143,6 +167,46 @@ impl Store {
         let step = retention.step(&mut self.connection, now);
         step.map_err(Error::database(&self.path))
     }
+}
+
+/// Opens a database and brings it up to date; its last record.
+fn connect(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<(Connection, i64), Error> {
+    refuse_lost_beginning(path)?;
+    let was_closed = !beside(path, "-wal").exists();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640);
+    // SQLite's own files take their mode from this one.
+    options.open(path).map_err(|source| Error::Write {
+        path: path.to_owned(),
+        source,
+    })?;
+    let database = Error::database(path);
+    let mut connection = Connection::open(path).map_err(&database)?;
+    migrate(path, &mut connection, host_id, now_ms)?;
+    if !was_closed {
+        look_through(path, &connection)?;
+    }
+    let sequence = last_sequence(&connection).map_err(&database)?;
+    Ok((connection, sequence))
+}
+
+fn begin_anew(
+    path: &Path,
+    lock: File,
+    host_id: Option<&str>,
+    cause: &Error,
+    now_ms: i64,
+) -> Result<(Store, Option<SetAside>), Error> {
+    let aside = set_aside(path, cause, now_ms)?;
+    let (connection, sequence) = connect(path, host_id, now_ms)?;
+    let path = path.to_owned();
+    let store = Store {
+        path,
+        connection,
+        sequence,
+        lock,
+    };
+    Ok((store, Some(aside)))
 }
 
 fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlite::Result<i64> {

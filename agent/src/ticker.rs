@@ -1,7 +1,7 @@
 //! Waiting for the next sample, for a look in between, or for a signal.
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use rustix::time::{timerfd_create, timerfd_settime};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) enum Wake {
     /// A sample is due.
     Sample,
-    /// A look at MemAvailable is due, and no sample.
+    /// A look at MemAvailable is due, or there is something to read, and no sample is due.
     Look,
     /// SIGINT or SIGTERM came.
     Signal,
@@ -45,11 +45,17 @@ impl Ticker {
     /// Waits for what comes first; of what has come meanwhile a signal goes before a sample, and that
     /// before a look.
     pub(crate) fn wait(&mut self) -> std::io::Result<Wake> {
-        let mut sources = [
+        self.wait_or(None)
+    }
+
+    /// As [`Self::wait`], and a look is due also when `news` can be read, which is the caller's to do.
+    pub(crate) fn wait_or(&mut self, news: Option<BorrowedFd<'_>>) -> std::io::Result<Wake> {
+        let mut sources = vec![
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.samples, PollFlags::IN),
             PollFd::new(&self.looks, PollFlags::IN),
         ];
+        sources.extend(news.map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
         while let Err(e) = poll(&mut sources, None) {
             if e != Errno::INTR {
                 return Err(e.into());
@@ -60,8 +66,10 @@ impl Ticker {
             return Ok(Wake::Signal);
         } else if has_come(&sources[1]) {
             (&self.samples, Wake::Sample)
-        } else {
+        } else if has_come(&sources[2]) {
             (&self.looks, Wake::Look)
+        } else {
+            return Ok(Wake::Look);
         };
         let mut expirations = [0u8; 8];
         rustix::io::read(timer, &mut expirations)?; // several at once after a sleep
@@ -83,6 +91,7 @@ fn timer(interval: Duration) -> std::io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fd::AsFd;
 
     #[test]
     fn wakes_for_what_is_due_and_for_a_sample_before_a_look() {
@@ -95,5 +104,14 @@ mod tests {
         let mut looks = [PollFd::new(&both.looks, PollFlags::IN)];
         poll(&mut looks, None).unwrap();
         assert_eq!(both.wait().unwrap(), Wake::Sample);
+    }
+
+    #[test]
+    fn wakes_for_news() {
+        const NEVER: Duration = Duration::ZERO;
+        let (news, sender) = UnixStream::pair().unwrap();
+        drop(sender);
+        let mut ticker = Ticker::new(NEVER, NEVER).unwrap();
+        assert_eq!(ticker.wait_or(Some(news.as_fd())).unwrap(), Wake::Look);
     }
 }

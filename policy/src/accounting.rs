@@ -10,7 +10,8 @@
 //! ```
 //!
 //! so dynamic kernel holds whatever MemTotal leaves unexplained, huge pages set aside (hugetlb) among
-//! it, since nobody else can have them. Pages on the allocator's per-CPU lists are free, though MemFree
+//! it, since nobody else can have them. ZFS' own cache, the ARC, is in no counter of the kernel's either:
+//! what it would shrink by is taken out of there and is reclaimable kernel memory. Pages on the allocator's per-CPU lists are free, though MemFree
 //! leaves them out: hundreds of MiB after a large process ended. Reclaimable kernel memory is
 //! told apart and counts as available. The categories sum to physical memory exactly; where that
 //! would make available negative the figures contradict each other, and the difference is the
@@ -41,6 +42,8 @@ pub struct KernelFigures {
     pub anon_bytes: u64,
     /// KReclaimable.
     pub reclaimable_kernel_bytes: u64,
+    /// What ZFS' ARC holds above its least size; 0 without ZFS.
+    pub arc_reclaimable_bytes: u64,
     /// Sum of the zones' high watermarks; absent where unreadable.
     pub lotsfree_bytes: Option<u64>,
     /// Active(file) + Inactive(file): the page cache that is on the LRU lists.
@@ -92,6 +95,7 @@ impl KernelFigures {
             reclaimable_kernel_bytes: bounded(self.reclaimable_kernel_bytes),
             lotsfree_bytes: self.lotsfree_bytes.map(bounded),
             file_lru_bytes: bounded(self.file_lru_bytes),
+            arc_reclaimable_bytes: bounded(self.arc_reclaimable_bytes),
         }
     }
 }
@@ -169,15 +173,7 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
     let static_kernel_bytes = physical.map(|p| p - above_total);
     let physical_bytes = physical.unwrap_or(above_total);
 
-    let explained = kernel.mem_free_bytes
-        + kernel.pcp_free_bytes
-        + kernel.anon_bytes
-        + kernel.buffers_bytes
-        + kernel.cached_bytes
-        + kernel.swap_cached_bytes
-        + kernel.reclaimable_kernel_bytes;
-    let dynamic_kernel_bytes = kernel.mem_total_bytes.saturating_sub(explained);
-
+    let dynamic_kernel_bytes = unexplained_bytes(&kernel) - arc_in_unexplained_bytes(&kernel);
     let process_bytes =
         in_use.active_anon_bytes + in_use.active_shmem_bytes + in_use.mapped_file_bytes;
     let spoken_for = static_kernel_bytes.unwrap_or(0)
@@ -216,12 +212,32 @@ pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts
         unused_cache_bytes: kernel
             .file_lru_bytes
             .saturating_sub(in_use.mapped_file_bytes + in_use.file_cache_bytes),
-        reclaimable_kernel_bytes: kernel.reclaimable_kernel_bytes,
+        reclaimable_kernel_bytes: kernel.reclaimable_kernel_bytes
+            + arc_in_unexplained_bytes(&kernel),
     }
 }
 
+/// What MemTotal leaves unexplained.
+fn unexplained_bytes(kernel: &KernelFigures) -> u64 {
+    let explained = kernel.mem_free_bytes
+        + kernel.pcp_free_bytes
+        + kernel.anon_bytes
+        + kernel.buffers_bytes
+        + kernel.cached_bytes
+        + kernel.swap_cached_bytes
+        + kernel.reclaimable_kernel_bytes;
+    kernel.mem_total_bytes.saturating_sub(explained)
+}
+
+/// What of the ARC can be reclaimed and is not explained otherwise: some of its own bookkeeping is in
+/// slabs, and no more may move to available than is there.
+fn arc_in_unexplained_bytes(kernel: &KernelFigures) -> u64 {
+    kernel.arc_reclaimable_bytes.min(unexplained_bytes(kernel))
+}
+
 /// What could be taken now without pushing the owner's pages out: MemAvailable (the kernel took its
-/// reserve off already) less the headroom.
+/// reserve off already) less the headroom. MemAvailable knows nothing of ZFS' ARC: what that would give up
+/// is left out, since it gives up slowly and the kernel does not promise it.
 #[must_use]
 pub fn harvestable_bytes(
     mem_available_bytes: u64,
@@ -291,6 +307,22 @@ mod tests {
     }
 
     #[test]
+    fn what_the_arc_would_give_up_is_reclaimable_and_no_more_than_is_unexplained() {
+        let (mut kernel, in_use) = quiet_host();
+        let without = categories(&kernel, &in_use);
+        for (arc_mib, moved_mib) in [(0, 0), (30, 30), (80, 80), (900, 80)] {
+            kernel.arc_reclaimable_bytes = arc_mib * MIB;
+            let c = categories(&kernel, &in_use);
+            assert_eq!(c.dynamic_kernel_bytes, (80 - moved_mib) * MIB, "{arc_mib}");
+            let gained = c.available_bytes - without.available_bytes;
+            assert_eq!(gained, moved_mib * MIB, "{arc_mib}");
+            let parts = available_parts(&kernel, &in_use);
+            assert_eq!(parts.reclaimable_kernel_bytes, (20 + moved_mib) * MIB);
+            assert_eq!(parts.sum_bytes(), c.available_bytes);
+        }
+    }
+
+    #[test]
     fn unknown_physical_memory_is_absent_not_zero() {
         let (mut kernel, in_use) = quiet_host();
         kernel.physical_bytes = None;
@@ -329,17 +361,17 @@ mod tests {
         #[test]
         fn categories_add_up_whatever_the_kernel_says(
             physical in proptest::option::of(figure()),
-            figures in proptest::array::uniform12(figure()),
+            figures in proptest::array::uniform13(figure()),
             lotsfree in proptest::option::of(figure()),
         ) {
             let [balloon_bytes, mem_total_bytes, mem_free_bytes, pcp_free_bytes, buffers_bytes, cached_bytes,
                 swap_cached_bytes, anon_bytes, reclaimable_kernel_bytes,
-                active_anon_bytes, mapped_file_bytes, file_cache_bytes] = figures;
+                active_anon_bytes, mapped_file_bytes, file_cache_bytes, arc_reclaimable_bytes] = figures;
             let kernel = KernelFigures {
                 physical_bytes: physical, balloon_bytes, mem_total_bytes, mem_free_bytes, pcp_free_bytes,
                 mem_available_bytes: None, buffers_bytes, cached_bytes, swap_cached_bytes,
                 anon_bytes, reclaimable_kernel_bytes, lotsfree_bytes: lotsfree,
-                file_lru_bytes: cached_bytes,
+                file_lru_bytes: cached_bytes, arc_reclaimable_bytes,
             };
             let in_use = InUse { active_anon_bytes, mapped_file_bytes, file_cache_bytes, ..Default::default() };
             let c = categories(&kernel, &in_use);
@@ -348,6 +380,11 @@ mod tests {
             prop_assert!(c.remainder_bytes == 0 || c.available_bytes == 0);
             prop_assert!(c.physical_bytes <= i64::MAX as u64);
             prop_assert!(available_parts(&kernel, &in_use).sum_bytes() <= i64::MAX as u64);
+            // ZFS moves memory from one category to another, and both counts of available see the same.
+            let without = KernelFigures { arc_reclaimable_bytes: 0, ..kernel };
+            let moved = available_parts(&kernel, &in_use).sum_bytes() - available_parts(&without, &in_use).sum_bytes();
+            prop_assert!(moved <= arc_reclaimable_bytes);
+            prop_assert_eq!(categories(&without, &in_use).dynamic_kernel_bytes - c.dynamic_kernel_bytes, moved);
         }
     }
 }

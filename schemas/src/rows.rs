@@ -48,7 +48,7 @@ row! {
         static_kernel_bytes: Option<i64>,
         /// Category: memory the hypervisor's balloon holds.
         balloon_bytes: i64,
-        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, huge pages set aside, and what MemTotal leaves unexplained.
+        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, huge pages set aside, and what MemTotal leaves unexplained, less what ZFS' ARC holds above its least size.
         dynamic_kernel_bytes: i64,
         /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
         lotsfree_bytes: Option<i64>,
@@ -62,7 +62,7 @@ row! {
         available_bytes: i64,
         /// What is over when the categories exceed physical memory (negative), because the kernel's figures contradict each other; else 0.
         remainder_bytes: i64,
-        /// What could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
+        /// What could be taken now without pushing the owner's pages out: MemAvailable (which leaves ZFS' ARC out) less the headroom.
         harvestable_bytes: Option<i64>,
         /// Available summed independently, part 1: free memory above the reserve.
         available_free_bytes: i64,
@@ -70,7 +70,7 @@ row! {
         available_idle_process_bytes: i64,
         /// Part 3: page cache on the kernel's file LRU lists that belongs to no file in use.
         available_unused_cache_bytes: i64,
-        /// Part 4: kernel memory that can be reclaimed (KReclaimable).
+        /// Part 4: kernel memory that can be reclaimed (KReclaimable, and what ZFS' ARC holds above its least size).
         available_reclaimable_kernel_bytes: i64,
         /// available_bytes less the four parts: how far the two ways to count differ.
         available_residual_bytes: i64,
@@ -189,7 +189,7 @@ row! {
         reclaimed_direct_total_count: Option<i64>,
         /// Processes killed for want of memory (oom_kill).
         oom_kill_total_count: Option<i64>,
-        /// DAMON's estimate (DAMON_STAT, where the owner lets it be read): a tenth of memory was idle for no longer than this.
+        /// DAMON's estimate (DAMON_STAT, where the owner lets it be read): a tenth of memory was idle for no longer than this; negative where it was in use for so long.
         damon_idle_p10_ms: Option<i64>,
         /// The same for a quarter of memory.
         damon_idle_p25_ms: Option<i64>,
@@ -227,9 +227,9 @@ row! {
         shmem_bytes: Option<i64>,
         /// Proportional swapped-out memory.
         swap_bytes: Option<i64>,
-        /// Resident memory that no other process maps; with `pss` alone.
+        /// Resident memory that no other process maps; with `pss` and `pss_reused` alone.
         private_bytes: Option<i64>,
-        /// Resident memory that other processes map as well; with `pss` alone.
+        /// Resident memory that other processes map as well; with `pss` and `pss_reused` alone.
         shared_bytes: Option<i64>,
         /// Its control group (cgroup v2), as in `cgroups`.
         cgroup_id: Option<i64>,
@@ -237,7 +237,7 @@ row! {
 }
 
 row! {
-    /// A file open or mapped in an active process, as far as it changed since the sample before; one that counts nobody when it is no longer.
+    /// A file open or mapped in an active process, or opened by any where the owner has every open watched, as far as it changed since the sample before; one that counts nobody when it is no longer.
     FileRow = "files", key ["file_id"] {
         /// Keyed hash of device and inode; the key never leaves the deployment.
         file_id: i64,
@@ -253,7 +253,7 @@ row! {
         cached_bytes: Option<i64>,
         /// Of those, the pages in ranges that active processes map.
         mapped_cached_bytes: Option<i64>,
-        /// How often processes opened it since the sample before, where the owner has every open watched (fanotify).
+        /// How often processes opened it since the sample before, where the owner has every open watched (fanotify); what one process opened several times before the agent looked counts once.
         opened_count: Option<i64>,
     }
 }
@@ -275,9 +275,9 @@ row! {
 row! {
     /// What a sample could not read, and why. What `vanished` is of that sample alone; all else stands until its next row. Version 1 wrote a row at every sample.
     AbsenceRow = "absences", key ["item", "reason"] {
-        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`.
+        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`.
         item: String,
-        /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`.
+        /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a sample holds).
         reason: String,
         /// What the system said, once.
         detail: String,

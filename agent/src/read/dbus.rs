@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The longest wait for all answers.
+/// The longest wait for all answers, from the connection's beginning or [`Bus::wait_anew`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Larger answers than any that are asked for here.
@@ -60,6 +60,11 @@ impl Bus {
         )?;
         bus.service = service;
         Ok(bus)
+    }
+
+    /// Begins the wait for answers anew, on a connection that is kept for long.
+    pub fn wait_anew(&mut self) {
+        self.stream.until = Instant::now() + PATIENCE;
     }
 
     /// Calls a method whose arguments are strings; gives the body of the answer.

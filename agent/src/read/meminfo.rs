@@ -47,7 +47,22 @@ impl Meminfo {
     /// Reads what is there; `None` without MemTotal and MemFree, which every kernel gives.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let by_name = lines(text).filter_map(entry).collect();
+        Self::from_lines(lines(text))
+    }
+
+    /// Reads a NUMA node's `meminfo`, whose lines begin with `Node 0`; `None` without its MemTotal and
+    /// MemFree.
+    #[must_use]
+    pub fn parse_node(text: &[u8]) -> Option<Self> {
+        let of_the_node = |line| {
+            let mut parts = <[u8]>::splitn(line, 3, |&b| b == b' ');
+            (parts.next()? == b"Node").then(|| parts.nth(1))?
+        };
+        Self::from_lines(lines(text).filter_map(of_the_node))
+    }
+
+    fn from_lines<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let by_name = lines.filter_map(entry).collect();
         let meminfo = Self { by_name };
         let is_whole = meminfo.get("MemTotal").is_some() && meminfo.get("MemFree").is_some();
         is_whole.then_some(meminfo)
@@ -170,10 +185,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn figures_of_a_node() {
+        let text = b"\nNode 1 MemTotal:       24684096 kB\nNode 1 MemFree:         5187656 kB\n\
+            Node 1 Active(file):   10880128 kB\nNode 1 HugePages_Total:     3\nNode 1\nNode\n";
+        let node = Meminfo::parse_node(text).unwrap();
+        assert_eq!(node.get("MemTotal"), Some(24_684_096 * 1024));
+        assert_eq!(node.get("Active(file)"), Some(10_880_128 * 1024));
+        assert_eq!(node.get("HugePages_Total"), Some(3));
+        assert!(Meminfo::parse_node(b"MemTotal: 1 kB\nMemFree: 1 kB\n").is_none());
+        assert!(Meminfo::parse_node(b"Node 0 MemTotal: 1 kB\n").is_none());
+    }
+
     proptest! {
         #[test]
         fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Meminfo::parse(&text);
+            let _ = Meminfo::parse_node(&text);
+            let _ = Meminfo::parse_node(&[b"Node 0 ".as_slice(), &text].concat());
             let _ = mem_available_bytes(&text);
             let _ = mem_available_bytes(&[b"MemAvailable:".as_slice(), &text].concat());
             let _ = Meminfo::parse(&[b"MemTotal: 1 kB\n".as_slice(), &text].concat());

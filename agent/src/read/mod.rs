@@ -3,22 +3,29 @@
 //! Own parsers rather than `procfs-core`: that crate panics on a torn `pressure` line, has no
 //! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
 
+pub mod arcstats;
 pub mod cachestat;
-pub mod cpus;
+pub mod cgroup;
+pub mod damon;
 pub mod dbus;
+pub mod fanotify;
+pub mod handle;
 pub mod input;
 pub mod iomem;
+pub mod list;
 pub mod loadavg;
 pub mod logind;
 pub mod maps;
 pub mod meminfo;
 pub mod mincore;
+pub mod mountinfo;
 pub mod pressure;
 pub mod process;
 pub mod report;
 pub mod terminal;
 pub mod vmstat;
 pub mod zoneinfo;
+pub mod zram;
 
 use crate::Error;
 use crate::absence::Absent;

@@ -93,41 +93,63 @@ pub struct Split {
     pub shmem_bytes: Option<u64>,
     /// Swapped out.
     pub swap_bytes: Option<u64>,
+    /// Resident, huge pages included, that no other process maps; from `smaps_rollup` alone.
+    pub private_bytes: Option<u64>,
+    /// Resident, huge pages included, that other processes map as well; from `smaps_rollup` alone.
+    pub shared_bytes: Option<u64>,
 }
 
 impl Split {
     /// Proportional sizes from `smaps_rollup`; `None` on kernels that do not split them (before 5.4).
     #[must_use]
     pub fn from_smaps_rollup(text: &[u8]) -> Option<Self> {
-        Self::by_names(
-            text,
-            [b"Pss_Anon:", b"Pss_File:", b"Pss_Shmem:", b"SwapPss:"],
-        )
+        let mut split = Self::default();
+        for (name, bytes) in sizes(text) {
+            match name {
+                b"Pss_Anon:" => split.anon_bytes = Some(bytes),
+                b"Pss_File:" => split.file_bytes = Some(bytes),
+                b"Pss_Shmem:" => split.shmem_bytes = Some(bytes),
+                b"SwapPss:" => split.swap_bytes = Some(bytes),
+                b"Private_Clean:" | b"Private_Dirty:" | b"Private_Hugetlb:" => {
+                    add(&mut split.private_bytes, bytes);
+                }
+                b"Shared_Clean:" | b"Shared_Dirty:" | b"Shared_Hugetlb:" => {
+                    add(&mut split.shared_bytes, bytes);
+                }
+                _ => {}
+            }
+        }
+        split.anon_bytes.map(|_| split)
     }
 
     /// Resident sizes from `status`, sharers counted in full.
     #[must_use]
     pub fn from_status(text: &[u8]) -> Option<Self> {
-        Self::by_names(text, [b"RssAnon:", b"RssFile:", b"RssShmem:", b"VmSwap:"])
-    }
-
-    fn by_names(text: &[u8], [anon, file, shmem, swap]: [&[u8]; 4]) -> Option<Self> {
         let mut split = Self::default();
-        for line in lines(text) {
-            let mut words = words(line);
-            let Some(name) = words.next() else { continue };
-            let size = match name {
-                n if n == anon => &mut split.anon_bytes,
-                n if n == file => &mut split.file_bytes,
-                n if n == shmem => &mut split.shmem_bytes,
-                n if n == swap => &mut split.swap_bytes,
-                _ => continue,
-            };
-            let bytes = words.next().and_then(number).map(kib_to_bytes);
-            *size = bytes.filter(|&bytes| bytes <= LARGEST_BYTES);
+        for (name, bytes) in sizes(text) {
+            match name {
+                b"RssAnon:" => split.anon_bytes = Some(bytes),
+                b"RssFile:" => split.file_bytes = Some(bytes),
+                b"RssShmem:" => split.shmem_bytes = Some(bytes),
+                b"VmSwap:" => split.swap_bytes = Some(bytes),
+                _ => {}
+            }
         }
         split.anon_bytes.map(|_| split)
     }
+}
+
+/// Lines like `Pss_Anon: 300 kB`, in bytes.
+fn sizes(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
+    lines(text).filter_map(|line| {
+        let mut words = words(line);
+        let (name, kib) = (words.next()?, number(words.next()?)?);
+        Some((name, kib_to_bytes(kib))).filter(|(_, bytes)| *bytes <= LARGEST_BYTES)
+    })
+}
+
+fn add(sum: &mut Option<u64>, bytes: u64) {
+    *sum = Some(sum.unwrap_or(0).saturating_add(bytes));
 }
 
 #[cfg(test)]
@@ -171,12 +193,16 @@ mod tests {
         };
         assert_eq!(Statm::parse(b"1000 250 100 5 0 60 0\n"), Some(statm));
         let rollup = b"5580000-7ffff ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss: 500 kB\nPss_Dirty: 1 kB\n\
-            Pss_Anon: 300 kB\nPss_File: 150 kB\nPss_Shmem: 50 kB\nSwap: 9 kB\nSwapPss: 8 kB\n";
+            Pss_Anon: 300 kB\nPss_File: 150 kB\nPss_Shmem: 50 kB\nShared_Clean: 400 kB\nShared_Dirty: 30 kB\n\
+            Private_Clean: 70 kB\nPrivate_Dirty: 400 kB\nShared_Hugetlb: 0 kB\nPrivate_Hugetlb: 2048 kB\n\
+            Swap: 9 kB\nSwapPss: 8 kB\n";
         let split = Split {
             anon_bytes: Some(300 << 10),
             file_bytes: Some(150 << 10),
             shmem_bytes: Some(50 << 10),
             swap_bytes: Some(8 << 10),
+            private_bytes: Some((70 + 400 + 2048) << 10),
+            shared_bytes: Some(430 << 10),
         };
         assert_eq!(Split::from_smaps_rollup(rollup), Some(split));
         assert_eq!(
@@ -185,7 +211,12 @@ mod tests {
         );
         let status =
             b"Name:\tx\nRssAnon:\t 300 kB\nRssFile:\t 150 kB\nRssShmem:\t 50 kB\nVmSwap:\t 8 kB\n";
-        assert_eq!(Split::from_status(status), Some(split));
+        let resident = Split {
+            private_bytes: None,
+            shared_bytes: None,
+            ..split
+        };
+        assert_eq!(Split::from_status(status), Some(resident));
     }
 
     proptest! {

@@ -93,6 +93,15 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
         anon_bytes <= bytes(own, "rss_bytes").unwrap(),
         "{anon_bytes}"
     );
+    // What is private is told wherever smaps_rollup was read: beside compilers, not of every process.
+    for process in processes {
+        let is_estimated = process["memory_source"]["value"] == "rss_estimate";
+        for column in ["private_bytes", "shared_bytes"] {
+            assert_eq!(bytes(process, column).is_none(), is_estimated, "{process}");
+        }
+    }
+    let private_bytes = bytes(own, "private_bytes");
+    assert!(private_bytes.is_none_or(|b| b >= 64 * MIB as i64));
     assert!(value(own, "cpu_ms", Some("ms")).unwrap() > 0);
 
     let opened = by_path(&document, &opened).unwrap();

@@ -53,9 +53,10 @@ impl Session {
     }
 }
 
-fn bus(run: &Path) -> (Ended, String) {
-    std::fs::create_dir_all(run.join("dbus")).unwrap();
-    let address = format!("unix:path={}/dbus/system_bus_socket", run.display());
+/// A bus of the test's own, and its address.
+pub(crate) fn bus(socket: &Path) -> (Ended, String) {
+    std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    let address = format!("unix:path={}", socket.display());
     let mut bus = Command::new("dbus-daemon")
         .args(["--session", "--nofork", "--print-address=1"])
         .arg(format!("--address={address}"))
@@ -92,7 +93,7 @@ fn idle_hints_of_logind_are_seen() {
     let unsupported = ("unsupported".to_owned(), None, Some(0));
     let run = tempfile::tempdir().unwrap();
     assert_eq!(logind(run.path()), unsupported); // no bus
-    let (daemon, address) = bus(run.path());
+    let (daemon, address) = bus(&run.path().join("dbus/system_bus_socket"));
     assert_eq!(logind(run.path()), unsupported); // no logind
 
     let hint = Hint::default();

@@ -2,11 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activity;
+mod damaged;
+mod disk;
 mod export;
 mod host;
 mod inspect;
+mod killed;
 mod logind;
+mod opens;
 mod retention;
+mod running;
+mod session;
 mod trace;
 mod trees;
 mod versions;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Days of one sample each with so many files: about 90 KiB a day.
 fn trace_of_days(folder: &Path, days: i64) -> PathBuf {
     let path = folder.join("trace.db");
-    let mut store = Store::open(&path, gleaner_agent::host::id().as_deref(), 0).unwrap();
+    let (mut store, _) = Store::open(&path, gleaner_agent::host::id().as_deref(), 0).unwrap();
     for day in 0..days {
         let files = (0..2000).map(|n| FileRow {
             file_id: (day << 32) + n * 7919 * 7919,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A folder for a trace, and the trace's path.
-fn new_trace() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn new_trace() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("trace.db");
     (dir, database)
@@ -35,7 +35,7 @@ fn start(database: &Path) -> Child {
 }
 
 /// Waits until the agent has written `count` samples.
-fn wait_for_samples(database: &Path, child: &mut Child, count: i64) {
+pub(crate) fn wait_for_samples(database: &Path, child: &mut Child, count: i64) {
     while number(database, "SELECT count(*) FROM samples") < count {
         assert!(child.try_wait().unwrap().is_none(), "the agent ended early");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -50,7 +50,7 @@ fn query<T: rusqlite::types::FromSql>(database: &Path, sql: &str) -> T {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-fn number(database: &Path, sql: &str) -> i64 {
+pub(crate) fn number(database: &Path, sql: &str) -> i64 {
     query(database, sql)
 }
 
@@ -93,6 +93,12 @@ fn three_samples_in_strict_tables() {
             "{table}"
         );
     }
+    // What every Linux tells of its machine; a virtual one may have no model.
+    let told = "SELECT count(*) FROM hosts WHERE os_name LIKE 'Linux%' AND cores_count BETWEEN 1 AND cpus_count";
+    assert_eq!(
+        number(&database, told),
+        number(&database, "SELECT count(*) FROM hosts")
+    );
     // A sample that follows another says after how long; one that does not, on a host too busy for the
     // interval, follows a gap.
     let anew = "SELECT count(*) FROM samples WHERE files_whole";

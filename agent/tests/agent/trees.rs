@@ -114,8 +114,14 @@ fn desktop() {
             ("available_residual_bytes", 0),
             ("page_tables_bytes", 20_000),
             ("zswap_bytes", 0),
+            ("zram_bytes", 30 * 1024),
+            ("zram_stored_bytes", 100 * 1024),
         ],
     );
+    assert_eq!(document["nodes"], json!([])); // one node, of which the sample tells all
+    for column in ["arc_bytes", "arc_min_bytes"] {
+        assert_eq!(bytes(row, column), None, "{column}");
+    }
     // 13900000 KiB − 15 % of 16776828 KiB (2576920780 bytes)
     assert_eq!(
         bytes(row, "harvestable_bytes"),
@@ -142,6 +148,8 @@ fn desktop() {
         "memory_source",
         "started_ms",
         "rss_bytes",
+        "private_bytes",
+        "shared_bytes",
     ];
     let expected = [
         json!([
@@ -151,9 +159,21 @@ fn desktop() {
             false,
             "pss",
             20_000,
-            48_500 * 4 * KIB
+            48_500 * 4 * KIB,
+            160_000 * KIB,
+            34_000 * KIB
         ]),
-        json!(["Xorg", 900, 0, true, "pss", 9000, 48_000 * 4 * KIB]),
+        json!([
+            "Xorg",
+            900,
+            0,
+            true,
+            "pss",
+            9000,
+            48_000 * 4 * KIB,
+            100_000 * KIB,
+            92_000 * KIB
+        ]),
         json!([
             "cc1 (x) y",
             2500,
@@ -161,9 +181,11 @@ fn desktop() {
             false,
             "rss_estimate",
             4_990_000,
-            15_000 * 4 * KIB
+            15_000 * 4 * KIB,
+            null,
+            null
         ]),
-        json!(["systemd", 1, 0, true, "pss", 50, 3000 * 4 * KIB]),
+        json!(["systemd", 1, 0, true, "pss", 50, 3000 * 4 * KIB, null, null]),
     ];
     assert_eq!(rows(&document["processes"], "name", &columns), expected);
 
@@ -207,6 +229,7 @@ fn desktop() {
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
     let expected = [
         json!(["activity", "unsupported", 2]),
+        json!(["cgroups", "unsupported", 1]), // init.scope's swap
         json!(["files", "vanished", 4]),
     ];
     assert_eq!(absences, expected);
@@ -236,13 +259,17 @@ fn server() {
             ("physical_bytes", 1_048_576 * 64), // present pages, since the zones agree with MemTotal
             ("static_kernel_bytes", 67_108_864 - 66_000_000),
             ("hugetlb_bytes", 512 * 2048),
-            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 900000, huge pages among it
-            ("dynamic_kernel_bytes", 2_099_000),
+            ("arc_bytes", 1_200_000),
+            ("arc_min_bytes", 200_000),
+            // 66000000 − 31967000 free − 6033000 − 25000000 − 1000 − 900000, huge pages among it, and the
+            // ARC, of which 1000000 can be reclaimed
+            ("dynamic_kernel_bytes", 1_099_000),
+            ("available_reclaimable_kernel_bytes", 1_900_000),
             ("lotsfree_bytes", 2000 * 64),
             // postgres, beyond the limit for smaps_rollup: 6000000 anonymous, 1500000 shared, 500000 of files;
             // cron: 1000 anonymous (its 500 of files may be among postgres')
             ("process_bytes", 6_001_000 + 1_500_000 + 500_000),
-            ("available_bytes", 55_772_000), // 67108864 − all of the above
+            ("available_bytes", 56_772_000), // 67108864 − all of the above
             ("available_unused_cache_bytes", 22_500_000), // 23000000 on the LRU lists − 500000
             ("remainder_bytes", 0),
             ("available_idle_process_bytes", 500 * 64 + 500_000), // sleepd, shmem 2000000 − 1500000
@@ -250,7 +277,35 @@ fn server() {
         ],
     );
     assert_eq!(categories_less_physical(row), 0);
+    for column in ["zram_bytes", "zram_stored_bytes"] {
+        assert_eq!(bytes(row, column), None, "{column}");
+    }
     assert_eq!(value(row, "owner_idle_ms", Some("ms")), None);
+    let nodes = [
+        ("mem_total_bytes", [33_000_000, 33_000_000]),
+        ("mem_free_bytes", [16_000_000, 15_967_000]),
+        ("lotsfree_bytes", [900 * 64, 1100 * 64]),
+        ("active_file_bytes", [12_000_000, 8_000_000]),
+        ("inactive_file_bytes", [1_200_000, 1_800_000]),
+        ("anon_bytes", [3_000_000, 3_033_000]),
+        ("shmem_bytes", [1_500_000, 500_000]),
+        ("slab_bytes", [800_000, 700_000]),
+        ("reclaimable_kernel_bytes", [500_000, 400_000]),
+        ("hugetlb_bytes", [512 * 2048, 0]),
+    ];
+    assert_eq!(
+        rows(&document["nodes"], "node", &[]),
+        [json!([0]), json!([1])]
+    );
+    for (column, kib) in nodes {
+        let nodes = document["nodes"].as_array().unwrap();
+        let found = [0, 1].map(|node| bytes(&nodes[node], column));
+        assert_eq!(found, kib.map(|kib| Some(kib * KIB)), "{column}");
+        // What the nodes have sums to what the host has.
+        let sum: i64 = found.into_iter().flatten().sum();
+        assert_eq!(Some(sum), bytes(row, column), "{column}");
+    }
+
     let columns = ["cpu_ms", "memory_source", "anon_bytes", "swap_bytes"];
     let expected = [
         json!(["cron", null, "pss", 1000 * KIB, 0]),
@@ -268,6 +323,7 @@ fn server() {
     let expected = [
         json!(["activity", "unsupported", 4]),
         json!(["boot_id", "unsupported", 1]),
+        json!(["cgroups", "unsupported", 1]),
         json!(["files", "vanished", 2]),
         json!(["oom_kill_total_count", "unsupported", 1]),
         json!(["owner_idle_ms", "unsupported", 1]),
@@ -285,4 +341,137 @@ fn server() {
         json!(["zswapped_bytes", "unsupported", 1]),
     ];
     assert_eq!(absences, expected);
+}
+
+/// DAMON's estimate is read where the owner says so, and is said to be absent where there is none.
+#[test]
+fn damon_by_the_owners_word() {
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&config, "damon = true\n").unwrap();
+    let sampled = |tree: &str, config: Option<&Path>| {
+        let mut command = sample_command();
+        let roots = ["proc", "sys"].map(|root| format!("{TREES}/{tree}/{root}"));
+        command.args(["--proc-root", &roots[0], "--sys-root", &roots[1]]);
+        command.args(["--dev-root", "/nonexistent", "--settle", "0s"]);
+        command.args(config.map(|path| format!("--config={}", path.display())));
+        let document = sample(&mut command);
+        let idle = ["10", "25", "50", "75", "90"].map(|p| {
+            value(
+                &document["sample"],
+                &format!("damon_idle_p{p}_ms"),
+                Some("ms"),
+            )
+        });
+        let absences = rows(&document["absences"], "item", &["reason"]);
+        let told = absences.contains(&json!(["damon_idle_p50_ms", "unsupported"]));
+        (idle, told)
+    };
+    let idle_ms = [-1000, 500, 3000, 5500, 7000].map(Some);
+    let desktop = "desktop-6.1-amd64/t1";
+    assert_eq!(sampled(desktop, Some(config.path())), (idle_ms, false));
+    assert_eq!(sampled(desktop, None), ([None; 5], false));
+    let server = "server-arm64-64k";
+    assert_eq!(sampled(server, Some(config.path())), ([None; 5], true));
+}
+
+/// Active processes by control group, with the kernel's own account of each; and a group's processes made
+/// active by the owner.
+#[test]
+fn control_groups() {
+    const SESSION: &str = "/user.slice/user-1000.slice/session-2.scope";
+    const FIREFOX: &str =
+        "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox.scope";
+    let tree = format!("{TREES}/desktop-6.1-amd64");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    let sampled = |text: &str| {
+        std::fs::write(&config, text).unwrap();
+        let mut command = sample_command();
+        for (option, folder) in [
+            ("proc-root", "t1/proc"),
+            ("sys-root", "t1/sys"),
+            ("before", "t0/proc"),
+        ] {
+            command.arg(format!("--{option}={tree}/{folder}"));
+        }
+        command
+            .arg("--dev-root=/nonexistent")
+            .arg("--config")
+            .arg(config.path());
+        sample(command.args(["--page-size=4096", "--ticks=100"]))
+    };
+    let document = sampled("");
+    let columns = [
+        "active_processes_count",
+        "memory_bytes",
+        "anon_bytes",
+        "file_bytes",
+        "shmem_bytes",
+        "kernel_bytes",
+        "swap_bytes",
+    ];
+    let expected = [
+        json!([
+            "/init.scope",
+            1,
+            9_437_184,
+            4_096_000,
+            5_120_000,
+            0,
+            221_184,
+            null
+        ]),
+        json!([
+            SESSION,
+            2,
+            314_572_800,
+            134_217_728,
+            157_286_400,
+            62_914_560,
+            23_068_672,
+            0
+        ]),
+        json!([
+            FIREFOX,
+            1,
+            262_144_000,
+            62_914_560,
+            188_743_680,
+            41_943_040,
+            10_485_760,
+            1_024_000
+        ]),
+    ];
+    assert_eq!(rows(&document["cgroups"], "path", &columns), expected);
+    let group_of = |name: &str, document: &Json| {
+        let is = |row: &&Json| row["name"]["value"] == name;
+        let process = document["processes"].as_array().unwrap().iter().find(is)?;
+        let id = &process["cgroup_id"]["value"];
+        let groups = document["cgroups"].as_array().unwrap();
+        let group = groups
+            .iter()
+            .find(|group| group["cgroup_id"]["value"] == *id)?;
+        Some(group["path"]["value"].as_str()?.to_owned())
+    };
+    assert_eq!(group_of("Xorg", &document).as_deref(), Some(SESSION));
+    assert_eq!(group_of("Web Content", &document).as_deref(), Some(FIREFOX));
+
+    let active = |text: &str| {
+        value(
+            &sampled(text)["sample"],
+            "active_processes_count",
+            Some("count"),
+        )
+        .unwrap()
+    };
+    // bash sleeps in the session; a name that is only begun is no group.
+    for (group, count) in [
+        (SESSION, 5),
+        ("/user.slice", 5),
+        ("/user.slice/user-1000.slice/", 5),
+        ("/user.sli", 4),
+        ("/../..", 4),
+    ] {
+        let text = format!("always_active_cgroups = [\"{group}\"]\n");
+        assert_eq!(active(&text), count, "{group}");
+    }
 }

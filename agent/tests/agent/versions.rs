@@ -91,7 +91,8 @@ fn the_steps_lead_to_the_declared_columns() {
 fn a_database_of_version_1_is_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let path = version_1(folder.path());
-    let store = Store::open(&path, Some("host-a"), 9).unwrap();
+    let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
+    assert_eq!(aside, None);
     assert_eq!(store.last_sample().unwrap().unwrap().time_ms, 1000);
     drop(store);
     let connection = open_to_read(&path).unwrap();

@@ -1,17 +1,39 @@
-//! The reporter inside a desktop session: asks the X server how long nobody has touched it, and tells
-//! the agent when the last activity was, through the times of one file (see [`crate::read::report`]).
+//! The reporter inside a desktop session: asks the desktop how long nobody has touched it, and tells the
+//! agent when the last activity was, through the times of one file (see [`crate::read::report`]).
+
+mod mutter;
+mod wayland;
+mod x11;
 
 use crate::Error;
 use crate::clock::Moment;
 use crate::interval;
 use crate::read::report::{FILE_NAME, SILENT_AFTER_MS};
 use crate::ticker::{Ticker, Wake};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{CWD, Mode, OFlags, Timespec, Timestamps, fstat, futimens, openat};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use x11rb::connection::Connection;
-use x11rb::protocol::screensaver::ConnectionExt;
-use x11rb::rust_connection::RustConnection;
+
+use mutter::Mutter;
+use wayland::Wayland;
+use x11::X11;
+
+/// Why XWayland's idle time is not used.
+const XWAYLAND: &str = "XWayland sees only what is typed into X programs";
+
+/// Who knows how long nobody has touched keyboard or pointer of this session. Errors say what is wrong, for
+/// people.
+trait IdleSource {
+    /// Since the last activity; `None` when there is no answer for now. An error is the session's end.
+    fn idle_ms(&mut self) -> Result<Option<i64>, String>;
+
+    /// Readable when there is something new before the next look.
+    fn news(&self) -> Option<BorrowedFd<'_>>;
+
+    /// For people.
+    fn name(&self) -> &'static str;
+}
 
 /// An interval that leaves time for three looks before the agent takes the reporter for gone.
 ///
@@ -30,53 +52,55 @@ pub fn look_interval(text: &str) -> Result<Duration, String> {
 /// session that is over is not waited for.
 ///
 /// # Errors
-/// [`Error::Session`] without a display or a runtime folder, and when the X server goes away.
+/// [`Error::Session`] without a desktop that tells or a runtime folder, and when the desktop goes away.
 pub fn run(every: Duration) -> Result<(), Error> {
-    let folder = std::env::var_os("XDG_RUNTIME_DIR").ok_or_else(|| Error::Session {
-        what: "XDG_RUNTIME_DIR is not set".to_owned(),
-    })?;
-    let screen = Screen::open()?;
+    let session = |what| Error::Session { what };
+    let folder = std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .ok_or_else(|| session("XDG_RUNTIME_DIR is not set".to_owned()))?;
+    let mut desktop = open(&folder).map_err(session)?;
     let no_looks = Duration::ZERO;
     let mut ticker = Ticker::new(every, no_looks).map_err(|source| Error::Wait { source })?;
-    let report = Report(PathBuf::from(folder).join(FILE_NAME));
+    let report = Report(folder.join(FILE_NAME));
+    eprintln!("gleaner-agent: asking {}", desktop.name());
     loop {
-        let idle_ms = screen.idle_ms()?;
-        let now_ms = Moment::now().time_ms;
-        report.write(now_ms - idle_ms, now_ms).map_err(|e| {
-            let what = format!("cannot write {}: {e}", report.0.display());
-            Error::Session { what }
-        })?;
-        if ticker.wait().map_err(|source| Error::Wait { source })? == Wake::Signal {
+        if let Some(idle_ms) = desktop.idle_ms().map_err(session)? {
+            let now_ms = Moment::now().time_ms;
+            report
+                .write(now_ms - idle_ms, now_ms)
+                .map_err(|e| session(format!("cannot write {}: {e}", report.0.display())))?;
+        }
+        let wake = ticker.wait_or(desktop.news());
+        if wake.map_err(|source| Error::Wait { source })? == Wake::Signal {
             return Ok(());
         }
     }
 }
 
-/// The X server of this session.
-struct Screen {
-    connection: RustConnection,
-    root: u32,
-}
-
-impl Screen {
-    fn open() -> Result<Self, Error> {
-        let (connection, number) = x11rb::connect(None).map_err(|e| Error::Session {
-            what: format!("no X display: {e}"),
-        })?;
-        let root = connection.setup().roots[number].root; // connect has checked the number
-        Ok(Self { connection, root })
-    }
-
-    fn idle_ms(&self) -> Result<i64, Error> {
-        let info = self.connection.screensaver_query_info(self.root);
-        let info = info.map_err(|e| Error::Session {
-            what: format!("the X server's screen saver extension: {e}"),
-        })?;
-        let info = info.reply().map_err(|e| Error::Session {
-            what: format!("the X server: {e}"),
-        })?;
-        Ok(i64::from(info.ms_since_user_input))
-    }
+/// The first that tells of the compositor, GNOME and the X server. Under Wayland the last is not asked.
+fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
+    let compositor = Wayland::connect();
+    let is_wayland =
+        compositor.is_ok() || std::env::var_os("XDG_SESSION_TYPE").is_some_and(|t| t == "wayland");
+    let no_wayland = match compositor.and_then(Wayland::watch) {
+        Ok(compositor) => return Ok(Box::new(compositor)),
+        Err(why) => why,
+    };
+    let no_mutter = match Mutter::open(runtime_folder) {
+        Ok(mutter) => return Ok(Box::new(mutter)),
+        Err(why) => why,
+    };
+    let no_x11 = if is_wayland {
+        format!("not asked, for {XWAYLAND}")
+    } else {
+        match X11::open() {
+            Ok(server) => return Ok(Box::new(server)),
+            Err(why) => why,
+        }
+    };
+    Err(format!(
+        "no desktop tells how long it has been idle (Wayland: {no_wayland}; GNOME: {no_mutter}; X11: {no_x11})"
+    ))
 }
 
 /// The file whose times are the word; gone when dropped.

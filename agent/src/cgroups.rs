@@ -1,0 +1,192 @@
+//! Control groups of active processes, and what the kernel charges them with (cgroup v2).
+//!
+//! The root group is none: what it holds is the whole host's, which the sample tells.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::identity::FileIdKey;
+use crate::read::cgroup::{MemoryStat, path};
+use crate::read::mountinfo::mounts;
+use crate::read::{Tree, lines, number};
+use gleaner_schemas::rows::{CgroupRow, ProcessRow};
+use gleaner_schemas::units::stored;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Component, Path, PathBuf};
+
+/// Reads control groups; keeps where they are.
+#[derive(Debug)]
+pub struct Cgroups {
+    /// Groups whose processes are always active.
+    always_active: Vec<String>,
+    hierarchy: Option<Hierarchy>,
+    text: Vec<u8>,
+}
+
+/// Where version 2 is mounted.
+#[derive(Debug)]
+struct Hierarchy {
+    /// The mount point under the sys root.
+    folder: PathBuf,
+    /// The group that is mounted there: the root group, unless the agent runs in a container.
+    root: PathBuf,
+    /// Memory is charged here, and not in version 1.
+    has_memory: bool,
+}
+
+impl Hierarchy {
+    fn find(proc: &Tree, sys: &Tree, text: &mut Vec<u8>) -> Option<Self> {
+        proc.read("self/mountinfo", text).ok()?;
+        let mount = mounts(text).find(|mount| mount.kind == "cgroup2")?;
+        let folder = mount.point.strip_prefix("/sys").ok()?.to_owned();
+        let controllers = folder.join("cgroup.controllers");
+        let has_memory = sys.read(controllers.to_str()?, text).is_ok()
+            && crate::read::words(text).any(|controller| controller == b"memory");
+        Some(Self {
+            folder,
+            root: mount.root,
+            has_memory,
+        })
+    }
+
+    /// The folder of a group; `None` for one outside of the agent's own namespace.
+    fn folder_of(&self, group: &str) -> Option<String> {
+        let inside = Path::new(group).strip_prefix(&self.root).ok()?;
+        let leads_out = inside.components().any(|c| c == Component::ParentDir);
+        let folder = self.folder.join(inside).to_str().map(str::to_owned);
+        folder.filter(|_| !leads_out)
+    }
+}
+
+impl Cgroups {
+    /// With the groups whose processes are always active, those of groups below included.
+    #[must_use]
+    pub fn new(always_active: Vec<String>) -> Self {
+        Self {
+            always_active,
+            hierarchy: None,
+            text: Vec::new(),
+        }
+    }
+
+    /// The processes in groups that are always active. The groups list them, which costs less than to ask
+    /// every process for its group.
+    pub fn always_active_pids(&mut self, proc: &Tree, sys: Option<&Tree>) -> HashSet<i32> {
+        let mut pids = HashSet::new();
+        if let Some(sys) = sys.filter(|_| !self.always_active.is_empty()) {
+            self.find(proc, sys);
+            for group in &self.always_active {
+                let hierarchy = self.hierarchy.as_ref();
+                if let Some(folder) = hierarchy.and_then(|h| h.folder_of(group)) {
+                    add_pids(sys, &folder, &mut self.text, &mut pids);
+                }
+            }
+        }
+        pids
+    }
+
+    /// The groups of the active processes, which are told theirs.
+    pub fn rows(
+        &mut self,
+        proc: &Tree,
+        sys: Option<&Tree>,
+        active: &mut [ProcessRow],
+        key: &FileIdKey,
+        absences: &mut Absences,
+    ) -> Vec<CgroupRow> {
+        if let Some(sys) = sys {
+            self.find(proc, sys);
+        }
+        let (Some(sys), Some(hierarchy)) = (sys, &self.hierarchy) else {
+            let absent = Absent::new(Reason::Unsupported, "cgroup v2 is not mounted");
+            absences.note("cgroups", absent);
+            return Vec::new();
+        };
+        let mut groups: BTreeMap<String, CgroupRow> = BTreeMap::new();
+        for process in active {
+            let file = format!("{}/cgroup", process.pid);
+            let read = proc.read_record(&file, &mut self.text);
+            let read = read.map_err(|e| Absent::from_errno("cgroup", e));
+            let group = absences
+                .keep("cgroups", read)
+                .and_then(|()| path(&self.text));
+            let Some(group) = group.filter(|group| group != "/") else {
+                continue;
+            };
+            let row = groups.entry(group).or_insert_with_key(|group| CgroupRow {
+                cgroup_id: key.cgroup_id(group),
+                path: Some(group.clone()),
+                ..CgroupRow::default()
+            });
+            row.active_processes_count += 1;
+            process.cgroup_id = Some(row.cgroup_id);
+        }
+        if hierarchy.has_memory {
+            for (group, row) in &mut groups {
+                charge(hierarchy, sys, group, row, &mut self.text, absences);
+            }
+        } else {
+            let detail = "memory is not charged in cgroup v2";
+            absences.note("cgroups", Absent::new(Reason::Unsupported, detail));
+        }
+        let mut rows: Vec<_> = groups.into_values().collect();
+        rows.sort_unstable_by_key(|row| row.cgroup_id); // the order tells nothing of the paths
+        rows
+    }
+
+    fn find(&mut self, proc: &Tree, sys: &Tree) {
+        if self.hierarchy.is_none() {
+            self.hierarchy = Hierarchy::find(proc, sys, &mut self.text);
+        }
+    }
+}
+
+/// What the kernel charges a group with.
+fn charge(
+    hierarchy: &Hierarchy,
+    sys: &Tree,
+    group: &str,
+    row: &mut CgroupRow,
+    text: &mut Vec<u8>,
+    absences: &mut Absences,
+) {
+    let Some(folder) = hierarchy.folder_of(group) else {
+        let detail = "outside of the agent's cgroup namespace";
+        absences.note("cgroups", Absent::new(Reason::Denied, detail));
+        return;
+    };
+    let mut read = |name: &str| {
+        let read = sys
+            .read(&format!("{folder}/{name}"), text)
+            .map_err(|e| Absent::from_kernel_file(name, e));
+        absences.keep("cgroups", read).map(|()| text.clone())
+    };
+    let bytes = |text: Vec<u8>| number::<u64>(text.trim_ascii()).map(stored);
+    row.memory_bytes = read("memory.current").and_then(bytes);
+    row.swap_bytes = read("memory.swap.current").and_then(bytes);
+    let stat = read("memory.stat").and_then(|text| MemoryStat::parse(&text));
+    if let Some(stat) = stat {
+        row.anon_bytes = stat.anon_bytes.map(stored);
+        row.file_bytes = stat.file_bytes.map(stored);
+        row.shmem_bytes = stat.shmem_bytes.map(stored);
+        row.kernel_bytes = stat.kernel_bytes.map(stored);
+    }
+}
+
+/// The processes of a group and of those below it. One that is not there has none.
+fn add_pids(sys: &Tree, folder: &str, text: &mut Vec<u8>, pids: &mut HashSet<i32>) {
+    if sys.read(&format!("{folder}/cgroup.procs"), text).is_ok() {
+        pids.extend(lines(text).filter_map(number::<i32>));
+    }
+    let Ok(entries) = sys.list(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_bytes();
+        let is_group = entry.file_type() == rustix::fs::FileType::Directory;
+        if let Some(name) = std::str::from_utf8(name).ok().filter(|_| is_group)
+            && name != "."
+            && name != ".."
+        {
+            add_pids(sys, &format!("{folder}/{name}"), text, pids);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The kernel's own figures of the host as a whole.
+
+use crate::Error;
+use crate::absence::{Absences, Absent, Reason};
+use crate::physical::physical_bytes;
+use crate::read::Tree;
+use crate::read::arcstats::Arc;
+use crate::read::damon::IdlePercentiles;
+use crate::read::iomem::system_ram_bytes;
+use crate::read::loadavg::LoadAverage;
+use crate::read::meminfo::Meminfo;
+use crate::read::pressure::Pressure;
+use crate::read::vmstat::Vmstat;
+use crate::read::zoneinfo::Zones;
+use crate::read::zram::Zram;
+use gleaner_schemas::units::pages_to_bytes;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+
+/// The kernel's own figures, as far as they could be read.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// `/proc/meminfo`.
+    pub meminfo: Meminfo,
+    /// Physical memory.
+    pub physical_bytes: Option<u64>,
+    /// Free pages on the zones' per-CPU lists.
+    pub pcp_free_bytes: Option<u64>,
+    /// Sum of the zones' high watermarks.
+    pub lotsfree_bytes: Option<u64>,
+    /// `/proc/loadavg`.
+    pub load: Option<LoadAverage>,
+    /// `/proc/vmstat`.
+    pub vmstat: Vmstat,
+    /// `/proc/pressure/memory`.
+    pub memory_pressure: Option<Pressure>,
+    /// `/proc/pressure/cpu`.
+    pub cpu_pressure: Option<Pressure>,
+    /// `/proc/pressure/io`.
+    pub io_pressure: Option<Pressure>,
+    /// `/proc/zoneinfo` by NUMA node; empty where unreadable.
+    pub zones: BTreeMap<u16, Zones>,
+    /// All zram devices, where there is one.
+    pub zram: Option<Zram>,
+    /// ZFS' own cache, where there is ZFS.
+    pub arc: Option<Arc>,
+    /// DAMON's estimate, where the owner lets it be read.
+    pub idle: Option<IdlePercentiles>,
+}
+
+impl Figures {
+    /// Reads them, DAMON's estimate only when asked to; `sys` is absent in captured trees without one.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] without a MemTotal. All else that cannot be read is absent.
+    pub fn read(
+        proc: &Tree,
+        sys: Option<&Tree>,
+        page_size_bytes: u64,
+        damon: bool,
+        text: &mut Vec<u8>,
+        absences: &mut Absences,
+    ) -> Result<Self, Error> {
+        let meminfo = proc
+            .parse("meminfo", text, Meminfo::parse)
+            .map_err(|absent| Error::Kernel {
+                path: proc.path().join("meminfo"),
+                what: format!("{}: {}", absent.reason, absent.detail),
+            })?;
+        let zones = proc.parse("zoneinfo", text, Zones::by_node);
+        let zones = absences.keep_for(&["lotsfree_bytes", "pcp_free_bytes"], zones);
+        let zone_figures = zones.as_ref().map(|nodes| Zones::sum(nodes.values()));
+        let iomem = proc
+            .read("iomem", text)
+            .map_err(|e| Absent::from_kernel_file("iomem", e))
+            .and_then(|()| system_ram_bytes(text));
+        let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
+        let mut pressure = |file, columns: &[&'static str]| {
+            absences.keep_for(columns, proc.parse(file, text, Pressure::parse))
+        };
+        let memory = ["psi_memory_some_total_us", "psi_memory_full_total_us"];
+        let memory_pressure = pressure("pressure/memory", &memory);
+        let cpu_pressure = pressure("pressure/cpu", &["psi_cpu_some_total_us"]);
+        let io = ["psi_io_some_total_us", "psi_io_full_total_us"];
+        let io_pressure = pressure("pressure/io", &io);
+        let load = proc.parse("loadavg", text, LoadAverage::parse);
+        let vmstat = proc.parse("vmstat", text, Vmstat::parse);
+        let pages_bytes = |pages: fn(&Zones) -> Option<u64>| {
+            let pages = zone_figures.as_ref().and_then(pages);
+            pages.map(|pages| pages_to_bytes(pages, page_size_bytes))
+        };
+        Ok(Self {
+            physical_bytes: physical_bytes(
+                iomem,
+                zone_figures.as_ref(),
+                mem_total_bytes,
+                page_size_bytes,
+                absences,
+            ),
+            pcp_free_bytes: pages_bytes(|zones| zones.pcp_free_pages),
+            lotsfree_bytes: pages_bytes(|zones| zones.high_pages),
+            load: absences.keep_for(&LoadAverage::COLUMNS, load),
+            vmstat: absences
+                .keep_for(&Vmstat::COLUMNS, vmstat)
+                .unwrap_or_default(),
+            memory_pressure,
+            cpu_pressure,
+            io_pressure,
+            zones: zones.unwrap_or_default(),
+            idle: sys.filter(|_| damon).and_then(|sys| {
+                let idle = IdlePercentiles::read(sys, text);
+                absences.keep("damon_idle_p50_ms", idle)
+            }),
+            arc: arc(proc, text, absences),
+            zram: sys.and_then(|sys| Zram::sum(sys, text, absences)),
+            meminfo,
+        })
+    }
+}
+
+/// ZFS' own cache: a kernel without ZFS has none, and there is nothing to tell of.
+fn arc(proc: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Arc> {
+    const ARCSTATS: &str = "spl/kstat/zfs/arcstats";
+    match proc.read(ARCSTATS, text) {
+        Ok(()) => {
+            let malformed = || Absent::new(Reason::Malformed, ARCSTATS);
+            absences.keep("arc_bytes", Arc::parse(text).ok_or_else(malformed))
+        }
+        Err(Errno::NOENT) => None,
+        Err(e) => absences.keep("arc_bytes", Err(Absent::from_kernel_file(ARCSTATS, e))),
+    }
+}

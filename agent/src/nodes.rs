@@ -1,0 +1,61 @@
+//! NUMA nodes: which have memory, and where on them it goes.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::read::zoneinfo::Zones;
+use crate::read::{Tree, list, meminfo::Meminfo};
+use gleaner_schemas::rows::NodeRow;
+use gleaner_schemas::units::{pages_to_bytes, stored};
+use std::collections::BTreeMap;
+
+/// The numbers of the nodes with memory; `None` where the kernel knows of no nodes.
+pub fn with_memory(sys: &Tree, text: &mut Vec<u8>) -> Option<Vec<u16>> {
+    sys.read_record("devices/system/node/has_memory", text)
+        .ok()?;
+    list::numbers(std::str::from_utf8(text).ok()?)
+}
+
+/// A row for each node with memory, where there are two or more: of one the sample itself tells all.
+/// `host` is `/proc/meminfo`, which alone knows how large a huge page is.
+pub fn rows(
+    sys: &Tree,
+    host: &Meminfo,
+    zones: &BTreeMap<u16, Zones>,
+    page_size_bytes: u64,
+    text: &mut Vec<u8>,
+    absences: &mut Absences,
+) -> Vec<NodeRow> {
+    let nodes = with_memory(sys, text).filter(|nodes| nodes.len() > 1);
+    let mut rows = Vec::new();
+    for node in nodes.unwrap_or_default() {
+        let meminfo = sys
+            .read(&format!("devices/system/node/node{node}/meminfo"), text)
+            .map_err(|e| Absent::from_errno("meminfo", e)) // a node may be taken out
+            .and_then(|()| {
+                Meminfo::parse_node(text)
+                    .ok_or_else(|| Absent::new(Reason::Malformed, "a node's meminfo"))
+            });
+        let Some(meminfo) = absences.keep("nodes", meminfo) else {
+            continue;
+        };
+        let bytes = |name| meminfo.get(name).map(stored);
+        let huge_pages_bytes = || {
+            let pages = meminfo.get("HugePages_Total")?;
+            Some(pages.saturating_mul(host.get("Hugepagesize")?))
+        };
+        let high_pages = zones.get(&node).and_then(|zones| zones.high_pages);
+        rows.push(NodeRow {
+            node: i64::from(node),
+            mem_total_bytes: bytes("MemTotal").unwrap_or(0), // parsed only where it is given
+            mem_free_bytes: bytes("MemFree").unwrap_or(0),
+            lotsfree_bytes: high_pages.map(|pages| stored(pages_to_bytes(pages, page_size_bytes))),
+            active_file_bytes: bytes("Active(file)"),
+            inactive_file_bytes: bytes("Inactive(file)"),
+            anon_bytes: bytes("AnonPages"),
+            shmem_bytes: bytes("Shmem"),
+            slab_bytes: bytes("Slab"),
+            reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().map(stored),
+            hugetlb_bytes: huge_pages_bytes().map(stored),
+        });
+    }
+    rows
+}

@@ -1,0 +1,331 @@
+//! Every open of a file on a disk between two samples (fanotify(7)), where the owner wants it watched.
+//!
+//! The kernel names files by handle, so that nothing is opened for us when they are, no event holds
+//! a file or a mount back, and a file is looked at once a sample, however often it was opened. What one
+//! process opens several times before its events are read is one event: the kernel merges them.
+
+use crate::absence::{Absences, Absent, Reason};
+use crate::files::{FileKey, FilesInUse, key, own_files};
+use crate::read::Tree;
+use crate::read::cachestat::cached_pages;
+use crate::read::fanotify::{Event, Group, events};
+use crate::read::handle::open_by_handle;
+use crate::read::mountinfo::{Mount, mounts};
+use gleaner_schemas::units::pages_to_bytes;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatvfs, openat, readlinkat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+/// Files that a sample tells of; what is opened beyond them is counted as absent.
+pub const MOST_FILES: usize = 4096;
+
+/// Reads that one look takes at most: more events than the kernel queues (16384), yet an end when a busy
+/// builder queues faster than we read.
+const MOST_READS: usize = 32;
+
+/// Kinds of filesystem on disks whose device is of their own making.
+const DISKS_OF_THEIR_OWN: [&str; 2] = ["btrfs", "bcachefs"];
+
+/// A file that was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenedFile {
+    /// How often.
+    pub opened_count: u64,
+    /// Path as the agent sees it.
+    pub path: Option<String>,
+    /// Size.
+    pub size_bytes: Option<u64>,
+    /// Pages in the page cache.
+    pub cached_bytes: Option<u64>,
+}
+
+/// Files that were opened; of those that are in use as well only the count.
+pub type OpenedFiles = BTreeMap<FileKey, OpenedFile>;
+
+/// Watches the filesystems on disks.
+#[derive(Debug)]
+pub struct OpenWatch {
+    group: Group,
+    own_pid: i32,
+    /// Events by filesystem and handle.
+    counts: HashMap<Box<[u8]>, u64>,
+    lost: Lost,
+    buffer: Vec<u8>,
+    text: Vec<u8>,
+}
+
+/// What could not be counted.
+#[derive(Debug, Default)]
+struct Lost {
+    by_the_kernel: u64,
+    beyond_most_files: u64,
+}
+
+impl OpenWatch {
+    /// Begins to watch.
+    ///
+    /// # Errors
+    /// The absence: denied without CAP_SYS_ADMIN, unsupported before Linux 5.1.
+    pub fn new(proc: &Tree) -> Result<Self, Absent> {
+        if !proc.is_procfs() {
+            return Err(Absent::new(Reason::Unsupported, "not this host's /proc"));
+        }
+        let group = Group::new().map_err(|e| Absent::from_kernel_file("fanotify", e))?;
+        let mut watch = Self {
+            group,
+            own_pid: rustix::process::getpid().as_raw_nonzero().get(),
+            counts: HashMap::new(),
+            lost: Lost::default(),
+            buffer: vec![0; 64 << 10],
+            text: Vec::new(),
+        };
+        watch.mark(proc, &mut Absences::default()); // each sample marks again, and tells
+        Ok(watch)
+    }
+
+    /// Reads the events that have come.
+    pub fn drain(&mut self) {
+        for _ in 0..MOST_READS {
+            let Ok(length @ 1..) = rustix::io::read(self.group.as_fd(), &mut self.buffer[..])
+            else {
+                return; // none is left
+            };
+            for event in events(&self.buffer[..length]) {
+                match event {
+                    Event::Overflow => self.lost.by_the_kernel += 1,
+                    Event::File { pid, .. } if pid == self.own_pid => {}
+                    Event::File { file, .. } => {
+                        if let Some(count) = self.counts.get_mut(file) {
+                            *count += 1;
+                        } else if self.counts.len() < MOST_FILES {
+                            self.counts.insert(file.into(), 1);
+                        } else {
+                            self.lost.beyond_most_files += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The files opened since the last call. Those in use are known already; the others are looked at.
+    pub fn take(
+        &mut self,
+        proc: &Tree,
+        in_use: &FilesInUse,
+        page_size_bytes: u64,
+        absences: &mut Absences,
+    ) -> OpenedFiles {
+        self.drain();
+        let disks = self.mark(proc, absences);
+        let own = own_files();
+        let mut opened = OpenedFiles::new();
+        for (file, count) in std::mem::take(&mut self.counts) {
+            let (filesystem, handle) = file.split_at(8);
+            let Some(disk) = disks.get(filesystem) else {
+                absences.note("opens", Absent::new(Reason::Vanished, "filesystem"));
+                continue;
+            };
+            // By path only: to open a device has effects, to close a file of our own drops its locks.
+            let reached = open_by_handle(disk, handle, OFlags::PATH)
+                .and_then(|fd| Ok((fstat(&fd)?, fd)))
+                .map_err(gone);
+            let Some((stat, fd)) = absences.keep("opens", reached) else {
+                continue;
+            };
+            let key = key(&stat);
+            let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+            if !is_file || own.contains(&key) {
+                continue;
+            }
+            let known = opened.entry(key).or_default();
+            known.opened_count += count;
+            if !in_use.contains_key(&key) && known.size_bytes.is_none() {
+                known.size_bytes = u64::try_from(stat.st_size).ok();
+                let (path, pages) = look_at(&fd);
+                known.path = path;
+                let pages = pages.map_err(|e| Absent::from_errno("cachestat", e));
+                known.cached_bytes = absences
+                    .keep("opens", pages)
+                    .map(|pages| pages_to_bytes(pages, page_size_bytes));
+            }
+        }
+        let Lost {
+            by_the_kernel,
+            beyond_most_files,
+        } = std::mem::take(&mut self.lost);
+        for (count, what) in [
+            (by_the_kernel, "the kernel's queue was full"),
+            (beyond_most_files, "more files than a sample tells of"),
+        ] {
+            if count > 0 {
+                absences.note("opens", Absent::new(Reason::Exceeded, what));
+            }
+        }
+        opened
+    }
+
+    /// Marks every filesystem on a disk, new ones among them, and hands them back by their ids. To mark
+    /// one again changes nothing; to hold them open would keep them from being unmounted.
+    fn mark(&mut self, proc: &Tree, absences: &mut Absences) -> HashMap<[u8; 8], OwnedFd> {
+        let mut disks = HashMap::new();
+        if let Err(e) = proc.read("self/mountinfo", &mut self.text) {
+            absences.note("opens", Absent::from_errno("mountinfo", e));
+            return disks;
+        }
+        let mut seen = BTreeSet::new();
+        for mount in mounts(&self.text).filter(is_on_a_disk) {
+            if !seen.insert(mount.device) {
+                continue;
+            }
+            let marked = self.group.watch_opens(&mount.point);
+            let marked = marked.and_then(|()| filesystem(&mount.point));
+            let marked = marked.map_err(|e| Absent::from_errno(&mount.kind, e));
+            disks.extend(absences.keep("opens", marked));
+        }
+        disks
+    }
+}
+
+fn is_on_a_disk(mount: &Mount) -> bool {
+    mount.device.0 != 0 || DISKS_OF_THEIR_OWN.contains(&mount.kind.as_str())
+}
+
+/// A mounted filesystem's id as events have it, and a descriptor to reach its files by.
+fn filesystem(point: &Path) -> Result<([u8; 8], OwnedFd), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd = openat(CWD, point, flags, Mode::empty())?;
+    // The kernel's two numbers, which statvfs(3) makes one of.
+    let fsid = fstatvfs(&fd)?.f_fsid;
+    let mut id = [0; 8];
+    id[..4].copy_from_slice(&(fsid as u32).to_ne_bytes());
+    id[4..].copy_from_slice(&((fsid >> 32) as u32).to_ne_bytes());
+    Ok((id, fd))
+}
+
+/// A file's path, where the kernel still knows one, and its pages in the page cache.
+fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
+    use rustix::fd::AsRawFd;
+    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let path = readlinkat(CWD, &link, Vec::new()).ok();
+    let path = path.map(|path| path.to_string_lossy().into_owned());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let pages =
+        openat(CWD, &link, flags, Mode::empty()).and_then(|file| cached_pages(&file, &(0..0)));
+    (path.filter(|path| path.len() > 1), pages)
+}
+
+/// A file that was deleted meanwhile is gone, as a process is.
+fn gone(e: Errno) -> Absent {
+    match e {
+        Errno::STALE => Absent::new(Reason::Vanished, "deleted"),
+        e => Absent::from_errno("open_by_handle_at", e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    /// What was opened while `act` ran, and what could not be told. Again while other programs open more
+    /// files than can be told of.
+    fn opened_while(act: impl Fn()) -> (OpenedFiles, Vec<String>) {
+        let proc = Tree::open(Path::new("/proc")).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let mut watch = OpenWatch::new(&proc).unwrap();
+            act();
+            let mut absences = Absences::default();
+            let opened = watch.take(&proc, &FilesInUse::new(), 4096, &mut absences);
+            let told: Vec<_> = absences.rows().into_iter().map(|r| r.reason).collect();
+            if !told.contains(&"exceeded".to_owned()) || Instant::now() > deadline {
+                return (opened, told);
+            }
+        }
+    }
+
+    fn file(name: &str) -> (tempfile::TempPath, String) {
+        let mut builder = tempfile::Builder::new();
+        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+        let file = builder.prefix(name).tempfile_in(target).unwrap();
+        std::fs::write(&file, vec![7; 3 * 4096]).unwrap();
+        let path = file.into_temp_path();
+        let real = std::fs::canonicalize(&path).unwrap();
+        (path, real.to_str().unwrap().to_owned())
+    }
+
+    fn cat(path: &str) {
+        assert!(
+            Command::new("cat")
+                .arg(path)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+    }
+
+    #[test]
+    fn what_others_open_is_counted_and_what_we_open_is_not() {
+        let (_shared, shared) = file("shared");
+        let (_own, own) = file("own");
+        let (opened, _) = opened_while(|| {
+            for _ in 0..3 {
+                cat(&shared); // three processes
+            }
+            std::fs::read(&own).unwrap();
+        });
+        let of = |path: &str| opened.values().find(|f| f.path.as_deref() == Some(path));
+        let expected = OpenedFile {
+            opened_count: 3,
+            path: Some(shared.clone()),
+            size_bytes: Some(3 * 4096),
+            cached_bytes: Some(3 * 4096),
+        };
+        assert_eq!(of(&shared), Some(&expected));
+        assert_eq!(of(&own), None);
+    }
+
+    #[test]
+    fn what_one_process_opens_again_before_a_look_counts_once() {
+        let (_again, again) = file("again");
+        let (opened, _) = opened_while(|| {
+            let script = "for i in 1 2 3; do : <\"$1\"; done";
+            let shell = Command::new("sh")
+                .args(["-c", script, "sh", &again])
+                .status();
+            assert!(shell.unwrap().success());
+        });
+        let counts: Vec<_> = opened
+            .values()
+            .filter(|f| f.path.as_deref() == Some(&again))
+            .collect();
+        assert_eq!(
+            counts.iter().map(|f| f.opened_count).collect::<Vec<_>>(),
+            [1]
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_deleted_again_is_told_as_vanished() {
+        let (opened, told) = opened_while(|| {
+            let (path, name) = file("deleted");
+            cat(&name);
+            path.close().unwrap();
+        });
+        assert!(told.contains(&"vanished".to_owned()), "{told:?}");
+        let is_deleted = |f: &OpenedFile| f.path.as_deref().is_some_and(|p| p.contains("/deleted"));
+        assert!(!opened.values().any(is_deleted));
+    }
+
+    #[test]
+    fn another_hosts_tree_is_not_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let watch = OpenWatch::new(&Tree::open(dir.path()).unwrap());
+        assert_eq!(watch.err().map(|a| a.reason), Some(Reason::Unsupported));
+    }
+}

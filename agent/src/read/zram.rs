@@ -1,0 +1,104 @@
+//! `/sys/block/zram*/mm_stat` (`Documentation/admin-guide/blockdev/zram.rst`).
+
+use super::{Tree, number, words};
+use crate::absence::{Absences, Absent, Reason};
+use rustix::io::Errno;
+
+/// What zram devices hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Zram {
+    /// What the pages take uncompressed (`orig_data_size`).
+    pub stored_bytes: u64,
+    /// What they take, the allocator's own losses included (`mem_used_total`).
+    pub used_bytes: u64,
+}
+
+impl Zram {
+    /// Reads the one line of `mm_stat`.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut words = words(text);
+        Some(Self {
+            stored_bytes: number(words.next()?)?,
+            used_bytes: number(words.nth(1)?)?,
+        })
+    }
+
+    /// The sum over all devices, which may come and go at any time; `None` without one.
+    pub fn sum(sys: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Self> {
+        let mut sum = None;
+        for name in devices(sys, absences) {
+            let device = sys
+                .read_record(&format!("block/{name}/mm_stat"), text)
+                .map_err(|e| Absent::from_errno("mm_stat", e))
+                .and_then(|()| {
+                    Self::parse(text).ok_or_else(|| Absent::new(Reason::Malformed, "mm_stat"))
+                });
+            if let Some(device) = absences.keep("zram_bytes", device) {
+                let sum: &mut Self = sum.get_or_insert_default();
+                sum.stored_bytes = sum.stored_bytes.saturating_add(device.stored_bytes);
+                sum.used_bytes = sum.used_bytes.saturating_add(device.used_bytes);
+            }
+        }
+        sum
+    }
+}
+
+fn devices(sys: &Tree, absences: &mut Absences) -> Vec<String> {
+    let entries = match sys.list("block") {
+        Ok(entries) => entries.flatten(),
+        Err(Errno::NOENT) => return Vec::new(), // a kernel without block devices
+        Err(e) => {
+            absences.note("zram_bytes", Absent::from_errno("block", e));
+            return Vec::new();
+        }
+    };
+    let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
+    names.filter(|name| name.starts_with("zram")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sum(files: &[(&str, &str)]) -> (Option<Zram>, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("block/sda")).unwrap();
+        for (device, mm_stat) in files {
+            let folder = dir.path().join("block").join(device);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("mm_stat"), mm_stat).unwrap();
+        }
+        let mut absences = Absences::default();
+        let sys = Tree::open(dir.path()).unwrap();
+        let zram = Zram::sum(&sys, &mut Vec::new(), &mut absences);
+        let told = absences
+            .rows()
+            .into_iter()
+            .map(|r| r.item + " " + &r.reason);
+        (zram, told.collect())
+    }
+
+    #[test]
+    fn the_sum_of_the_devices_and_nothing_without_one() {
+        const MM_STAT: &str = "  409600000 98304000 104857600        0 110100480     1200        0       77        0\n";
+        let held = Zram {
+            stored_bytes: 409_600_000,
+            used_bytes: 104_857_600,
+        };
+        assert_eq!(sum(&[]), (None, vec![]));
+        let two = [("zram0", MM_STAT), ("zram1", "0 0 0 0 0 0 0\n")];
+        assert_eq!(sum(&two), (Some(held), vec![]));
+        let torn = [("zram0", MM_STAT), ("zram1", "5 6\n")];
+        let told = vec!["zram_bytes malformed".to_owned()];
+        assert_eq!(sum(&torn), (Some(held), told));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[ 0-9x\n-]{0,80}") {
+            let _ = Zram::parse(text.as_bytes());
+        }
+    }
+}

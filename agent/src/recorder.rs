@@ -1,0 +1,158 @@
+//! Puts samples and events into the trace, whatever becomes of the disk.
+//!
+//! A disk that is full, read-only or failing is waited for: samples are dropped, and the first that can be
+//! stored again follows a gap and tells all anew. A damaged database is set aside and a new one begun.
+
+use crate::Error;
+use crate::clock::Moment;
+use crate::config::Config;
+use crate::damage::SetAside;
+use crate::gap::Cause;
+use crate::history::History;
+use crate::host;
+use crate::retention::Retention;
+use crate::sample::Sample;
+use crate::store::{Event, Store};
+use gleaner_schemas::rows::EventRow;
+
+/// The trace, as the running agent writes it.
+pub(crate) struct Recorder<'a> {
+    config: &'a Config,
+    host_id: Option<String>,
+    /// None after a damaged database could not be replaced, until it can.
+    store: Option<Store>,
+    history: History,
+    retention: Retention,
+    /// Since when nothing could be stored.
+    failing_since: Option<Moment>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Opens the trace.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub(crate) fn open(config: &'a Config) -> Result<Self, Error> {
+        let mut recorder = Self {
+            config,
+            host_id: host::id(),
+            store: None,
+            history: History::default(),
+            retention: Retention::new(config.limits),
+            failing_since: None,
+        };
+        recorder.open_store()?;
+        Ok(recorder)
+    }
+
+    /// Stores a sample; whether it could be.
+    ///
+    /// # Errors
+    /// What does not pass by itself.
+    pub(crate) fn sample(&mut self, sample: Sample) -> Result<bool, Error> {
+        let now = sample.moment;
+        match self.try_sample(sample) {
+            Ok(()) => {
+                if let Some(since) = self.failing_since.take() {
+                    let passed_ms = now.boottime_ms - since.boottime_ms;
+                    self.event(event(&now, "storage_recovered", Some(passed_ms), None));
+                    say("storing samples again");
+                }
+                self.retain(&now).map(|()| true)
+            }
+            Err(error) => self.bear(error, &now).map(|()| false),
+        }
+    }
+
+    /// Stores an event now, or with the next sample.
+    pub(crate) fn event(&mut self, event: Event) {
+        let events = std::slice::from_ref(&event);
+        let written = self.store.as_mut().map(|store| store.write_events(events));
+        if !matches!(written, Some(Ok(()))) {
+            self.history.note(event);
+        }
+    }
+
+    fn try_sample(&mut self, sample: Sample) -> Result<(), Error> {
+        if self.store.is_none() {
+            self.open_store()?;
+        }
+        match &mut self.store {
+            Some(store) => self.history.write(self.config, store, sample),
+            None => Ok(()), // just opened
+        }
+    }
+
+    /// Deletes what is no longer kept. A disk that refuses is asked again after the next sample, which says
+    /// so where it cannot be stored either.
+    fn retain(&mut self, now: &Moment) -> Result<(), Error> {
+        let store = self.store.as_mut();
+        match store.map(|store| store.retain(&mut self.retention, now)) {
+            Some(Err(error)) if error.is_damage() || !error.may_pass() => self.bear(error, now),
+            _ => Ok(()),
+        }
+    }
+
+    fn open_store(&mut self) -> Result<(), Error> {
+        let now = Moment::now();
+        let path = &self.config.database;
+        let (store, aside) = Store::open(path, self.host_id.as_deref(), now.time_ms)?;
+        self.begin(store, aside, &now);
+        Ok(())
+    }
+
+    fn begin(&mut self, store: Store, aside: Option<SetAside>, now: &Moment) {
+        self.store = Some(store);
+        self.retention = Retention::new(self.config.limits); // what was doomed was another database's
+        if let Some(SetAside { path, what }) = aside {
+            say(&format!(
+                "the database was damaged ({what}); it lies at {} now, and a new one is begun. What can be \
+                 read of it: gleaner-agent export --database {0} DATASET",
+                path.display()
+            ));
+            self.history.lose(Cause::Damaged);
+            self.event(event(now, "database_damaged", None, Some(what)));
+        }
+    }
+
+    /// Goes on after an error that passes, or that a new database ends.
+    fn bear(&mut self, error: Error, now: &Moment) -> Result<(), Error> {
+        if error.is_damage()
+            && let Some(store) = self.store.take()
+        {
+            match store.begin_anew(self.host_id.as_deref(), &error, now.time_ms) {
+                Ok((store, aside)) => self.begin(store, aside, now),
+                Err(error) => return self.bear(error, now),
+            }
+            return Ok(());
+        }
+        if !error.may_pass() {
+            return Err(error);
+        }
+        if self.failing_since.is_none() {
+            say(&format!(
+                "{error}; samples are dropped until they can be stored"
+            ));
+            let what = error.without_path();
+            self.history
+                .note(event(now, "storage_failed", None, Some(what)));
+            self.failing_since = Some(*now);
+        }
+        Ok(())
+    }
+}
+
+fn event(at: &Moment, kind: &str, amount_ms: Option<i64>, detail: Option<String>) -> Event {
+    let row = EventRow {
+        kind: kind.to_owned(),
+        amount_ms,
+        detail,
+    };
+    (at.time_ms, row)
+}
+
+/// Says something to whoever started the agent, if they still read.
+pub(crate) fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "gleaner-agent: {text}");
+}

@@ -1,0 +1,228 @@
+//! Disks that are full, read-only or failing: real ones, in mount namespaces of their own.
+
+use crate::running::{Running, column, is_sound, query, wait_for};
+use crate::{agent, fail};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use std::fs;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Command;
+
+/// Mounts a disk on `$1` by `$0`, then becomes the rest of its arguments.
+const ON_A_DISK: &str = "set -e; disk=$0; mount=$1; shift; eval \"$disk\"; exec \"$@\"";
+
+const TMPFS: &str = "mount -t tmpfs -o size=3m tmpfs $mount";
+const FULL: &str =
+    "mount -t tmpfs -o size=3m tmpfs $mount; dd if=/dev/zero of=$mount/ballast 2>/dev/null || true";
+const READ_ONLY: &str = "mount -t tmpfs -o ro,size=3m tmpfs $mount";
+const FAILING: &str = "truncate -s 24M $mount.img; mkfs.ext4 -q $mount.img; mount -o loop,errors=remount-ro $mount.img $mount";
+
+/// An agent that traces onto a disk which only its own mount namespace has.
+struct OnADisk {
+    agent: Running,
+    mount: tempfile::TempDir,
+}
+
+impl OnADisk {
+    fn start(disk: &str) -> Self {
+        let mount = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-c", ON_A_DISK, disk])
+            .arg(mount.path())
+            .arg(agent().get_program())
+            .args(["run", "--interval", "400ms", "--database"])
+            .arg(mount.path().join("trace.db"));
+        let agent = Running::start(&mut command);
+        Self { agent, mount }
+    }
+
+    /// Does something where the disk is to be seen, in a thread that joins the agent's mount namespace.
+    fn inside<T: Send>(&self, what: impl FnOnce(&Path) -> T + Send) -> T {
+        let namespace = fs::File::open(format!("/proc/{}/ns/mnt", self.agent.id())).unwrap();
+        let disk = self.mount.path();
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                // SAFETY: this thread ends with what it does here, and shares no descriptors anew.
+                #[allow(unsafe_code)]
+                unsafe { unshare_unsafe(UnshareFlags::FS) }.unwrap();
+                let kind = Some(LinkNameSpaceType::Mount);
+                move_into_link_name_space(namespace.as_fd(), kind).unwrap();
+                what(disk)
+            });
+            inside.join().unwrap()
+        })
+    }
+
+    fn wait_for_samples(&self, more: i64) {
+        self.inside(|disk| {
+            let database = disk.join("trace.db");
+            let count = || query::<i64>(&database, "SELECT count(*) FROM samples");
+            let wanted = count() + more;
+            wait_for("samples", || count() >= wanted);
+        });
+    }
+
+    fn wait_for_status(&self, words: &str) {
+        self.inside(|disk| {
+            wait_for(words, || {
+                let mut status = agent();
+                status
+                    .arg("--database")
+                    .arg(disk.join("trace.db"))
+                    .arg("status");
+                let said = status.output().unwrap().stdout;
+                String::from_utf8_lossy(&said).contains(words)
+            });
+        });
+    }
+}
+
+/// Writes until nothing goes in any more.
+fn fill(path: &Path) {
+    let mut ballast = fs::File::create(path).unwrap();
+    for size in [64 << 10, 4096, 1] {
+        while ballast.write_all(&vec![7; size]).is_ok() {}
+    }
+}
+
+/// What the trace says of the time in which nothing could be stored.
+fn tells_of_the_full_disk(database: &Path) {
+    is_sound(database);
+    let lengths = "SELECT to_time_ms - from_time_ms FROM gaps WHERE cause = 'unwritable'";
+    let lengths: Vec<i64> = column(database, lengths);
+    assert_eq!(lengths.len(), 1);
+    let kinds = "SELECT kind FROM events WHERE kind LIKE 'storage%'";
+    let kinds: Vec<String> = column(database, kinds);
+    assert_eq!(kinds, ["storage_failed", "storage_recovered"]);
+    let lasted = "SELECT amount_ms FROM events WHERE kind = 'storage_recovered'";
+    let lasted: i64 = query(database, lasted);
+    assert!(
+        0 < lasted && lasted <= lengths[0],
+        "{lasted} of {lengths:?}"
+    );
+    let paths = "SELECT count(*) FROM events WHERE detail LIKE '%/%'";
+    let paths: i64 = query(database, paths);
+    assert_eq!(paths, 0, "an event may leave the host: it names no file");
+    let whole: i64 = query(
+        database,
+        "SELECT count(*) FROM samples s JOIN gaps g ON s.time_ms = g.to_time_ms \
+         WHERE files_whole AND cause = 'unwritable'",
+    );
+    assert_eq!(whole, 1, "after the gap all is told anew");
+}
+
+#[test]
+fn a_full_disk_is_waited_for_and_said_and_leaves_a_gap() {
+    let traced = OnADisk::start(TMPFS);
+    traced.agent.hear("sampling every 400ms");
+    traced.wait_for_samples(3);
+    traced.inside(|disk| fill(&disk.join("ballast")));
+    let said = traced.agent.hear("samples are dropped");
+    assert!(said.contains("disk is full"), "{said}");
+    traced.wait_for_status("not storing: the agent runs");
+
+    traced.inside(|disk| fs::remove_file(disk.join("ballast")).unwrap());
+    traced.agent.hear("storing samples again");
+    traced.wait_for_status("tracing\n");
+    traced.wait_for_samples(2);
+    traced.inside(|disk| tells_of_the_full_disk(&disk.join("trace.db")));
+    let (code, said) = traced.agent.end();
+    assert_eq!(
+        (code, said),
+        (Some(0), vec![]),
+        "said once, not at each sample"
+    );
+}
+
+#[test]
+fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
+    let full = OnADisk::start(FULL);
+    let said = full.agent.hear("waiting until it can be");
+    assert!(
+        said.contains("full") || said.contains("No space left"),
+        "{said}"
+    );
+    full.inside(|disk| fs::remove_file(disk.join("ballast")).unwrap());
+    full.agent.hear("sampling every 400ms");
+    full.wait_for_samples(2);
+    full.inside(|disk| is_sound(&disk.join("trace.db")));
+    assert_eq!(full.agent.end().0, Some(0));
+
+    let read_only = OnADisk::start(READ_ONLY);
+    let said = read_only.agent.hear("waiting until it can be");
+    assert!(said.contains("Read-only"), "{said}");
+    let remount = |disk: &Path| {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "remount,rw"]).arg(disk).status().unwrap()
+    };
+    assert!(read_only.inside(remount).success());
+    read_only.agent.hear("sampling every 400ms");
+    read_only.wait_for_samples(2);
+    assert_eq!(read_only.agent.end().0, Some(0));
+
+    let waiting = OnADisk::start(FULL);
+    waiting.agent.hear("waiting until it can be");
+    assert_eq!(
+        waiting.agent.end(),
+        (Some(0), vec![]),
+        "ends while it waits"
+    );
+}
+
+/// A file system that found itself damaged and turned read-only, which no remount undoes.
+#[test]
+fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
+    let traced = OnADisk::start(FAILING);
+    traced.agent.hear("sampling every 400ms");
+    traced.wait_for_samples(2);
+    let mounts = fs::read_to_string(format!("/proc/{}/mounts", traced.agent.id())).unwrap();
+    let mount = traced.mount.path().to_str().unwrap();
+    let line = mounts.lines().find(|line| line.contains(mount)).unwrap();
+    let device = line
+        .strip_prefix("/dev/")
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    assert!(
+        device.starts_with("loop"),
+        "only a disk of this test's own: {line}"
+    );
+    fs::write(format!("/sys/fs/ext4/{device}/trigger_fs_error"), "x").unwrap();
+    traced.agent.hear("samples are dropped");
+    traced.wait_for_status("not storing: the agent runs");
+    assert_eq!(traced.agent.end(), (Some(0), vec![]));
+    fs::remove_file(format!("{mount}.img")).unwrap();
+}
+
+/// RLIMIT_FSIZE: the signal that comes with it would end the agent.
+#[test]
+fn a_limit_on_file_sizes_is_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("trace.db");
+    let mut command = Command::new("prlimit");
+    let run = ["run", "--interval", "100ms", "--database"];
+    let agent = agent();
+    let limited = command
+        .arg("--fsize=200000")
+        .arg(agent.get_program())
+        .args(run);
+    let traced = Running::start(limited.arg(&database));
+    traced.hear("sampling every 100ms");
+    traced.hear("samples are dropped");
+    assert_eq!(traced.end().0, Some(0));
+    is_sound(&database);
+}
+
+#[test]
+fn where_waiting_is_pointless_the_agent_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let not_a_folder = folder.path().join("file");
+    fs::write(&not_a_folder, "").unwrap();
+    let database = not_a_folder.join("trace.db");
+    let (code, message) = fail(agent().arg("--database").arg(database).arg("run"));
+    assert_eq!(code, 1);
+    assert!(message.contains("--database"), "{message}");
+}

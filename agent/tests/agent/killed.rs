@@ -1,0 +1,145 @@
+//! The agent is killed at random points, again and again, on one database.
+//!
+//! `GLEANER_KILL_ROUNDS` (20) says how often; `GLEANER_SEED` repeats a run.
+
+use crate::running::{Running, column, is_sound, query, wait_for};
+use crate::{agent, succeed};
+use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::{GapRow, SampleRow};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// A number from the environment.
+pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// The seed of this run, printed so that it can be repeated.
+pub(crate) fn seed() -> u64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    let seed = number("GLEANER_SEED", now);
+    println!("GLEANER_SEED={seed}");
+    seed
+}
+
+/// Numbers that look random (splitmix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// Stops the agent in the middle of its work: until it is found doing anything but waiting in poll(2).
+fn stop_at_work(agent: &Running, random: &mut Random) {
+    let state = |line: &str| fs::read_to_string(format!("/proc/{}/{line}", agent.id())).unwrap();
+    wait_for("the agent to be at work", || {
+        std::thread::sleep(Duration::from_micros(random.below(3000)));
+        agent.signal(Signal::STOP);
+        wait_for("the agent to stop", || state("stat").contains(") T "));
+        // 7 and 271 are poll and ppoll on x86-64; 73 is ppoll elsewhere.
+        let call = state("syscall");
+        let waits = ["7 ", "271 ", "73 "]
+            .iter()
+            .any(|number| call.starts_with(number));
+        if waits {
+            agent.signal(Signal::CONT);
+        }
+        !waits
+    });
+}
+
+/// Frames in the log after its last commit: a transaction that was being written.
+fn unfinished_frames(log: &Path) -> usize {
+    let bytes = fs::read(log).unwrap_or_default();
+    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    if bytes.len() < 32 {
+        return 0;
+    }
+    let frame_bytes = 24 + word(8) as usize;
+    let salts = bytes[16..24].to_vec();
+    let frames = (32..).step_by(frame_bytes);
+    let written =
+        frames.take_while(|&at| at + frame_bytes <= bytes.len() && bytes[at + 8..at + 16] == salts);
+    written.fold(0, |since_commit, at| {
+        if word(at + 4) == 0 {
+            since_commit + 1
+        } else {
+            0
+        }
+    })
+}
+
+#[test]
+fn killed_at_work_again_and_again_nothing_is_half_there() {
+    let rounds = number("GLEANER_KILL_ROUNDS", 20);
+    let mut random = Random(seed());
+    let folder = tempfile::tempdir().unwrap();
+    let (database, dataset) = (
+        folder.path().join("trace.db"),
+        folder.path().join("dataset"),
+    );
+    let log = gleaner_agent::store::beside(&database, "-wal");
+    let mut in_transaction = 0;
+    let mut known = 0;
+    for round in 0..rounds {
+        let mut run = agent();
+        run.args(["run", "--interval", "100ms", "--database"])
+            .arg(&database);
+        let traced = Running::start(&mut run);
+        traced.hear("sampling every 100ms");
+        let samples = || query::<i64>(&database, "SELECT count(*) FROM samples");
+        wait_for("a sample of this round", || samples() > known);
+        std::thread::sleep(Duration::from_millis(random.below(200)));
+        stop_at_work(&traced, &mut random);
+        traced.kill();
+        in_transaction += usize::from(unfinished_frames(&log) > 0);
+
+        is_sound(&database);
+        assert!(
+            samples() > known,
+            "round {round}: what was committed is gone"
+        );
+        known = samples();
+        let stopped = "SELECT count(*) FROM gaps WHERE cause = 'stopped'";
+        assert_eq!(query::<i64>(&database, stopped), round as i64);
+        if random.below(3) == 0 {
+            succeed(
+                agent()
+                    .arg("export")
+                    .arg(&dataset)
+                    .arg("--database")
+                    .arg(&database),
+            );
+        }
+    }
+    println!("{rounds} rounds, all at work; in {in_transaction} a transaction was being written");
+
+    succeed(
+        agent()
+            .arg("export")
+            .arg(&dataset)
+            .arg("--database")
+            .arg(&database),
+    );
+    let exported = Dataset::open(&dataset).unwrap();
+    let host = exported.hosts().remove(0);
+    for table in [SampleRow::TABLE, GapRow::TABLE] {
+        let rows = exported.read_host(&table, &host, &["sequence"]).unwrap();
+        let mut there: Vec<i64> = rows.column(0).to_data().buffers()[0]
+            .typed_data::<i64>()
+            .to_vec();
+        there.sort_unstable();
+        let stored = format!("SELECT sequence FROM {} ORDER BY sequence", table.name);
+        assert_eq!(there, column::<i64>(&database, &stored), "each record once");
+    }
+}

@@ -1,0 +1,123 @@
+//! An agent that runs while a test does things to it.
+
+use rusqlite::Connection;
+use rusqlite::types::FromSql;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < PATIENCE, "waited a minute for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A running program, whose words are heard; killed when the test fails.
+pub(crate) struct Running {
+    child: Child,
+    said: Receiver<String>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, said) = channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, said }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line that has `words`; gives it.
+    #[track_caller]
+    pub(crate) fn hear(&self, words: &str) -> String {
+        let mut heard = Vec::new();
+        let begin = Instant::now();
+        while let Ok(line) = self
+            .said
+            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
+        {
+            if line.contains(words) {
+                return line;
+            }
+            heard.push(line);
+        }
+        panic!("never said {words:?}, but {heard:#?}");
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it; its exit code and what it said since it was last listened to.
+    pub(crate) fn end(mut self) -> (Option<i32>, Vec<String>) {
+        self.signal(Signal::TERM);
+        let code = self.child.wait().unwrap().code();
+        (code, self.said.iter().collect())
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One value of a database that an agent may be writing.
+#[track_caller]
+pub(crate) fn query<T: FromSql>(database: &Path, sql: &str) -> T {
+    let connection = Connection::open(database).unwrap();
+    connection.busy_timeout(Duration::from_secs(5)).unwrap();
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// A column of it.
+#[track_caller]
+pub(crate) fn column<T: FromSql>(database: &Path, sql: &str) -> Vec<T> {
+    let connection = Connection::open(database).unwrap();
+    connection.busy_timeout(Duration::from_secs(5)).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// That every sample is there whole, and the rest follows from it.
+#[track_caller]
+pub(crate) fn is_sound(database: &Path) {
+    let ok: String = query(database, "PRAGMA integrity_check");
+    assert_eq!(ok, "ok");
+    let broken: i64 = query(
+        database,
+        "SELECT (SELECT count(*) FROM samples WHERE static_kernel_bytes IS NOT NULL AND lotsfree_bytes IS NOT NULL \
+         AND physical_bytes <> static_kernel_bytes + balloon_bytes + dynamic_kernel_bytes + lotsfree_bytes \
+         + file_cache_bytes + process_bytes + guest_bytes + available_bytes + remainder_bytes) \
+         + (SELECT count(*) FROM samples s WHERE files_whole AND 4 <> (SELECT count(*) FROM activity a WHERE a.sequence = s.sequence)) \
+         + (SELECT count(*) FROM samples s WHERE active_processes_count <> (SELECT count(*) FROM processes p WHERE p.sequence = s.sequence)) \
+         + (SELECT count(*) FROM (SELECT time_ms < lag(time_ms) OVER (ORDER BY sequence) AS back FROM samples) WHERE back)",
+    );
+    assert_eq!(broken, 0, "half samples, or out of order");
+}

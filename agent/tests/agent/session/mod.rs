@@ -1,0 +1,150 @@
+//! `gleaner-agent session` on desktops as they are: an X server, sway, XWayland; and on desktops of the
+//! test's own: a Wayland compositor, GNOME's idle monitor.
+
+mod compositor;
+mod mutter;
+mod sway;
+mod wayland;
+mod x11;
+
+use crate::activity::{Ended, now_ms};
+use crate::agent;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes here, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a desktop must be silent for before it calls itself idle; 10 ms less, for two clocks' rounding.
+const IDLE_AFTER_MS: i64 = 990;
+
+/// The longest time between looks: what is written before the second was not written for it. A second
+/// less, for the first look does not take place when the counting begins.
+const SECOND_LOOK: &str = "20s";
+const SECOND_LOOK_MS: i64 = 19_000;
+
+/// A reporter that knows of no desktop but those that the test adds.
+fn reporter(runtime_folder: &Path, every: &str) -> Command {
+    let mut command = agent();
+    command
+        .args(["session", "--every", every])
+        .env("XDG_RUNTIME_DIR", runtime_folder)
+        .stderr(Stdio::piped());
+    for variable in [
+        "DBUS_SESSION_BUS_ADDRESS",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "WAYLAND_SOCKET",
+        "XDG_SESSION_TYPE",
+    ] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn start(command: &mut Command) -> Ended {
+    Ended(command.spawn().unwrap())
+}
+
+/// Waits for its end; exit code and what it said.
+fn outcome(mut reporter: Ended) -> (Option<i32>, String) {
+    let mut said = String::new();
+    let mut stderr = reporter.0.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    (reporter.0.wait().unwrap().code(), said)
+}
+
+/// A reporter's word.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    /// When the last activity was.
+    active_ms: i64,
+    /// When the reporter said so.
+    said_ms: i64,
+}
+
+impl Word {
+    fn read(runtime_folder: &Path) -> Option<Self> {
+        let file = std::fs::metadata(runtime_folder.join("gleaner-session")).ok()?;
+        Some(Self {
+            active_ms: file.mtime() * 1000 + file.mtime_nsec() / 1_000_000,
+            said_ms: file.ctime() * 1000 + file.ctime_nsec() / 1_000_000,
+        })
+    }
+
+    fn is_idle(&self) -> bool {
+        self.said_ms - self.active_ms >= IDLE_AFTER_MS
+    }
+
+    /// Whether somebody was active at `since_ms` or later; 10 ms for two clocks' rounding.
+    fn is_active_since(&self, since_ms: i64) -> bool {
+        self.active_ms >= since_ms - 10
+    }
+}
+
+/// Does `meanwhile` until the reporter's word is as wanted.
+fn wait_for_word_while(
+    runtime_folder: &Path,
+    wanted: impl Fn(&Word) -> bool,
+    mut meanwhile: impl FnMut(),
+) -> Word {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let word = Word::read(runtime_folder);
+        match word {
+            Some(word) if wanted(&word) => return word,
+            _ => assert!(Instant::now() < until, "{word:?} at {}", now_ms()),
+        }
+        meanwhile();
+    }
+}
+
+fn wait_for_word(runtime_folder: &Path, wanted: impl Fn(&Word) -> bool) -> Word {
+    let pause = || std::thread::sleep(Duration::from_millis(10));
+    wait_for_word_while(runtime_folder, wanted, pause)
+}
+
+#[test]
+fn a_reporter_without_a_desktop_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let desktop = |variable: &str, value: &str| {
+        let mut command = reporter(folder.path(), "5s");
+        command.env(variable, value);
+        command
+    };
+    let mut no_folder = reporter(folder.path(), "5s");
+    no_folder.env_remove("XDG_RUNTIME_DIR");
+    for (mut command, words) in [
+        (no_folder, "XDG_RUNTIME_DIR is not set"),
+        (
+            reporter(folder.path(), "5s"),
+            "WAYLAND_DISPLAY is not set; GNOME: no session bus at ; X11: no X display",
+        ),
+        (desktop("WAYLAND_DISPLAY", "gone"), "WAYLAND_DISPLAY=gone"),
+        (
+            desktop("DBUS_SESSION_BUS_ADDRESS", "tcp:host=localhost"),
+            "DBUS_SESSION_BUS_ADDRESS=tcp:host=localhost names no socket",
+        ),
+        (
+            desktop("XDG_SESSION_TYPE", "wayland"),
+            "X11: not asked, for XWayland sees only what is typed into X programs",
+        ),
+    ] {
+        let (code, message) = crate::fail(&mut command);
+        assert_eq!(code, 1);
+        let message = message.replace(
+            &format!(
+                "{}: No such file or directory (os error 2)",
+                folder.path().join("bus").display()
+            ),
+            "",
+        );
+        let says = message.contains(words) && message.contains("inside the desktop session");
+        assert!(says, "{message}");
+    }
+    let nothing = std::fs::read_dir(folder.path()).unwrap().next();
+    assert!(nothing.is_none());
+}
