@@ -29,7 +29,7 @@ impl Default for Limits {
 }
 
 /// No more work is begun in a transaction after this long.
-const SLICE: Duration = Duration::from_millis(10);
+const SLICE: Duration = Duration::from_millis(5);
 
 /// Ages are looked at after the clock has run on for this long without being set: one that is wrong at boot
 /// is set right (NTP) before anything is lost to it.

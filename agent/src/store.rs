@@ -159,7 +159,8 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes some of what `retention` no longer keeps; whether that was all. Takes about 10 ms at most.
+    /// Deletes some of what `retention` no longer keeps; whether that was all. Takes about 5 ms, and
+    /// longer where the log is then moved into the database.
     ///
     /// # Errors
     /// [`Error::Database`].
