@@ -10,7 +10,6 @@ use crate::damage::SetAside;
 use crate::gap::Cause;
 use crate::history::History;
 use crate::host;
-use crate::retention::Retention;
 use crate::sample::Sample;
 use crate::store::{Event, Store};
 use gleaner_schemas::rows::EventRow;
@@ -22,7 +21,6 @@ pub(crate) struct Recorder<'a> {
     /// None after a damaged database could not be replaced, until it can.
     store: Option<Store>,
     history: History,
-    retention: Retention,
     /// Since when nothing could be stored.
     failing_since: Option<Moment>,
 }
@@ -38,7 +36,6 @@ impl<'a> Recorder<'a> {
             host_id: host::id(),
             store: None,
             history: History::default(),
-            retention: Retention::new(config.limits),
             failing_since: None,
         };
         recorder.open_store()?;
@@ -87,7 +84,7 @@ impl<'a> Recorder<'a> {
     /// so where it cannot be stored either.
     fn retain(&mut self, now: &Moment) -> Result<(), Error> {
         let store = self.store.as_mut();
-        match store.map(|store| store.retain(&mut self.retention, now)) {
+        match store.map(|store| store.retain(&self.config.limits, now)) {
             Some(Err(error)) if error.is_damage() || !error.may_pass() => self.bear(error, now),
             _ => Ok(()),
         }
@@ -103,7 +100,6 @@ impl<'a> Recorder<'a> {
 
     fn begin(&mut self, store: Store, aside: Option<SetAside>, now: &Moment) {
         self.store = Some(store);
-        self.retention = Retention::new(self.config.limits); // what was doomed was another database's
         if let Some(SetAside { path, what }) = aside {
             say(&format!(
                 "the database was damaged ({what}); it lies at {} now, and a new one is begun. What can be \

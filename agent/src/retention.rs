@@ -47,10 +47,9 @@ const ENDS: &str = "SELECT last.sequence FROM hosts h \
     JOIN samples last ON last.sequence = (SELECT max(sequence) FROM samples WHERE sequence < h.sequence) \
     WHERE next.files_whole";
 
-/// Keeps a trace within its limits, a little after each sample.
+/// Keeps one database within limits, a little after each sample.
 #[derive(Debug)]
-pub struct Retention {
-    limits: Limits,
+pub(crate) struct Retention {
     slice: Duration,
     /// When the clock was last set or ages were last looked at, and the moment after that.
     steady: Option<(Moment, Moment)>,
@@ -58,35 +57,35 @@ pub struct Retention {
     doomed: Option<i64>,
 }
 
-impl Retention {
-    /// Nothing is doomed yet.
-    #[must_use]
-    pub const fn new(limits: Limits) -> Self {
+impl Default for Retention {
+    fn default() -> Self {
         Self {
-            limits,
             slice: SLICE,
             steady: None,
             doomed: None,
         }
     }
+}
 
+impl Retention {
     /// Deletes some of what is to go, then gives some free pages back; whether that was all.
     pub(crate) fn step(
         &mut self,
         connection: &mut Connection,
+        limits: &Limits,
         now: &Moment,
     ) -> rusqlite::Result<bool> {
         let started = Instant::now();
         let transaction = connection.transaction()?;
         if self.hour_has_passed(now) {
-            let age_ms = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
+            let age_ms = i64::try_from(limits.age.as_millis()).unwrap_or(i64::MAX);
             let newest = format!("{ENDS} AND last.time_ms < ? ORDER BY h.sequence DESC LIMIT 1");
             let before = [now.time_ms.saturating_sub(age_ms)];
             let too_old = transaction.query_row(&newest, before, |row| row.get(0));
             self.doomed = self.doomed.max(too_old.optional()?);
         }
         loop {
-            if self.doomed.is_none() && used_bytes(&transaction)? > self.limits.database_bytes {
+            if self.doomed.is_none() && used_bytes(&transaction)? > limits.database_bytes {
                 let oldest = format!("{ENDS} ORDER BY h.sequence LIMIT 1");
                 let mut statement = transaction.prepare_cached(&oldest)?;
                 self.doomed = statement.query_row([], |row| row.get(0)).optional()?;
@@ -299,7 +298,8 @@ mod tests {
         let path = folder.join("trace.db");
         let (mut store, _) = Store::open(&path, Some("host-a"), 0).unwrap();
         let time_ms = write(&mut store, trace);
-        (store, Connection::open(&path).unwrap(), time_ms)
+        let connection = crate::database::open_to_write(&path).unwrap();
+        (store, connection, time_ms)
     }
 
     proptest! {
@@ -314,7 +314,7 @@ mod tests {
             pages in 20..70u64,
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let (mut store, connection, time_ms) = new_trace(folder.path(), &trace);
+            let (_store, mut connection, time_ms) = new_trace(folder.path(), &trace);
             let original = contents(&connection);
             let possible = cuts(&connection);
             let limits = Limits {
@@ -324,14 +324,14 @@ mod tests {
             let before_ms = time_ms + HOUR_MS - age_hours as i64 * HOUR_MS;
             let too_old = possible.iter().rfind(|(_, time_ms)| *time_ms < before_ms);
             let too_old = too_old.map_or(0, |(sequence, _)| *sequence);
-            let mut retention = Retention { slice: Duration::ZERO, ..Retention::new(limits) };
+            let mut retention = Retention { slice: Duration::ZERO, ..Retention::default() };
 
-            // The hour begins where no size is exceeded, so that the age alone is at work first.
-            retention.limits.database_bytes = u64::MAX;
-            prop_assert!(store.retain(&mut retention, &moment(time_ms, 0)).unwrap());
+            // Age first, by itself, after an hour.
+            let by_age = Limits { database_bytes: u64::MAX, ..limits };
+            prop_assert!(retention.step(&mut connection, &by_age, &moment(time_ms, 0)).unwrap());
             prop_assert_eq!(&contents(&connection), &original);
             let now = moment(time_ms + HOUR_MS, HOUR_MS);
-            while !store.retain(&mut retention, &now).unwrap() {
+            while !retention.step(&mut connection, &by_age, &now).unwrap() {
                 let left = contents(&connection);
                 prop_assert_eq!(after(&left, too_old), after(&original, too_old));
                 for (name, rows) in &left {
@@ -354,13 +354,12 @@ mod tests {
             prop_assert_eq!(contents(&connection), after(&original, too_old));
 
             // Then size: one stretch at a time, none while the database is small enough.
-            retention.limits = limits;
             let mut cut = too_old;
             loop {
                 let left = contents(&connection);
                 let used = used_bytes(&connection).unwrap();
                 let is_between = left == after(&original, cut);
-                let is_done = store.retain(&mut retention, &now).unwrap();
+                let is_done = retention.step(&mut connection, &limits, &now).unwrap();
                 let now_left = contents(&connection);
                 if is_between && now_left != left {
                     prop_assert!(used > limits.database_bytes);
@@ -387,7 +386,7 @@ mod tests {
 
     #[test]
     fn ages_are_looked_at_after_an_hour_in_which_nobody_set_the_clock() {
-        let mut retention = Retention::new(Limits::default());
+        let mut retention = Retention::default();
         // wall and boottime in minutes → whether ages are looked at
         for (at, (wall, boottime, expected)) in [
             (0, 0, false),
@@ -450,13 +449,13 @@ mod tests {
             bytes.windows(NAME.len()).any(|w| w == NAME.as_bytes())
         };
         assert!(holds_name());
-        let mut retention = Retention::new(Limits {
+        let limits = Limits {
             age: Duration::from_secs(24 * 3600),
             ..Limits::default()
-        });
+        };
         for hours in [50, 51] {
             let now = moment(time_ms + hours * HOUR_MS, hours * HOUR_MS);
-            while !store.retain(&mut retention, &now).unwrap() {}
+            while !store.retain(&limits, &now).unwrap() {}
         }
         drop((store, connection)); // which moves the log into the database
         assert!(!holds_name());

@@ -5,7 +5,7 @@ use crate::clock::Moment;
 use crate::damage::{SetAside, look_through, refuse_lost_beginning, set_aside};
 use crate::database::{last_sequence, migrate};
 use crate::gap::LastSample;
-use crate::retention::Retention;
+use crate::retention::{Limits, Retention};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
@@ -56,6 +56,7 @@ pub struct Store {
     path: PathBuf,
     connection: Connection,
     sequence: i64,
+    retention: Retention,
     /// Held until the process ends, however it ends.
     lock: File,
 }
@@ -91,6 +92,7 @@ impl Store {
                     path,
                     connection,
                     sequence,
+                    retention: Retention::default(),
                     lock,
                 };
                 Ok((store, None))
@@ -159,13 +161,13 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes some of what `retention` no longer keeps; whether that was all. Takes about 5 ms, and
-    /// longer where the log is then moved into the database.
+    /// Deletes some of what is beyond `limits`; whether that was all. Takes about 5 ms, and longer where the
+    /// log is then moved into the database.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub fn retain(&mut self, retention: &mut Retention, now: &Moment) -> Result<bool, Error> {
-        let step = retention.step(&mut self.connection, now);
+    pub fn retain(&mut self, limits: &Limits, now: &Moment) -> Result<bool, Error> {
+        let step = self.retention.step(&mut self.connection, limits, now);
         step.map_err(Error::database(&self.path))
     }
 }
@@ -205,6 +207,7 @@ fn begin_anew(
         path,
         connection,
         sequence,
+        retention: Retention::default(),
         lock,
     };
     Ok((store, Some(aside)))
