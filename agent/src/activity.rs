@@ -140,7 +140,9 @@ fn idle_ms(
     now_ms: i64,
 ) -> i64 {
     *last_ms = (*last_ms).max(newest_ms).map(|t| t.min(now_ms));
-    (now_ms - last_ms.unwrap_or(first_look_ms)).max(0)
+    // A file's times are its owner's to set.
+    let last_ms = last_ms.unwrap_or(first_look_ms);
+    now_ms.saturating_sub(last_ms).max(0)
 }
 
 fn row(
@@ -234,5 +236,6 @@ mod tests {
         assert_eq!(idle_ms(&mut last, None, 1000, 5000), 4500);
         assert_eq!(idle_ms(&mut last, Some(9000), 1000, 6000), 0); // the clock was set back
         assert_eq!(idle_ms(&mut last, None, 1000, 7000), 1000);
+        assert_eq!(idle_ms(&mut None, Some(i64::MIN), 1000, 7000), i64::MAX);
     }
 }

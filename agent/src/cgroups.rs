@@ -153,21 +153,38 @@ fn charge(
         absences.note("cgroups", Absent::new(Reason::Denied, detail));
         return;
     };
-    let mut read = |name: &str| {
-        let read = sys
-            .read(&format!("{folder}/{name}"), text)
-            .map_err(|e| Absent::from_kernel_file(name, e));
-        absences.keep("cgroups", read).map(|()| text.clone())
+    let bytes = |text: &[u8]| number::<u64>(text.trim_ascii()).map(stored);
+    let mut files = GroupFiles {
+        sys,
+        folder,
+        text,
+        absences,
     };
-    let bytes = |text: Vec<u8>| number::<u64>(text.trim_ascii()).map(stored);
-    row.memory_bytes = read("memory.current").and_then(bytes);
-    row.swap_bytes = read("memory.swap.current").and_then(bytes);
-    let stat = read("memory.stat").and_then(|text| MemoryStat::parse(&text));
-    if let Some(stat) = stat {
-        row.anon_bytes = stat.anon_bytes.map(stored);
-        row.file_bytes = stat.file_bytes.map(stored);
-        row.shmem_bytes = stat.shmem_bytes.map(stored);
-        row.kernel_bytes = stat.kernel_bytes.map(stored);
+    row.memory_bytes = files.read("memory.current", bytes);
+    row.swap_bytes = files.read("memory.swap.current", bytes);
+    let stat = files.read("memory.stat", MemoryStat::parse);
+    let stat = stat.unwrap_or_default(); // told to be absent above
+    row.anon_bytes = stat.anon_bytes.map(stored);
+    row.file_bytes = stat.file_bytes.map(stored);
+    row.shmem_bytes = stat.shmem_bytes.map(stored);
+    row.kernel_bytes = stat.kernel_bytes.map(stored);
+}
+
+/// One group's files.
+struct GroupFiles<'a> {
+    sys: &'a Tree,
+    folder: String,
+    text: &'a mut Vec<u8>,
+    absences: &'a mut Absences,
+}
+
+impl GroupFiles<'_> {
+    fn read<T>(&mut self, name: &str, parser: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+        let read = self.sys.read(&format!("{}/{name}", self.folder), self.text);
+        let parsed = read
+            .map_err(|e| Absent::from_kernel_file(name, e))
+            .and_then(|()| parser(self.text).ok_or_else(|| Absent::new(Reason::Malformed, name)));
+        self.absences.keep("cgroups", parsed)
     }
 }
 

@@ -65,7 +65,12 @@ impl Figures {
             .parse("meminfo", text, Meminfo::parse)
             .map_err(|absent| Error::Kernel {
                 path: proc.path().join("meminfo"),
-                what: format!("{}: {}", absent.reason, absent.detail),
+                what: match (absent.reason, proc.is_procfs()) {
+                    (Reason::Unsupported, true) => {
+                        "mounted with subset=pid (a unit's ProcSubset=pid)".to_owned()
+                    }
+                    (reason, _) => format!("{reason}: {}", absent.detail),
+                },
             })?;
         let zones = proc.parse("zoneinfo", text, Zones::by_node);
         let zones = absences.keep_for(&["lotsfree_bytes", "pcp_free_bytes"], zones);
@@ -120,13 +125,14 @@ impl Figures {
 
 /// ZFS' own cache: a kernel without ZFS has none, and there is nothing to tell of.
 fn arc(proc: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Arc> {
+    const ARC: [&str; 2] = ["arc_bytes", "arc_min_bytes"];
     const ARCSTATS: &str = "spl/kstat/zfs/arcstats";
     match proc.read(ARCSTATS, text) {
         Ok(()) => {
             let malformed = || Absent::new(Reason::Malformed, ARCSTATS);
-            absences.keep("arc_bytes", Arc::parse(text).ok_or_else(malformed))
+            absences.keep_for(&ARC, Arc::parse(text).ok_or_else(malformed))
         }
         Err(Errno::NOENT) => None,
-        Err(e) => absences.keep("arc_bytes", Err(Absent::from_kernel_file(ARCSTATS, e))),
+        Err(e) => absences.keep_for(&ARC, Err(Absent::from_kernel_file(ARCSTATS, e))),
     }
 }

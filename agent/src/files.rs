@@ -8,33 +8,20 @@ use crate::absence::{Absences, Absent, Reason};
 use crate::mapped::{Mapped, gather};
 use crate::read::Tree;
 use crate::read::maps::{complement, union};
-use crate::residency::Residency;
+use crate::residency::{CachedFile, Residency};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, fstatfs, makedev, openat, readlinkat,
-    stat, statat, statx,
+    AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, makedev, openat, readlinkat, stat,
+    statat, statx,
 };
 use rustix::io::Errno;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
-/// Filesystems (`linux/magic.h`) whose files are shared memory, or views of the kernel without pages.
-const NOT_CACHED: [u32; 12] = [
-    0x0102_1994, // tmpfs
-    0x9584_58f6, // hugetlbfs
-    0x0000_9fa0, // proc
-    0x6265_6572, // sysfs
-    0x0027_e0eb, // cgroup
-    0x6367_7270, // cgroup2
-    0x6462_6720, // debugfs
-    0x7472_6163, // tracefs
-    0xcafe_4a11, // bpf
-    0x6e73_6673, // nsfs
-    0xde5e_81e4, // efivarfs
-    0x0bad_1dea, // futex and other anonymous inodes
-];
+/// Kept for `maps` from one walk to the next: some hundred mappings; a process with very many needs MiB.
+const MAPS_BYTES: usize = 64 << 10;
 
 /// Device and inode, by which a file is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,11 +52,10 @@ pub struct FileInUse {
 /// All files in use.
 pub type FilesInUse = BTreeMap<FileKey, FileInUse>;
 
-/// Walks the files; keeps its buffer and what it learnt of devices.
+/// Walks the files; keeps its buffer and what it learnt of the kernel and of devices.
 #[derive(Debug, Default)]
 pub struct FileWalk {
     text: Vec<u8>,
-    has_page_cache: HashMap<u64, bool>,
     residency: Residency,
     own: HashSet<FileKey>,
 }
@@ -110,6 +96,7 @@ impl FileWalk {
             };
             absences.keep("files", opened);
         }
+        self.text.shrink_to(MAPS_BYTES);
         files
     }
 
@@ -143,16 +130,14 @@ impl FileWalk {
             "files",
             opened.map_err(|e: Errno| Absent::from_errno("mapped file", e)),
         )?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
-            || !self.has_page_cache(stat.st_dev, &file)
-        {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return None;
         }
-        let mut in_use = unmeasured(mapped);
         let size_bytes = u64::try_from(stat.st_size).unwrap_or(0); // never negative
+        let file = self.residency.file(file, stat.st_dev, size_bytes)?;
+        let mut in_use = unmeasured(mapped);
         in_use.size_bytes = Some(size_bytes);
-        in_use.cached_bytes =
-            self.cached_bytes(&file, size_bytes, &(0..0), page_size_bytes, absences);
+        in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, absences);
         if let Some(cached_bytes) = in_use.cached_bytes {
             let ranges = union(mapped.ranges.clone());
             let gaps = complement(&ranges, size_bytes);
@@ -161,9 +146,7 @@ impl FileWalk {
             let mut cached = |ranges: &[Range<u64>]| -> Option<u64> {
                 ranges
                     .iter()
-                    .map(|range| {
-                        self.cached_bytes(&file, size_bytes, range, page_size_bytes, absences)
-                    })
+                    .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
                     .sum()
             };
             // Of most libraries all but the end is mapped: the kernel need not walk those pages twice.
@@ -220,16 +203,15 @@ impl FileWalk {
             }
             let opened =
                 open(proc, Path::new(&link)).map_err(|e| Absent::from_errno("open file", e));
-            let file = absences.keep("files", opened);
-            if file
-                .as_ref()
-                .is_some_and(|file| !self.has_page_cache(key.device, file))
-            {
-                continue;
-            }
-            let cached_bytes = file.and_then(|file| {
-                self.cached_bytes(&file, stat.stx_size, &(0..0), page_size_bytes, absences)
-            });
+            let cached_bytes = match absences.keep("files", opened) {
+                Some(file) => {
+                    let Some(file) = self.residency.file(file, key.device, stat.stx_size) else {
+                        continue;
+                    };
+                    self.cached_bytes(&file, &(0..0), page_size_bytes, absences)
+                }
+                None => None,
+            };
             files.insert(
                 key,
                 FileInUse {
@@ -256,21 +238,14 @@ impl FileWalk {
                 })
     }
 
-    fn has_page_cache(&mut self, device: u64, file: &OwnedFd) -> bool {
-        *self.has_page_cache.entry(device).or_insert_with(|| {
-            fstatfs(file).is_ok_and(|s| !NOT_CACHED.contains(&(s.f_type as u32)))
-        })
-    }
-
     fn cached_bytes(
         &mut self,
-        file: &OwnedFd,
-        size_bytes: u64,
+        file: &CachedFile,
         range: &Range<u64>,
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> Option<u64> {
-        let pages = self.residency.cached_pages(file, size_bytes, range);
+        let pages = self.residency.cached_pages(file, range);
         absences
             .keep("files", pages)
             .map(|pages| pages_to_bytes(pages, page_size_bytes))
@@ -312,4 +287,60 @@ fn unmeasured(mapped: &Mapped) -> FileInUse {
 fn open(proc: &Tree, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     openat(proc, path, flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::{Child, Command};
+    use std::time::{Duration, Instant};
+
+    /// Ends with its test.
+    struct Held(Child);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn without_cachestat_the_files_are_the_same() {
+        let program = std::env::current_exe().unwrap(); // on a disk: /tmp may be shared memory
+        let mut opened = tempfile::NamedTempFile::new_in(program.parent().unwrap()).unwrap();
+        opened.write_all(&vec![7; 3 << 20]).unwrap();
+        opened.as_file().set_len(5 << 20).unwrap();
+        let opened = opened.into_temp_path(); // what this process has open is not asked about
+        let input = std::fs::File::open(&opened).unwrap();
+        let holder = Command::new("sleep").arg("300").stdin(input).spawn();
+        let holder = Held(holder.unwrap());
+
+        let proc = Tree::open(Path::new("/proc")).unwrap();
+        let page_size_bytes = rustix::param::page_size() as u64;
+        let walk = |residency| {
+            let mut walk = FileWalk {
+                residency,
+                ..FileWalk::default()
+            };
+            let pids = [i64::from(holder.0.id())];
+            walk.walk(&proc, &pids, page_size_bytes, &mut Absences::default())
+        };
+        let own = key(&stat(&*opened).unwrap());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let (told, fallback) = loop {
+            let told = walk(Residency::default());
+            let fallback = walk(Residency::without_cachestat());
+            if told.contains_key(&own) && told.len() > 2 && fallback.len() == told.len() {
+                break (told, fallback);
+            }
+            assert!(Instant::now() < deadline, "{told:?} {fallback:?}");
+        };
+        assert_eq!(told[&own].cached_bytes, Some(3 << 20)); // the rest is a hole
+        assert_eq!(fallback[&own], told[&own]);
+        assert!(fallback.keys().eq(told.keys()));
+        let mapped = |file: &&FileInUse| file.mapped_cached_bytes > Some(0);
+        assert!(fallback.values().filter(mapped).count() > 1); // sleep itself, and its libraries
+    }
 }

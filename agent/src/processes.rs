@@ -14,6 +14,11 @@ use std::fmt::Write;
 /// CPU ticks used so far, by process id and start, so that a reused id is another process.
 pub type CpuTimes = HashMap<(i32, u64), u64>;
 
+/// `/proc` mounted so that it shows a user's own processes alone (`hidepid=2`, or a unit's
+/// `ProtectProc=`): how many there are more is not known, nor what they hold.
+const HIDDEN: &str =
+    "hidepid: other users' processes are hidden; their memory and files count as available";
+
 /// What the numbers in the files mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
@@ -126,7 +131,12 @@ impl ProcessWalk {
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
         let mut active = Vec::new();
-        for pid in pids(proc)? {
+        let pids = pids(proc)?;
+        // Whatever the namespace, it has a process 1 as long as it lives.
+        if proc.is_procfs() && pids.first() != Some(&1) {
+            absences.note("processes", Absent::new(Reason::Denied, HIDDEN));
+        }
+        for pid in pids {
             let added = self.add(proc, pid, before, always_active.contains(&pid), &mut found);
             active.extend(absences.keep("processes", added).flatten());
         }

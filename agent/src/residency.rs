@@ -2,8 +2,10 @@
 
 use crate::absence::{Absent, Reason};
 use crate::read::{cachestat, mincore};
-use rustix::fd::AsFd;
+use rustix::fd::OwnedFd;
+use rustix::fs::fstatfs;
 use rustix::io::Errno;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// What mincore(2) is asked about in one walk: it looks each page up, cached or not, which takes 8 to 15 ms
@@ -13,11 +15,40 @@ const MINCORE_WALK_BYTES: u64 = 2 << 30;
 /// Larger files are not asked about, so that they do not use up what others need.
 const MINCORE_FILE_BYTES: u64 = 1 << 30;
 
-/// Asks the kernel; remembers what it lacks.
+/// Filesystems (`linux/magic.h`) whose files are shared memory, or views of the kernel without pages.
+const NOT_CACHED: [u32; 12] = [
+    0x0102_1994, // tmpfs
+    0x9584_58f6, // hugetlbfs
+    0x0000_9fa0, // proc
+    0x6265_6572, // sysfs
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0xcafe_4a11, // bpf
+    0x6e73_6673, // nsfs
+    0xde5e_81e4, // efivarfs
+    0x0bad_1dea, // futex and other anonymous inodes
+];
+
+/// overlayfs (`linux/magic.h`), which containers stand on: its files' pages are in the cache of the
+/// filesystem below. A mapping leads there; cachestat(2) looks into overlayfs itself, and says 0.
+const OVERLAYFS: u32 = 0x794c_7630;
+
+/// Asks the kernel; remembers what it lacks, and what filesystem is on which device.
 #[derive(Debug)]
 pub(crate) struct Residency {
     has_cachestat: bool,
     left_bytes: u64,
+    filesystems: HashMap<u64, Option<u32>>,
+}
+
+/// An open file on a filesystem with a page cache.
+#[derive(Debug)]
+pub(crate) struct CachedFile {
+    file: OwnedFd,
+    size_bytes: u64,
+    is_overlay: bool,
 }
 
 impl Default for Residency {
@@ -25,6 +56,7 @@ impl Default for Residency {
         Self {
             has_cachestat: true,
             left_bytes: MINCORE_WALK_BYTES,
+            filesystems: HashMap::new(),
         }
     }
 }
@@ -39,21 +71,45 @@ impl Residency {
         }
     }
 
-    /// Begins a walk: what it may cost is its own.
-    pub(crate) const fn begin_walk(&mut self) {
+    /// Begins a walk: what it may cost is its own, and a device's number may be another's by now.
+    pub(crate) fn begin_walk(&mut self) {
         self.left_bytes = MINCORE_WALK_BYTES;
+        self.filesystems.clear();
     }
 
-    /// Pages of `file`, which has `size_bytes`, in the page cache within `range` (bytes; the whole file when
-    /// empty).
+    /// `file`, of `size_bytes` on `device`; `None` where there is no page cache.
+    pub(crate) fn file(
+        &mut self,
+        file: OwnedFd,
+        device: u64,
+        size_bytes: u64,
+    ) -> Option<CachedFile> {
+        let filesystem = *self
+            .filesystems
+            .entry(device)
+            .or_insert_with(|| fstatfs(&file).ok().map(|s| s.f_type as u32));
+        filesystem
+            .filter(|magic| !NOT_CACHED.contains(magic))
+            .map(|magic| CachedFile {
+                file,
+                size_bytes,
+                is_overlay: magic == OVERLAYFS,
+            })
+    }
+
+    /// Pages of `file` in the page cache within `range` (bytes; the whole file when empty).
     pub(crate) fn cached_pages(
         &mut self,
-        file: impl AsFd,
-        size_bytes: u64,
+        file: &CachedFile,
         range: &Range<u64>,
     ) -> Result<u64, Absent> {
-        if self.has_cachestat {
-            match cachestat::cached_pages(&file, range) {
+        let &CachedFile {
+            ref file,
+            size_bytes,
+            is_overlay,
+        } = file;
+        if self.has_cachestat && !is_overlay {
+            match cachestat::cached_pages(file, range) {
                 Err(Errno::NOSYS) => self.has_cachestat = false, // and never will have it
                 asked => return asked.map_err(|e| Absent::from_errno("cachestat", e)),
             }
@@ -85,6 +141,15 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    /// The file, as on a filesystem of its own.
+    fn cached(file: &File) -> CachedFile {
+        CachedFile {
+            file: file.try_clone().unwrap().into(),
+            size_bytes: file.metadata().unwrap().len(),
+            is_overlay: false,
+        }
+    }
+
     /// A file of which only the second MiB of every four is in the cache: the rest was never written.
     fn a_quarter_cached(size_bytes: u64) -> File {
         let mut file = tempfile::tempfile().unwrap();
@@ -100,7 +165,7 @@ mod tests {
     fn mincore_equals_cachestat() {
         let page_bytes = rustix::param::page_size() as u64;
         let size_bytes = 136 * MIB + 5000; // three windows, a page that is not whole
-        let file = a_quarter_cached(size_bytes);
+        let file = cached(&a_quarter_cached(size_bytes));
         let ranges = [
             0..0,
             0..size_bytes,
@@ -113,11 +178,11 @@ mod tests {
         ];
         let (mut new, mut old) = (Residency::default(), Residency::without_cachestat());
         for range in ranges {
-            let told = new.cached_pages(&file, size_bytes, &range).unwrap();
-            let fallback = old.cached_pages(&file, size_bytes, &range);
+            let told = new.cached_pages(&file, &range).unwrap();
+            let fallback = old.cached_pages(&file, &range);
             assert_eq!(fallback, Ok(told), "{range:?}");
         }
-        let whole = old.cached_pages(&file, size_bytes, &(0..0));
+        let whole = old.cached_pages(&file, &(0..0));
         assert_eq!(whole, Ok(34 * MIB / page_bytes));
     }
 
@@ -127,7 +192,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let asked = |residency: &mut Residency, size_bytes: u64| {
             file.set_len(size_bytes).unwrap();
-            let pages = residency.cached_pages(&file, size_bytes, &(0..0));
+            let pages = residency.cached_pages(&cached(&file), &(0..0));
             pages.map_err(|absent| absent.reason)
         };
         let too_large = Err(Reason::Unsupported);
@@ -150,7 +215,7 @@ mod tests {
             }
             let file = File::open("/usr/bin/env").unwrap();
             let size_bytes = file.metadata().unwrap().len();
-            let residency = Residency::without_cachestat().cached_pages(&file, size_bytes, &(0..0));
+            let residency = Residency::without_cachestat().cached_pages(&cached(&file), &(0..0));
             let past_the_end = mincore::is_told_past_the_end(&file, size_bytes);
             (residency.map_err(|absent| absent.reason), past_the_end)
         });

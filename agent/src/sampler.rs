@@ -13,7 +13,7 @@ use crate::opens::{OpenWatch, OpenedFiles};
 use crate::processes::{CpuTimes, ProcessWalk, Units};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
-use crate::read::{Tree, number};
+use crate::read::{Tree, number, words};
 use crate::sample::{Sample, in_use, note_what_is_absent, row};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use gleaner_schemas::units::{pages_to_bytes, stored};
@@ -147,8 +147,8 @@ impl Sampler {
     /// else that cannot be read is absent in the sample.
     pub fn take(&mut self) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
-        let moment = self.moment();
         let mut absences = Absences::default();
+        let moment = self.moment(&mut absences);
         let page_size_bytes = self.settings.units.page_size_bytes;
         let figures = Figures::read(
             &self.proc,
@@ -221,15 +221,14 @@ impl Sampler {
     }
 
     /// Now, by this host's clocks; a captured tree's time since boot is its own.
-    fn moment(&mut self) -> Moment {
+    fn moment(&mut self, absences: &mut Absences) -> Moment {
         let mut moment = Moment::now();
-        if !self.proc.is_procfs()
-            && self.proc.read("uptime", &mut self.text).is_ok()
-            && let Some(seconds) = crate::read::words(&self.text)
-                .next()
-                .and_then(number::<f64>)
-        {
-            moment.boottime_ms = (seconds * 1000.0).round() as i64;
+        if !self.proc.is_procfs() {
+            let uptime = self.proc.parse("uptime", &mut self.text, uptime_ms);
+            // Without it this host's stands there.
+            moment.boottime_ms = absences
+                .keep("boottime_ms", uptime)
+                .unwrap_or(moment.boottime_ms);
         }
         moment
     }
@@ -281,6 +280,13 @@ impl Sampler {
         rows.sort_unstable_by_key(|row| row.file_id);
         rows
     }
+}
+
+/// Time since boot, from `/proc/uptime`.
+fn uptime_ms(text: &[u8]) -> Option<i64> {
+    let seconds: f64 = number(words(text).next()?)?;
+    let is_time = seconds.is_finite() && seconds >= 0.0;
+    is_time.then_some((seconds * 1000.0).round() as i64)
 }
 
 /// The agent's own resident memory, from the real `/proc` whatever is being sampled.

@@ -146,7 +146,7 @@ fn is_fresh(age_ms: Option<i64>, interval_ms: Option<i64>) -> bool {
 fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     Some(match (item, reason) {
         ("processes", "denied") => {
-            "root or CAP_SYS_PTRACE reads other users' processes, unless a security module forbids it"
+            "root or CAP_SYS_PTRACE reads other users' processes, unless a security module forbids it; so does the group that hidepid excepts (gid=, proc(5))"
         }
         ("files", "denied") => {
             "root, or CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH and CAP_FOWNER, reads other users' files"

@@ -67,6 +67,7 @@ mod tests {
         #[test]
         fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..60)) {
             let _ = LoadAverage::parse(&text);
+            let _ = LoadAverage::parse(&[b"0.1 0.2 0.3 ".as_slice(), &text].concat());
         }
     }
 }

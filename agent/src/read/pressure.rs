@@ -50,8 +50,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "(some|full)?[ a-z0-9=\n]{0,60}") {
-            let _ = Pressure::parse(text.as_bytes());
+        fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..100), words in "(some|full)?[ a-z0-9=\n]{0,60}") {
+            let _ = Pressure::parse(&text);
+            let _ = Pressure::parse(&[b"some total=".as_slice(), &text].concat());
+            let _ = Pressure::parse(words.as_bytes());
         }
     }
 }

@@ -119,7 +119,7 @@ impl Split {
                 _ => {}
             }
         }
-        split.anon_bytes.map(|_| split)
+        split.whole()
     }
 
     /// Resident sizes from `status`, sharers counted in full.
@@ -135,11 +135,22 @@ impl Split {
                 _ => {}
             }
         }
-        split.anon_bytes.map(|_| split)
+        split.whole()
+    }
+
+    /// Kernels have all four or none: a part that is lacking would count as nothing.
+    fn whole(self) -> Option<Self> {
+        let parts = [
+            self.anon_bytes,
+            self.file_bytes,
+            self.shmem_bytes,
+            self.swap_bytes,
+        ];
+        parts.iter().all(Option::is_some).then_some(self)
     }
 }
 
-/// Lines like `Pss_Anon: 300 kB`, in bytes.
+/// Lines like `Pss_Anon: 300 kB`, in bytes; those that are none are left out.
 fn sizes(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);
@@ -209,6 +220,28 @@ mod tests {
             Split::from_smaps_rollup(b"Rss: 900 kB\nPss: 500 kB\n"),
             None
         );
+        for part in [
+            "Pss_Anon: 300 kB\n",
+            "Pss_File: 150 kB\n",
+            "Pss_Shmem: 50 kB\n",
+            "SwapPss: 8 kB\n",
+        ] {
+            let text = String::from_utf8_lossy(rollup);
+            for other in [
+                "",
+                &part.replace("kB", ""),
+                &part.replace(' ', " -"),
+                &part.replace(": ", ": 9999999999999999"),
+            ] {
+                let text = text.replace(part, other);
+                let expected = (other == part.replace("kB", "")).then_some(split);
+                assert_eq!(
+                    Split::from_smaps_rollup(text.as_bytes()),
+                    expected,
+                    "{other}"
+                );
+            }
+        }
         let status =
             b"Name:\tx\nRssAnon:\t 300 kB\nRssFile:\t 150 kB\nRssShmem:\t 50 kB\nVmSwap:\t 8 kB\n";
         let resident = Split {

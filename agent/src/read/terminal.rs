@@ -72,7 +72,12 @@ fn access_ms(path: &Path, device: u64) -> Option<i64> {
     if is_device && stat.st_rdev != device {
         return None;
     }
-    Some(stat.st_atime.saturating_mul(1000) + (stat.st_atime_nsec / 1_000_000) as i64)
+    let milliseconds = (stat.st_atime_nsec / 1_000_000) as i64;
+    Some(
+        stat.st_atime
+            .saturating_mul(1000)
+            .saturating_add(milliseconds),
+    )
 }
 
 #[cfg(test)]

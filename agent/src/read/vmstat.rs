@@ -79,8 +79,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "(pswpin)?[ a-z0-9=\n]{0,60}") {
-            let _ = Vmstat::parse(text.as_bytes());
+        fn never_panics(text in proptest::collection::vec(any::<u8>(), 0..100), counter in "[ 0-9+-]{0,25}") {
+            let _ = Vmstat::parse(&text);
+            let _ = Vmstat::parse(&[b"pswpin ".as_slice(), &text].concat());
+            let _ = Vmstat::parse(format!("pswpin {counter}").as_bytes());
         }
     }
 }

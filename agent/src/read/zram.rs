@@ -4,6 +4,9 @@ use super::{Tree, number, words};
 use crate::absence::{Absences, Absent, Reason};
 use rustix::io::Errno;
 
+/// The columns of `samples` that it gives.
+const COLUMNS: [&str; 2] = ["zram_bytes", "zram_stored_bytes"];
+
 /// What zram devices hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zram {
@@ -34,7 +37,7 @@ impl Zram {
                 .and_then(|()| {
                     Self::parse(text).ok_or_else(|| Absent::new(Reason::Malformed, "mm_stat"))
                 });
-            if let Some(device) = absences.keep("zram_bytes", device) {
+            if let Some(device) = absences.keep_for(&COLUMNS, device) {
                 let sum: &mut Self = sum.get_or_insert_default();
                 sum.stored_bytes = sum.stored_bytes.saturating_add(device.stored_bytes);
                 sum.used_bytes = sum.used_bytes.saturating_add(device.used_bytes);
@@ -49,7 +52,8 @@ fn devices(sys: &Tree, absences: &mut Absences) -> Vec<String> {
         Ok(entries) => entries.flatten(),
         Err(Errno::NOENT) => return Vec::new(), // a kernel without block devices
         Err(e) => {
-            absences.note("zram_bytes", Absent::from_errno("block", e));
+            let none = Err::<(), _>(Absent::from_errno("block", e));
+            absences.keep_for(&COLUMNS, none);
             return Vec::new();
         }
     };
@@ -91,8 +95,8 @@ mod tests {
         let two = [("zram0", MM_STAT), ("zram1", "0 0 0 0 0 0 0\n")];
         assert_eq!(sum(&two), (Some(held), vec![]));
         let torn = [("zram0", MM_STAT), ("zram1", "5 6\n")];
-        let told = vec!["zram_bytes malformed".to_owned()];
-        assert_eq!(sum(&torn), (Some(held), told));
+        let told = COLUMNS.map(|column| format!("{column} malformed"));
+        assert_eq!(sum(&torn), (Some(held), told.to_vec()));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const MIB: usize = 1 << 20;
+pub(crate) const MIB: usize = 1 << 20;
 
 /// How far the two ways to count available memory may differ here, as a share of physical memory. Seen:
 /// 0.01 % at rest, 0.11 % beside compilers; what is taken and freed during the walk is seen by
@@ -25,7 +25,7 @@ fn file_on_disk(name: &str, size: usize) -> tempfile::TempPath {
 }
 
 /// Runs a sample while this very process uses CPU, and so is active.
-fn sample_while_busy(command: &mut Command) -> Json {
+pub(crate) fn sample_while_busy(command: &mut Command) -> Json {
     let mut child = command
         .args(["--settle", "500ms"])
         .stdout(Stdio::piped())
@@ -42,7 +42,7 @@ fn sample_while_busy(command: &mut Command) -> Json {
     serde_json::from_str(&output).unwrap()
 }
 
-fn by_path<'a>(document: &'a Json, path: &Path) -> Option<&'a Json> {
+pub(crate) fn by_path<'a>(document: &'a Json, path: &Path) -> Option<&'a Json> {
     let files = document["files"].as_array().unwrap();
     files
         .iter()

@@ -2,13 +2,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activity;
+mod copies;
 mod damaged;
 mod disk;
 mod export;
 mod host;
+mod hostile;
 mod inspect;
 mod killed;
 mod logind;
+mod many;
+mod missing;
+mod namespaces;
 mod opens;
 mod retention;
 mod running;

@@ -13,7 +13,7 @@ pub(crate) fn new_trace() -> (tempfile::TempDir, PathBuf) {
     (dir, database)
 }
 
-fn on(database: &Path) -> Command {
+pub(crate) fn on(database: &Path) -> Command {
     let mut command = agent();
     command.arg("--database").arg(database);
     command
@@ -54,7 +54,7 @@ pub(crate) fn number(database: &Path, sql: &str) -> i64 {
     query(database, sql)
 }
 
-fn signal(child: &Child, signal: rustix::process::Signal) {
+pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).unwrap();
 }

@@ -7,7 +7,7 @@ use std::fs::{File, FileTimes};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees");
+pub(crate) const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees");
 const KIB: i64 = 1024;
 
 /// Columns in bytes against figures in KiB.
