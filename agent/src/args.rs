@@ -142,6 +142,18 @@ Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
         #[arg(long)]
         json: bool,
     },
+    /// Give the disk back what deletion left free in the database, with the agent stopped
+    #[command(after_help = "Examples:
+  gleaner-agent vacuum
+  gleaner-agent vacuum --json --database /tmp/trace.db
+
+A running agent gives pages back by itself, a little after each sample; see `retention` and `database_limit`
+in the configuration.")]
+    Vacuum {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Write what a dataset does not have yet of this host's trace
     #[command(after_help = "Examples:
   gleaner-agent export /srv/gleaner/dataset

@@ -4,8 +4,10 @@ use crate::Error;
 use crate::args::GlobalArgs;
 use crate::interval;
 use crate::processes::Units;
+use crate::retention;
 use crate::sampler::Settings;
 use gleaner_policy::quota::Limits;
+use gleaner_schemas::units;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +28,11 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 /// rule, so that they are waited for before anybody counts on their absence; far above the pauses of one
 /// who reads or thinks, each of which would cost a wake.
 const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
+/// The trace is cut at most once a UTC day.
+const SHORTEST_RETENTION: Duration = Duration::from_secs(24 * 3600);
+
+/// Room for a few days of an ordinary workstation.
+const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
 
 /// What may leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -65,6 +72,10 @@ struct ConfigFile {
     #[serde(deserialize_with = "share")]
     headroom_share: Option<f64>,
     always_active: Vec<String>,
+    #[serde(deserialize_with = "retention_text")]
+    retention: Option<Duration>,
+    #[serde(deserialize_with = "limit_text")]
+    database_limit: Option<u64>,
     #[serde(deserialize_with = "cgroup_paths")]
     always_active_cgroups: Vec<String>,
     damon: bool,
@@ -86,6 +97,8 @@ pub struct Config {
     pub mem_available_interval: Duration,
     /// What may leave the host.
     pub privacy: Privacy,
+    /// How much of the trace is kept.
+    pub limits: retention::Limits,
     /// What to sample.
     pub settings: Settings,
 }
@@ -115,6 +128,7 @@ impl Config {
                 });
             }
         }
+        let kept = retention::Limits::default();
         let default_units = Units {
             page_size_bytes: rustix::param::page_size() as u64,
             ticks_per_second: rustix::param::clock_ticks_per_second(),
@@ -133,6 +147,10 @@ impl Config {
             interval,
             mem_available_interval,
             privacy: file.privacy,
+            limits: retention::Limits {
+                age: file.retention.unwrap_or(kept.age),
+                database_bytes: file.database_limit.unwrap_or(kept.database_bytes),
+            },
             settings: Settings {
                 proc_root: args.proc_root,
                 sys_root: args.sys_root,
@@ -209,6 +227,33 @@ fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Du
         .map_err(serde::de::Error::custom)
 }
 
+fn retention_text<'de, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Duration>, D::Error> {
+    match interval_text(value)? {
+        Some(age) if age < SHORTEST_RETENTION => Err(serde::de::Error::custom(format!(
+            "{} is too short: {} is the least that can be kept",
+            interval::format(age),
+            interval::format(SHORTEST_RETENTION)
+        ))),
+        age => Ok(age),
+    }
+}
+
+fn limit_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let text = String::deserialize(value)?;
+    match units::parse_bytes(&text) {
+        Some(bytes) if bytes >= LEAST_DATABASE_LIMIT_BYTES => Ok(Some(bytes)),
+        Some(_) => Err(serde::de::Error::custom(format!(
+            "{text} is too little: {} is the least",
+            units::Bytes::from(LEAST_DATABASE_LIMIT_BYTES)
+        ))),
+        None => Err(serde::de::Error::custom(format!(
+            "`{text}` is no size: write it like 512MiB or 2GiB"
+        ))),
+    }
+}
+
 fn share<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
     let share = f64::deserialize(value)?;
     if (0.0..=1.0).contains(&share) {
@@ -243,7 +288,8 @@ mod tests {
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
             always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
-            always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n";
+            always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n\
+             retention = \"7d\"\ndatabase_limit = \"64MiB\"\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
         assert_eq!(config.mem_available_interval, Duration::from_secs(2));
@@ -253,6 +299,8 @@ mod tests {
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
         assert_eq!(config.settings.always_active, ["backup"]);
+        assert_eq!(config.limits.age, Duration::from_secs(7 * 86_400));
+        assert_eq!(config.limits.database_bytes, 64 << 20);
         assert_eq!(
             config.settings.always_active_cgroups,
             ["/system.slice/cron.service"]
@@ -283,6 +331,7 @@ mod tests {
         );
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
+        assert_eq!(config.limits, retention::Limits::default());
         assert!(!config.settings.damon && !config.settings.opens);
     }
 
@@ -293,6 +342,13 @@ mod tests {
             ("interval = \"soon\"\n", "line 1", "soon"),
             ("headroom_share = 15\n", "line 1", "headroom_share"),
             ("privacy = \"open\"\n", "line 1", "open"),
+            ("retention = \"23h\"\n", "line 1", "1d is the least"),
+            ("database_limit = \"512\"\n", "line 1", "512MiB or 2GiB"),
+            (
+                "database_limit = \"7MiB\"\n",
+                "line 1",
+                "8.0 MiB is the least",
+            ),
             (
                 "always_active_cgroups = [\"cron\"]\n",
                 "line 1",

@@ -34,6 +34,18 @@ pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
+/// Opens a trace that is there already for writing, as it is.
+///
+/// # Errors
+/// As [`open_to_read`].
+pub(crate) fn open_to_write(path: &Path) -> Result<Connection, Error> {
+    drop(open_to_read(path)?);
+    let database = Error::database(path);
+    let connection = Connection::open(path).map_err(&database)?;
+    prepare(&connection).map_err(&database)?;
+    Ok(connection)
+}
+
 /// Schema version of a database that is ours to use; 0 for an empty one.
 fn version(path: &Path, connection: &Connection) -> Result<u32, Error> {
     let database = Error::database(path);
@@ -100,10 +112,12 @@ pub(crate) fn migrate(
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?; // of a new database, before its first page
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // In KiB: rows are appended, and a larger cache would fill for half an hour and be of no use.
     connection.pragma_update(None, "cache_size", -256)?;
+    connection.pragma_update(None, "secure_delete", true)?; // what is deleted is overwritten
     connection.pragma_update(None, "foreign_keys", true)
 }
 

@@ -135,6 +135,9 @@ struct Trace {
 impl Trace {
     fn open(path: &Path) -> Result<Self, Error> {
         let connection = open_to_read(path)?;
+        // One view of all tables, whatever the agent deletes meanwhile; it ends with the connection.
+        let begun = connection.execute_batch("BEGIN");
+        begun.map_err(Error::database(path))?;
         let get = |key| {
             meta(&connection, key)
                 .map_err(Error::database(path))?
@@ -277,4 +280,25 @@ fn value(stored: ValueRef<'_>, kind: Kind) -> Option<Value> {
         (Kind::Text, ValueRef::Text(v)) => Value::Text(String::from_utf8(v.to_vec()).ok()?),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_export_sees_the_trace_as_it_was_when_it_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.db");
+        let (store, _) = crate::store::Store::open(&path, Some("host-a"), 0).unwrap();
+        let writer = Connection::open(&path).unwrap();
+        writer
+            .execute_batch("INSERT INTO gaps VALUES (1, 0, 0, 0, 'boot')")
+            .unwrap();
+        let trace = Trace::open(&path).unwrap();
+        writer.execute_batch("DELETE FROM gaps").unwrap();
+        assert_eq!(trace.day_ends(0).unwrap(), [1]);
+        assert!(Trace::open(&path).unwrap().day_ends(0).unwrap().is_empty());
+        drop(store);
+    }
 }

@@ -4,7 +4,7 @@ use crate::clock::Moment;
 
 /// A step of the wall clock against CLOCK_BOOTTIME beyond this is a gap: times would not be
 /// comparable across it. Slewing clocks stay far below it between two samples.
-const CLOCK_STEP_MS: i64 = 5000;
+pub(crate) const CLOCK_STEP_MS: i64 = 5000;
 
 /// Why samples are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,6 +39,7 @@ pub mod proportional;
 pub mod read;
 mod recorder;
 mod residency;
+pub mod retention;
 pub mod run;
 pub mod sample;
 pub mod sampler;
@@ -46,5 +47,6 @@ pub mod session;
 pub mod status;
 pub mod store;
 mod ticker;
+pub mod vacuum;
 
 pub use error::Error;

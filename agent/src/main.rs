@@ -4,7 +4,7 @@ use clap::Parser;
 use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
 use gleaner_agent::live::watch;
-use gleaner_agent::{export, inspect, print, run, session, status};
+use gleaner_agent::{export, inspect, print, run, session, status, vacuum};
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.
@@ -59,6 +59,14 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             let from_ms = now_ms.saturating_sub(last_ms);
             let found = inspect::read(&config.database, from_ms, now_ms)?;
             print(if json { found.json() } else { found.text() })?;
+        }
+        Command::Vacuum { json } => {
+            let vacuumed = vacuum::vacuum(&config.database)?;
+            print(if json {
+                vacuumed.json()
+            } else {
+                vacuumed.text()
+            })?;
         }
         Command::Export { dataset, json } => {
             let exported = export::export(&config.database, &dataset)?;

@@ -55,7 +55,7 @@ impl<'a> Recorder<'a> {
                     self.event(event(&now, "storage_recovered", Some(passed_ms), None));
                     say("storing samples again");
                 }
-                Ok(true)
+                self.retain(&now).map(|()| true)
             }
             Err(error) => self.bear(error, &now).map(|()| false),
         }
@@ -92,6 +92,16 @@ impl<'a> Recorder<'a> {
         match &mut self.store {
             Some(store) => self.history.write(self.config, store, sample),
             None => Ok(()), // just opened
+        }
+    }
+
+    /// Deletes what is no longer kept. A disk that refuses is asked again after the next sample, which says
+    /// so where it cannot be stored either.
+    fn retain(&mut self, now: &Moment) -> Result<(), Error> {
+        let store = self.store.as_mut();
+        match store.map(|store| store.retain(&self.config.limits, now)) {
+            Some(Err(error)) if error.is_damage() || !error.may_pass() => self.bear(error, now),
+            _ => Ok(()),
         }
     }
 

@@ -1,9 +1,11 @@
 //! The trace: an SQLite database that one agent writes, one transaction a sample.
 
 use crate::Error;
+use crate::clock::Moment;
 use crate::damage::{SetAside, check_columns, look_through, refuse_lost_beginning, set_aside};
 use crate::database::{last_sequence, migrate};
 use crate::gap::LastSample;
+use crate::retention::{Limits, Retention};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
@@ -54,6 +56,7 @@ pub struct Store {
     path: PathBuf,
     connection: Connection,
     sequence: i64,
+    retention: Retention,
     /// Held until the process ends, however it ends.
     lock: File,
 }
@@ -89,6 +92,7 @@ impl Store {
                     path,
                     connection,
                     sequence,
+                    retention: Retention::default(),
                     lock,
                 };
                 Ok((store, None))
@@ -168,6 +172,16 @@ impl Store {
         self.sequence = sequence;
         Ok(())
     }
+
+    /// Deletes some of what is beyond `limits`; whether that was all. Takes about 5 ms, and longer where the
+    /// log is then moved into the database.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn retain(&mut self, limits: &Limits, now: &Moment) -> Result<bool, Error> {
+        let step = self.retention.step(&mut self.connection, limits, now);
+        step.map_err(Error::database(&self.path))
+    }
 }
 
 /// Opens a database and brings it up to date; its last record.
@@ -206,6 +220,7 @@ fn begin_anew(
         path,
         connection,
         sequence,
+        retention: Retention::default(),
         lock,
     };
     Ok((store, Some(aside)))
@@ -293,7 +308,7 @@ impl ToSql for Stored {
 }
 
 /// One agent a database: held until the process ends, however it ends.
-fn lock(path: &Path) -> Result<File, Error> {
+pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     let path_of_lock = beside(path, "-lock");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);

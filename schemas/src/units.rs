@@ -68,6 +68,18 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Reads a size as people type it: `512MiB`, `2 GiB`, `4096 B`, always with its unit.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let number: u64 = number.parse().ok()?;
+    let power = ["B", "KiB", "MiB", "GiB", "TiB"]
+        .iter()
+        .position(|name| *name == unit.trim_start())?;
+    number.checked_mul(1 << (10 * power))
+}
+
 /// A length of time that prints for people with two units at most: `1 d 4 h`, `6 min 30 s`, `250 ms`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
@@ -128,6 +140,32 @@ mod tests {
             assert_eq!(Bytes::from(bytes).to_string(), text, "{bytes}");
         }
         assert_eq!(format!("{:>9}", Bytes::from(1024_u64)), "  1.0 KiB");
+    }
+
+    #[test]
+    fn sizes_as_people_type_them() {
+        for (text, bytes) in [
+            ("0 B", 0),
+            ("4096B", 4096),
+            ("512MiB", 512 << 20),
+            (" 2 GiB ", 2 << 30),
+            ("1TiB", 1 << 40),
+        ] {
+            assert_eq!(parse_bytes(text), Some(bytes), "{text}");
+        }
+        for text in [
+            "",
+            "512",
+            "MiB",
+            "1.5GiB",
+            "-1B",
+            "5MB",
+            "5 mib",
+            "99999999999999TiB",
+            "5MiBB",
+        ] {
+            assert_eq!(parse_bytes(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod many;
 mod missing;
 mod namespaces;
 mod opens;
+mod retention;
 mod running;
 mod session;
 mod trace;
