@@ -79,21 +79,21 @@ fn a_running_agent_brings_its_database_below_the_limit_and_gives_the_rest_back()
         .spawn()
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(120);
-    loop {
+    let is_small = || {
         let (all, free) = sizes(&connection);
-        if all - free <= LIMIT_BYTES && free <= all / 8 {
-            break;
-        }
-        assert!(child.try_wait().unwrap().is_none(), "the agent ended early");
-        assert!(Instant::now() < deadline, "{free} of {all} bytes are free");
+        all - free <= LIMIT_BYTES && free <= all / 8
+    };
+    while !is_small() && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
+    let sizes = sizes(&connection);
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&child),
         rustix::process::Signal::TERM,
     )
     .unwrap();
     assert!(child.wait().unwrap().success());
+    assert!(is_small(), "size and free bytes of the database: {sizes:?}");
 
     // The youngest of the old days are still there, whole, and what was sampled meanwhile.
     let old = "SELECT count(*) FROM samples WHERE time_ms < 200 * 86400000";
