@@ -335,6 +335,23 @@ mod tests {
         assert!(!config.settings.damon && !config.settings.opens);
     }
 
+    /// The file that documents every key has the values that an empty one gives.
+    #[test]
+    fn the_documented_values_are_the_defaults() {
+        let documented = include_str!("../../docs/agent.toml");
+        let keys = documented.parse::<toml::Table>().unwrap();
+        let as_root = ["database", "socket"]; // another user's lie elsewhere
+        let rest: toml::Table = keys
+            .into_iter()
+            .filter(|(key, _)| !as_root.contains(&key.as_str()))
+            .collect();
+        let text = toml::to_string(&rest).unwrap();
+        let documented = resolve(&text, GlobalArgs::default()).unwrap();
+        let empty = resolve("", GlobalArgs::default()).unwrap();
+        assert_eq!(format!("{documented:?}"), format!("{empty:?}"));
+        assert_eq!(rest.len(), 11);
+    }
+
     #[test]
     fn wrong_keys_and_values_are_named_with_their_line() {
         for (text, line, word) in [

@@ -72,7 +72,15 @@ fn everything(folder: &Path, config: &str) -> String {
     let (database, dataset) = (at("trace.db"), at("dataset"));
     let global = ["--config", &at("agent.toml"), "--database", &database];
     let agent = |args: &[&str]| run("gleaner-agent", &[&global, args].concat());
-    let mut said = agent(&["run", "--interval", "300ms", "--samples", "3"]);
+    let mut said = agent(&[
+        "run",
+        "--socket",
+        "none",
+        "--interval",
+        "300ms",
+        "--samples",
+        "3",
+    ]);
     said += &agent(&["export", &dataset]);
     said += &agent(&["status"]);
     said += &agent(&["inspect", "--json"]);

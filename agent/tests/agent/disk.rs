@@ -32,7 +32,14 @@ impl OnADisk {
             .args(["--mount", "sh", "-c", ON_A_DISK, disk])
             .arg(mount.path())
             .arg(agent().get_program())
-            .args(["run", "--interval", "400ms", "--database"])
+            .args([
+                "run",
+                "--interval",
+                "400ms",
+                "--socket",
+                "none",
+                "--database",
+            ])
             .arg(mount.path().join("trace.db"));
         let agent = Running::start(&mut command);
         Self { agent, mount }
@@ -203,7 +210,14 @@ fn a_limit_on_file_sizes_is_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("trace.db");
     let mut command = Command::new("prlimit");
-    let run = ["run", "--interval", "100ms", "--database"];
+    let run = [
+        "run",
+        "--interval",
+        "100ms",
+        "--socket",
+        "none",
+        "--database",
+    ];
     let agent = agent();
     let limited = command
         .arg("--fsize=200000")

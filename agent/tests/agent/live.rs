@@ -5,7 +5,7 @@
 //! a return that waited for the next sample would come after it.
 
 use crate::activity::Ended;
-use crate::{agent, fail, succeed};
+use crate::{fail, program, succeed};
 use gleaner_schemas::live::{Message, Owner, OwnerState, Sample};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -46,7 +46,7 @@ impl Host {
     }
 
     fn command(&self, interval: &str) -> Command {
-        let mut command = agent();
+        let mut command = program();
         for (option, name) in [
             ("--config", "agent.toml"),
             ("--database", "trace.db"),
@@ -346,7 +346,7 @@ fn watch_prints_for_people_and_programs_and_tells_of_silence() {
     let host = Host::new();
     let (watched, mut listener) = host.start("200ms");
     let watch = |json: &[&str]| {
-        let mut command = agent();
+        let mut command = program();
         command
             .args(["watch", "--socket"])
             .arg(host.path("agent.sock"))
@@ -388,7 +388,7 @@ fn watch_prints_for_people_and_programs_and_tells_of_silence() {
     for child in [&mut people.0, &mut programs.0] {
         assert_eq!(child.wait().unwrap().code(), Some(1));
     }
-    let (code, message) = fail(agent().args(["watch", "--socket"]).arg(host.path("none")));
+    let (code, message) = fail(program().args(["watch", "--socket"]).arg(host.path("none")));
     assert!(
         code == 1 && message.contains("`gleaner-agent run`"),
         "{message}"

@@ -27,8 +27,15 @@ use serde_json::Value as Json;
 use std::process::{Command, Output};
 
 /// The built binary.
-fn agent() -> Command {
+fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gleaner-agent"))
+}
+
+/// The built binary without its socket, of which a host has one.
+fn agent() -> Command {
+    let mut command = program();
+    command.args(["--socket", "none"]);
+    command
 }
 
 /// Output of a command that succeeds.

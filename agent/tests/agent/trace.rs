@@ -16,7 +16,6 @@ pub(crate) fn new_trace() -> (tempfile::TempDir, PathBuf) {
 pub(crate) fn on(database: &Path) -> Command {
     let mut command = agent();
     command.arg("--database").arg(database);
-    command.args(["--socket", "none"]);
     command
 }
 
