@@ -97,13 +97,6 @@ impl Exported {
         Ok(())
     }
 
-    /// For programs.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
-        format!("{json:#}\n")
-    }
-
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {

@@ -2,14 +2,17 @@
 
 use crate::Error;
 use crate::database::{columns, meta, open_to_read};
+use crate::interval;
 use crate::print::printable;
+use crate::retention::Limits;
 use crate::store::beside;
-use gleaner_schemas::units::Seconds;
+use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use std::fmt::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How many programs and paths are listed for people; `--json` has them all.
 const LISTED: usize = 12;
@@ -45,6 +48,10 @@ pub struct Inspection {
     pub events: Vec<Kind>,
     /// Now, ms since 1970-01-01 UTC.
     pub now_ms: i64,
+    /// How long records are kept.
+    pub kept_for_ms: u64,
+    /// How large the trace may become.
+    pub kept_within_bytes: u64,
 }
 
 /// The host, as recorded.
@@ -87,11 +94,11 @@ pub struct Kind {
     pub events_count: i64,
 }
 
-/// Reads what the trace at `path` holds from `from_ms` on.
+/// Reads what the trace at `path`, kept within `limits`, holds from `from_ms` on.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] when there is none; [`Error::Database`] when it cannot be read.
-pub fn read(path: &Path, from_ms: i64, now_ms: i64) -> Result<Inspection, Error> {
+pub fn read(path: &Path, from_ms: i64, now_ms: i64, limits: &Limits) -> Result<Inspection, Error> {
     let connection = open_to_read(path)?;
     let file = std::fs::metadata(path).map_err(|source| Error::Read {
         path: path.to_owned(),
@@ -99,6 +106,8 @@ pub fn read(path: &Path, from_ms: i64, now_ms: i64) -> Result<Inspection, Error>
     })?;
     let mut inspection = query(&connection, from_ms, now_ms).map_err(Error::database(path))?;
     inspection.database = path.to_owned();
+    inspection.kept_for_ms = u64::try_from(limits.age.as_millis()).unwrap_or(u64::MAX);
+    inspection.kept_within_bytes = limits.database_bytes;
     inspection.mode = format!("{:04o}", file.mode() & 0o7777);
     inspection.owner = (file.uid(), file.gid());
     Ok(inspection)
@@ -197,6 +206,8 @@ fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result
         cgroup_paths,
         events,
         now_ms,
+        kept_for_ms: 0,
+        kept_within_bytes: 0,
     })
 }
 
@@ -213,13 +224,6 @@ fn list<T>(
 }
 
 impl Inspection {
-    /// For programs.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
-        format!("{json:#}\n")
-    }
-
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {
@@ -239,10 +243,12 @@ impl Inspection {
         };
         writeln!(
             text,
-            "{} samples of this host, the first {}, the last {}.",
+            "{} samples of this host, the first {}, the last {}. Kept for {} at most, and {}.",
             self.samples_count,
             ago(from_ms),
-            ago(to_ms)
+            ago(to_ms),
+            interval::format(Duration::from_millis(self.kept_for_ms)),
+            Bytes::from(self.kept_within_bytes),
         )?;
         if let Some(host) = &self.host {
             writeln!(
@@ -259,7 +265,7 @@ impl Inspection {
         for source in &self.activity {
             writeln!(
                 text,
-                "  {:<16}{:>8} moments",
+                "  {:<16}{:>8} different moments",
                 source.source, source.moments_count
             )?;
         }

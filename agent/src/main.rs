@@ -46,7 +46,11 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 &config.database,
                 gleaner_agent::clock::Moment::now().time_ms,
             )?;
-            print(if json { status.json() } else { status.text() })?;
+            print(if json {
+                print::document(&status)
+            } else {
+                status.text()
+            })?;
             if !status.is_healthy() {
                 return Ok(ExitCode::from(NOT_HEALTHY));
             }
@@ -57,13 +61,17 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 i64::try_from(l.as_millis()).unwrap_or(i64::MAX)
             });
             let from_ms = now_ms.saturating_sub(last_ms);
-            let found = inspect::read(&config.database, from_ms, now_ms)?;
-            print(if json { found.json() } else { found.text() })?;
+            let found = inspect::read(&config.database, from_ms, now_ms, &config.limits)?;
+            print(if json {
+                print::document(&found)
+            } else {
+                found.text()
+            })?;
         }
         Command::Vacuum { json } => {
             let vacuumed = vacuum::vacuum(&config.database)?;
             print(if json {
-                vacuumed.json()
+                print::document(&vacuumed)
             } else {
                 vacuumed.text()
             })?;
@@ -71,7 +79,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Export { dataset, json } => {
             let exported = export::export(&config.database, &dataset)?;
             print(if json {
-                exported.json()
+                print::document(&exported)
             } else {
                 exported.text()
             })?;

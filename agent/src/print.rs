@@ -1,4 +1,4 @@
-//! A sample as people and programs read it.
+//! What people and programs read: a sample, and the JSON of what commands found.
 
 use crate::sample::Sample;
 use gleaner_schemas::column::{Row, Value};
@@ -10,6 +10,13 @@ use std::fmt::Write;
 
 /// How many processes and files are listed for people.
 const LISTED: usize = 10;
+
+/// What a command found, for programs.
+#[must_use]
+pub fn document(found: &impl serde::Serialize) -> String {
+    let json = serde_json::to_value(found).unwrap_or_default(); // plain structs always serialise
+    format!("{json:#}\n")
+}
 
 /// The sample as JSON: each field with its unit, then what could not be read.
 #[must_use]

@@ -95,7 +95,7 @@ fn query(
     // Of each item and reason the newest row stands; what vanished is of its own sample alone.
     let mut statement = connection.prepare(
         "SELECT item, reason, detail, absent_count, max(sequence) AS newest FROM absences \
-         WHERE sequence >= (SELECT max(sequence) FROM samples WHERE files_whole) \
+         WHERE sequence >= (SELECT sequence FROM samples WHERE files_whole ORDER BY sequence DESC LIMIT 1) \
          GROUP BY item, reason HAVING absent_count > 0 AND (reason <> 'vanished' OR newest = ?) \
          ORDER BY item, reason",
     )?;
@@ -175,13 +175,6 @@ impl Status {
     #[must_use]
     pub const fn is_healthy(&self) -> bool {
         self.healthy
-    }
-
-    /// For programs.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
-        format!("{json:#}\n")
     }
 
     /// For people.

@@ -60,13 +60,6 @@ fn shrink(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 impl Vacuumed {
-    /// For programs.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let json = serde_json::to_value(self).unwrap_or_default(); // plain structs always serialise
-        format!("{json:#}\n")
-    }
-
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {

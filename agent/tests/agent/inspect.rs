@@ -24,6 +24,7 @@ fn it_tells_programs_activity_and_who_can_read_it() {
     let text = inspect(&database, &[]);
     for words in [
         "3 samples of this host",
+        "Kept for 60d at most, and 512.0 MiB",
         "When you were at the computer",
         "Which programs ran",
         "numbers that only this host's key could lead back to paths",
