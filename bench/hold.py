@@ -52,10 +52,10 @@ class Hold:
 
 def largest_bytes(root: Path) -> int:
     """The agent's own bound."""
-    text = (root / "agent/src/proportional.rs").read_text()
+    text = (root / "agent/src/sample/proportional.rs").read_text()
     found = re.search(r"LARGEST_BYTES: u64 = (\d+) << 20", text)
     if not found:
-        raise RuntimeError("agent/src/proportional.rs: no LARGEST_BYTES in MiB")
+        raise RuntimeError("agent/src/sample/proportional.rs: no LARGEST_BYTES in MiB")
     return int(found.group(1)) << 20
 
 

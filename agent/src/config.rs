@@ -3,9 +3,9 @@
 use crate::Error;
 use crate::args::GlobalArgs;
 use crate::interval;
-use crate::processes::Units;
-use crate::retention;
-use crate::sampler::Settings;
+use crate::sample::processes::Units;
+use crate::sample::sampler::Settings;
+use crate::trace::retention;
 use gleaner_policy::quota::Limits;
 use gleaner_schemas::units;
 use serde::Deserialize;

@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::identity;
-use crate::nodes;
 use crate::read::{Tree, list};
+use crate::sample::nodes;
 use gleaner_schemas::rows::HostRow;
 use std::path::Path;
 use sysinfo::{CpuRefreshKind, RefreshKind, System};

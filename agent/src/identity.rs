@@ -1,6 +1,6 @@
 //! Names that leave the host: hashes of what must not.
 
-use crate::store::beside;
+use crate::trace::store::beside;
 use gleaner_schemas::units::stored;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

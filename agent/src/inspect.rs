@@ -1,11 +1,11 @@
 //! What has been recorded about the people at this host, in plain words.
 
 use crate::Error;
-use crate::database::{columns, meta, open_to_read};
 use crate::interval;
 use crate::print::printable;
-use crate::retention::Limits;
-use crate::store::beside;
+use crate::trace::database::{columns, meta, open_to_read};
+use crate::trace::retention::Limits;
+use crate::trace::store::beside;
 use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;

@@ -4,7 +4,8 @@ use clap::Parser;
 use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
 use gleaner_agent::live::watch;
-use gleaner_agent::{export, inspect, print, run, session, status, vacuum};
+use gleaner_agent::trace::{export, vacuum};
+use gleaner_agent::{inspect, print, run, session, status};
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.

@@ -2,19 +2,19 @@
 //! both, until a signal comes. One thread, one poll.
 
 use crate::Error;
-use crate::activity::{ActivityWatch, Sign};
 use crate::clock::{Moment, monotonic_us};
 use crate::config::{Config, Privacy};
-use crate::events::{self, Clocks};
 use crate::identity::FileIdKey;
 use crate::interval;
 use crate::live::Server;
 use crate::owner::Owner;
-use crate::recorder::{Recorder, say};
+use crate::owner::activity::{ActivityWatch, Sign};
 use crate::sample::Sample;
-use crate::sampler::Sampler;
-use crate::store::{Event, beside};
+use crate::sample::sampler::Sampler;
 use crate::ticker::{Due, Ticker, Wake};
+use crate::trace::events::{self, Clocks};
+use crate::trace::recorder::{Recorder, say};
+use crate::trace::store::{Event, beside};
 use gleaner_schemas::live;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::SIGXFSZ;

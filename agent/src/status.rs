@@ -1,9 +1,9 @@
 //! Whether tracing works, and what it may not read.
 
 use crate::Error;
-use crate::damage;
-use crate::database::{meta, open_to_read};
-use crate::store::beside;
+use crate::trace::damage;
+use crate::trace::database::{meta, open_to_read};
+use crate::trace::store::beside;
 use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;

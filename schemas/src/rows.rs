@@ -217,7 +217,7 @@ row! {
         cpu_ms: Option<i64>,
         /// Resident memory.
         rss_bytes: i64,
-        /// Where the split below comes from: `pss` (smaps_rollup), `pss_reused` (one of the four samples before, at about the same size: `agent/src/proportional.rs`) or `rss_estimate` (resident sizes from status, sharers counted in full: processes over 192 MiB, or where smaps_rollup cannot be read).
+        /// Where the split below comes from: `pss` (smaps_rollup), `pss_reused` (one of the four samples before, at about the same size: `agent/src/sample/proportional.rs`) or `rss_estimate` (resident sizes from status, sharers counted in full: processes over 192 MiB, or where smaps_rollup cannot be read).
         memory_source: String,
         /// Proportional anonymous memory.
         anon_bytes: Option<i64>,

@@ -2,8 +2,8 @@
 
 use crate::trees::TREES;
 use gleaner_agent::identity::FileIdKey;
-use gleaner_agent::processes::Units;
-use gleaner_agent::sampler::{Sampler, Settings};
+use gleaner_agent::sample::processes::Units;
+use gleaner_agent::sample::sampler::{Sampler, Settings};
 use gleaner_schemas::column::{Row, Value};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use crate::copies::{Alter, Copy, values};
 use gleaner_agent::Error;
 use gleaner_agent::print;
 use gleaner_agent::sample::Sample;
-use gleaner_agent::sampler::Sampler;
+use gleaner_agent::sample::sampler::Sampler;
 use gleaner_schemas::column::Value;
 use gleaner_schemas::findings::Category;
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use crate::trace::{new_trace, number, on, signal, wait_for_samples};
 use gleaner_agent::identity::FileIdKey;
-use gleaner_agent::processes::Units;
-use gleaner_agent::sampler::{Sampler, Settings};
+use gleaner_agent::sample::processes::Units;
+use gleaner_agent::sample::sampler::{Sampler, Settings};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

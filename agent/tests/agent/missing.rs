@@ -6,7 +6,7 @@ use crate::copies::{Copy, values};
 use gleaner_agent::Error;
 use gleaner_agent::read::loadavg::LoadAverage;
 use gleaner_agent::read::vmstat::Vmstat;
-use gleaner_agent::sampler::Sampler;
+use gleaner_agent::sample::sampler::Sampler;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Databases of earlier versions: gone on with, and read as they are.
 
-use gleaner_agent::database::{columns, open_to_read};
-use gleaner_agent::export::export;
-use gleaner_agent::store::Store;
+use gleaner_agent::trace::database::{columns, open_to_read};
+use gleaner_agent::trace::export::export;
+use gleaner_agent::trace::store::Store;
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::column::{Kind, Row};
 use gleaner_schemas::rows::{SampleRow, TABLES};
@@ -104,7 +104,7 @@ fn a_database_of_version_1_is_gone_on_with() {
         columns(&connection, "samples").unwrap().last().unwrap(),
         SampleRow::TABLE.columns.last().unwrap().name
     );
-    let created: String = gleaner_agent::database::meta(&connection, "created_time_ms")
+    let created: String = gleaner_agent::trace::database::meta(&connection, "created_time_ms")
         .unwrap()
         .unwrap();
     assert_eq!(created, "5");

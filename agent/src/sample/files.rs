@@ -5,10 +5,10 @@
 //! that uses it, so that mount namespaces do not matter, and told apart by device and inode.
 
 use crate::absence::{Absences, Absent, Reason};
-use crate::mapped::{Mapped, gather};
 use crate::read::Tree;
 use crate::read::maps::{complement, union};
-use crate::residency::{CachedFile, Residency};
+use crate::sample::mapped::{Mapped, gather};
+use crate::sample::residency::{CachedFile, Residency};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
 use rustix::fs::{

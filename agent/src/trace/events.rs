@@ -2,7 +2,7 @@
 
 use crate::clock::Moment;
 use crate::interval;
-use crate::store::Event;
+use crate::trace::store::Event;
 use gleaner_schemas::rows::{EventRow, SampleRow};
 use std::time::Duration;
 

@@ -74,7 +74,7 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, Error> {
 /// Brings a database up to date and names its host: `host_id`, or a random name for a host without one.
 ///
 /// # Errors
-/// As [`crate::store::Store::open`].
+/// As [`crate::trace::store::Store::open`].
 pub(crate) fn migrate(
     path: &Path,
     connection: &mut Connection,

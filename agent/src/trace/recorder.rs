@@ -6,12 +6,12 @@
 use crate::Error;
 use crate::clock::Moment;
 use crate::config::Config;
-use crate::damage::SetAside;
-use crate::gap::Cause;
-use crate::history::History;
 use crate::host;
 use crate::sample::Sample;
-use crate::store::{Event, Store};
+use crate::trace::damage::SetAside;
+use crate::trace::gap::Cause;
+use crate::trace::history::History;
+use crate::trace::store::{Event, Store};
 use gleaner_schemas::rows::EventRow;
 
 /// The trace, as the running agent writes it.

@@ -2,18 +2,18 @@
 
 use crate::Error;
 use crate::absence::{Absences, Absent};
-use crate::activity::{ActivityWatch, Roots, owner_idle_ms};
-use crate::cgroups::Cgroups;
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
-use crate::figures::Figures;
-use crate::files::{FileWalk, FilesInUse};
 use crate::identity::{FileIdKey, boot_id};
-use crate::nodes;
-use crate::opens::{OpenWatch, OpenedFiles};
-use crate::processes::{CpuTimes, ProcessWalk, Units};
+use crate::owner::activity::{ActivityWatch, Roots, owner_idle_ms};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
 use crate::read::{Tree, number, words};
+use crate::sample::cgroups::Cgroups;
+use crate::sample::figures::Figures;
+use crate::sample::files::{FileWalk, FilesInUse};
+use crate::sample::nodes;
+use crate::sample::opens::{OpenWatch, OpenedFiles};
+use crate::sample::processes::{CpuTimes, ProcessWalk, Units};
 use crate::sample::{Sample, in_use, note_what_is_absent, row};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use gleaner_schemas::units::{pages_to_bytes, stored};

@@ -1,7 +1,7 @@
 //! Hands the trace on to a dataset: the records that it does not have yet.
 
 use crate::Error;
-use crate::database::{columns, meta, open_to_read, records_tables};
+use crate::trace::database::{columns, meta, open_to_read, records_tables};
 use gleaner_dataset::{Identity, RowsBuilder, Writer};
 use gleaner_schemas::column::{Kind, Table, Value};
 use gleaner_schemas::rows::TABLES;
@@ -283,7 +283,7 @@ mod tests {
     fn an_export_sees_the_trace_as_it_was_when_it_began() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.db");
-        let (store, _) = crate::store::Store::open(&path, Some("host-a"), 0).unwrap();
+        let (store, _) = crate::trace::store::Store::open(&path, Some("host-a"), 0).unwrap();
         let writer = Connection::open(&path).unwrap();
         writer
             .execute_batch("INSERT INTO gaps VALUES (1, 0, 0, 0, 'boot')")

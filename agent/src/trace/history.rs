@@ -1,13 +1,13 @@
 //! What follows what: a sample is written with the gap before it, and whole where it begins anew.
 
 use crate::Error;
-use crate::changes::Changes;
 use crate::clock::Moment;
 use crate::config::{Config, Privacy};
-use crate::gap::{self, Cause};
 use crate::host;
 use crate::sample::Sample;
-use crate::store::{Event, Record, Store};
+use crate::trace::changes::Changes;
+use crate::trace::gap::{self, Cause};
+use crate::trace::store::{Event, Record, Store};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow};
 use std::collections::VecDeque;
 

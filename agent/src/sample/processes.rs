@@ -1,9 +1,9 @@
 //! The walk over processes: which are active, and whose memory is whose.
 
 use crate::absence::{Absences, Absent, Reason};
-use crate::proportional::{Choice, Reading, Size, choose};
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
+use crate::sample::proportional::{Choice, Reading, Size, choose};
 use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify};
 use gleaner_schemas::rows::ProcessRow;
 use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};

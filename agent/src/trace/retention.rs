@@ -5,7 +5,7 @@
 //! begins with a whole state, and what is gone from its middle is a gap to every reader.
 
 use crate::clock::Moment;
-use crate::gap::CLOCK_STEP_MS;
+use crate::trace::gap::CLOCK_STEP_MS;
 use gleaner_schemas::rows::TABLES;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::time::{Duration, Instant};
@@ -177,7 +177,7 @@ pub(crate) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Record, Store};
+    use crate::trace::store::{Record, Store};
     use gleaner_schemas::rows::{EventRow, FileRow, GapRow, HostRow, ProcessRow, SampleRow};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -298,7 +298,7 @@ mod tests {
         let path = folder.join("trace.db");
         let (mut store, _) = Store::open(&path, Some("host-a"), 0).unwrap();
         let time_ms = write(&mut store, trace);
-        let connection = crate::database::open_to_write(&path).unwrap();
+        let connection = crate::trace::database::open_to_write(&path).unwrap();
         (store, connection, time_ms)
     }
 

@@ -2,7 +2,6 @@
 
 use crate::Error;
 use crate::absence::{Absences, Absent, Reason};
-use crate::physical::physical_bytes;
 use crate::read::Tree;
 use crate::read::arcstats::Arc;
 use crate::read::damon::IdlePercentiles;
@@ -13,6 +12,7 @@ use crate::read::pressure::Pressure;
 use crate::read::vmstat::Vmstat;
 use crate::read::zoneinfo::Zones;
 use crate::read::zram::Zram;
+use crate::sample::physical::physical_bytes;
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::io::Errno;
 use std::collections::BTreeMap;

@@ -1,12 +1,14 @@
 //! The owner: whether they are away, when they return, and whether the host counts as idle by
 //! [`gleaner_policy::idle`]. Decides; waits for nothing and writes nowhere.
 
-use crate::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
+pub mod activity;
+
 use crate::clock::Moment;
-use crate::events;
-use crate::gap;
+use crate::owner::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
 use crate::sample::Sample;
-use crate::store::Event;
+use crate::trace::events;
+use crate::trace::gap;
+use crate::trace::store::Event;
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::live::{HostState, Owner as Message, OwnerState};
 

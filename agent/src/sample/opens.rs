@@ -5,12 +5,12 @@
 //! process opens several times before its events are read is one event: the kernel merges them.
 
 use crate::absence::{Absences, Absent, Reason};
-use crate::files::{FileKey, FilesInUse, key, own_files};
 use crate::read::Tree;
 use crate::read::cachestat::cached_pages;
 use crate::read::fanotify::{Event, Group, events};
 use crate::read::handle::open_by_handle;
 use crate::read::mountinfo::{Mount, mounts};
+use crate::sample::files::{FileKey, FilesInUse, key, own_files};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatvfs, openat, readlinkat};

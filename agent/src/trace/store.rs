@@ -2,10 +2,12 @@
 
 use crate::Error;
 use crate::clock::Moment;
-use crate::damage::{SetAside, check_columns, look_through, refuse_lost_beginning, set_aside};
-use crate::database::{last_sequence, migrate};
-use crate::gap::LastSample;
-use crate::retention::{Limits, Retention};
+use crate::trace::damage::{
+    SetAside, check_columns, look_through, refuse_lost_beginning, set_aside,
+};
+use crate::trace::database::{last_sequence, migrate};
+use crate::trace::gap::LastSample;
+use crate::trace::retention::{Limits, Retention};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,

@@ -1,11 +1,23 @@
 //! One sample, put together: the kernel's figures and what is in use, divided among the categories.
 
+pub mod cgroups;
+pub mod figures;
+pub mod files;
+pub(crate) mod mapped;
+pub mod nodes;
+pub mod opens;
+pub mod physical;
+pub mod processes;
+pub mod proportional;
+pub(crate) mod residency;
+pub mod sampler;
+
 use crate::absence::{Absences, Absent, Reason};
 use crate::clock::Moment;
-use crate::figures::Figures;
-use crate::files::FilesInUse;
-use crate::processes::Processes;
 use crate::read::meminfo::Meminfo;
+use crate::sample::figures::Figures;
+use crate::sample::files::FilesInUse;
+use crate::sample::processes::Processes;
 use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,
 };

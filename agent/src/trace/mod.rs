@@ -1,0 +1,13 @@
+//! The trace: what is stored, in which order, and what becomes of it on a bad disk and in time.
+
+pub mod changes;
+pub mod damage;
+pub mod database;
+pub(crate) mod events;
+pub mod export;
+pub mod gap;
+pub(crate) mod history;
+pub(crate) mod recorder;
+pub mod retention;
+pub mod store;
+pub mod vacuum;
