@@ -5,29 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Crate → the crates of ours that it may depend on. A new crate is added here first.
-const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
     ("schemas", &[]),
     ("policy", &["schemas"]),
     ("dataset", &["schemas"]),
     ("traces", &["schemas", "policy", "dataset"]),
-    ("agent", &["schemas", "policy", "dataset"]),
+    ("trust", &[]),
+    ("agent", &["schemas", "policy", "dataset", "trust"]),
+    ("collector", &["schemas", "dataset", "trust"]),
     ("analysis", &["schemas", "policy", "dataset"]),
     ("reports", &["schemas"]),
     (
         "cli",
         &[
-            "schemas", "policy", "dataset", "traces", "agent", "analysis", "reports",
+            "schemas", "policy", "dataset", "traces", "trust", "agent", "collector", "analysis",
+            "reports",
         ],
     ),
 ];
 
 /// Heavy dependency → the only crates that may name it.
-const ISOLATED: [(&str, &[&str]); 5] = [
+const ISOLATED: [(&str, &[&str]); 9] = [
     ("polars", &["analysis"]),
     ("polars-arrow", &["analysis"]),
     ("plotly", &["reports"]),
     ("parquet", &["traces"]),
     ("rusqlite", &["agent"]),
+    ("axum", &["collector"]),
+    ("tokio", &["collector"]),
+    ("rcgen", &["trust"]),
+    ("object_store", &["dataset"]),
 ];
 
 /// Dependencies that reach the world, which the pure crates must not have.

@@ -1,0 +1,3 @@
+//! `gleaner-collector`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Who may speak to whom: certificates, their making, renewal and revocation, and enrolment.
