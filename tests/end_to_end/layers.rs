@@ -18,7 +18,14 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
     (
         "cli",
         &[
-            "schemas", "policy", "dataset", "traces", "trust", "agent", "collector", "analysis",
+            "schemas",
+            "policy",
+            "dataset",
+            "traces",
+            "trust",
+            "agent",
+            "collector",
+            "analysis",
             "reports",
         ],
     ),
@@ -34,7 +41,7 @@ const ISOLATED: [(&str, &[&str]); 9] = [
     ("axum", &["collector"]),
     ("tokio", &["collector"]),
     ("rcgen", &["trust"]),
-    ("object_store", &["dataset"]),
+    ("object_store", &["collector"]),
 ];
 
 /// Dependencies that reach the world, which the pure crates must not have.
