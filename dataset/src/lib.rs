@@ -16,6 +16,7 @@
 //! Invariant: a record, named by host, database and sequence, is held once, however often it is
 //! appended.
 
+mod compact;
 mod error;
 mod hashing;
 mod identity;
@@ -25,6 +26,7 @@ mod lock;
 mod manifest;
 mod mapped;
 mod marks;
+mod merge;
 mod open_files;
 mod order;
 mod pending;
@@ -35,6 +37,7 @@ mod seal;
 mod staged;
 mod writer;
 
+pub use compact::{Compacted, Compaction};
 pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 pub use reader::Dataset;
