@@ -1,5 +1,6 @@
 //! Every version as it was published stays readable, value for value.
 
+use crate::made_rows::copy;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMillisecondType};
 use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
@@ -143,7 +144,7 @@ fn write(root: &Path) {
 /// list in the order of the columns.
 fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     let dataset = Dataset::open(root).unwrap();
-    dataset.verify().unwrap();
+    assert_eq!(dataset.verify().problems, []);
     let mut tables = serde_json::Map::new();
     for (name, columns) in layout {
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -273,18 +274,6 @@ fn rows_are_added_to_an_older_version() {
             [Value::Integer(2), Value::Null],
         ]
     );
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let place = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &place);
-        } else {
-            std::fs::copy(entry.path(), place).unwrap();
-        }
-    }
 }
 
 /// The same rows, written by the present code, read the same. The dataset and its reading are left under
