@@ -1,7 +1,7 @@
 //! The revocation list (CRL, RFC 5280, 5), which the collector asks about every client.
 
-use crate::authority::since_1970;
 use crate::certificate::system_time;
+use crate::profile::since_1970;
 use crate::{Result, TrustError, files, hex};
 use rcgen::{
     CertificateRevocationListParams, Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber,
@@ -92,7 +92,7 @@ impl Revocations {
         .signed_by(issuer)
         .and_then(|list| list.pem())
         .map_err(TrustError::making(doing))?;
-        files::write(path, pem.as_bytes(), files::PUBLIC)
+        files::write_for_owner(path, pem.as_bytes(), files::PUBLIC)
     }
 }
 
