@@ -43,7 +43,8 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// Writes both files durably, the key first and for its owner alone. Who reads them meanwhile
+    /// Writes both files durably, the key first and readable by the folder's owner alone (to whom
+    /// root gives it). Who reads them meanwhile
     /// sees two that do not belong together, which [`ServerTrust`](crate::ServerTrust) and
     /// [`ClientTrust`](crate::ClientTrust) do not take.
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
@@ -87,7 +88,7 @@ impl Authority {
             Some(pem) => read_key(&key_path, &pem)?,
             None => {
                 let key = request::new_key()?;
-                files::write_for_owner(&key_path, key.serialize_pem().as_bytes(), files::SECRET)?;
+                files::write(&key_path, key.serialize_pem().as_bytes(), files::SECRET)?;
                 key
             }
         };
@@ -97,7 +98,7 @@ impl Authority {
         let issuer = Issuer::from_ca_cert_der(certificate.der(), key)
             .map_err(TrustError::making("authority"))?;
         Revocations::default().write(&revoked_of(folder), &issuer, SystemTime::now())?;
-        files::write_for_owner(
+        files::write(
             &certificate_path,
             certificate.pem().as_bytes(),
             files::PUBLIC,

@@ -33,24 +33,10 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// Writes a file durably: beside, flushed, renamed, and the folder flushed.
+///
+/// The file is its folder's owner's: what an administrator's command leaves in the authority's folder,
+/// the collector must be able to read under a user of its own.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    write_beside(path, bytes, mode, |_| Ok(()))
-}
-
-/// As [`write`], but the file is its folder's owner's: an administrator's command must not leave in
-/// the authority's folder what the collector, under a user of its own, cannot read.
-pub(crate) fn write_for_owner(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    write_beside(path, bytes, mode, |file| {
-        give_to_owner(file, folder_of(path))
-    })
-}
-
-fn write_beside(
-    path: &Path,
-    bytes: &[u8],
-    mode: u32,
-    prepare: impl FnOnce(&File) -> io::Result<()>,
-) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", hex(&random::<8>()?)));
     let beside = PathBuf::from(beside);
@@ -60,7 +46,7 @@ fn write_beside(
         .mode(mode)
         .open(&beside)
         .and_then(|mut file| {
-            prepare(&file)?;
+            give_to_owner(&file, folder_of(path))?;
             file.write_all(bytes)?;
             file.sync_all()
         })

@@ -71,7 +71,7 @@ impl Register {
         let path = self
             .folder
             .join(format!("{}{}.crt", prefix(role), hex(serial)));
-        files::write_for_owner(&path, certificate_pem.as_bytes(), files::PUBLIC)
+        files::write(&path, certificate_pem.as_bytes(), files::PUBLIC)
     }
 
     /// Every certificate of one host, reader, or (whatever their names) of collectors.

@@ -92,7 +92,7 @@ impl Revocations {
         .signed_by(issuer)
         .and_then(|list| list.pem())
         .map_err(TrustError::making(doing))?;
-        files::write_for_owner(path, pem.as_bytes(), files::PUBLIC)
+        files::write(path, pem.as_bytes(), files::PUBLIC)
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn make(
     };
     let path = path(authority, &secret);
     let json = serde_json::to_vec(&record).map_err(|e| TrustError::io(&path)(e.into()))?;
-    files::write_for_owner(&path, &json, files::SECRET)?;
+    files::write(&path, &json, files::SECRET)?;
     Ok(format!("{secret}.{fingerprint}"))
 }
 
