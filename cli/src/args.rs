@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Report(Report),
     Export(Export),
     Schema(Schema),
+    Pki(crate::pki::args::Pki),
     Completions(Completions),
     Man(Man),
 }

@@ -5,6 +5,7 @@ mod args;
 mod demo;
 mod export;
 mod man;
+mod pki;
 mod progress;
 mod report;
 mod schema;
@@ -35,6 +36,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::pages(&args),
     }

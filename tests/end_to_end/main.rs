@@ -3,5 +3,6 @@
 
 mod chain;
 mod layers;
+mod pki;
 mod privacy;
 mod surfaces;

@@ -24,6 +24,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "report",
             "export",
             "schema",
+            "pki",
             "completions",
             "man",
         ],

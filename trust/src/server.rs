@@ -81,7 +81,8 @@ impl ServerTrust {
             .reload_if_changed(|| read(&self.paths, self.anonymous))
     }
 
-    /// Goes up by one with each reload.
+    /// Goes up by one with each reload. Who keeps it with a connection reads it before
+    /// [`Self::config`], lest a reload in between pass for one that the connection was checked by.
     pub fn generation(&self) -> u64 {
         self.watched.generation()
     }
