@@ -49,16 +49,15 @@ pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
 
 fn by_day(trace: &Trace, path: &Path, exported: &mut Exported) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
-    let mut after = exported_to(trace, &writer);
+    let mut after = exported_to(trace, &mut writer)?;
     for until in day_ends(&trace.connection, after).map_err(Error::database(path))? {
         for table in &TABLES {
             if let Some(rows) = trace.rows(table, (after, until), usize::MAX)? {
                 append(table, rows.builder, &mut writer)?;
             }
         }
-        exported.seal(writer, until)?;
+        exported.seal(&mut writer, until)?;
         after = until;
-        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
     Ok(())
@@ -67,7 +66,7 @@ fn by_day(trace: &Trace, path: &Path, exported: &mut Exported) -> Result<(), Err
 /// Reads around what is damaged.
 fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
-    let mut after = exported_to(trace, &writer);
+    let mut after = exported_to(trace, &mut writer)?;
     let last = trace.last_readable()?;
     let mut unreadable = BTreeSet::new();
     while after < last {
@@ -78,9 +77,8 @@ fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
                 append(table, rows.builder, &mut writer)?;
             }
         }
-        exported.seal(writer, until)?;
+        exported.seal(&mut writer, until)?;
         after = until;
-        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
     exported.unreadable_records_count = unreadable.len();
@@ -88,7 +86,7 @@ fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
 }
 
 impl Exported {
-    fn seal(&mut self, writer: Writer, until: i64) -> Result<(), Error> {
+    fn seal(&mut self, writer: &mut Writer, until: i64) -> Result<(), Error> {
         let summary = writer.seal()?;
         self.rows_count += summary.rows;
         self.files_count += summary.files;
@@ -118,9 +116,9 @@ impl Exported {
 }
 
 /// The last record of this trace that the dataset has.
-fn exported_to(trace: &Trace, writer: &Writer) -> i64 {
-    let last = writer.last_sequence(&trace.host_id, &trace.database_id);
-    last.unwrap_or(0)
+fn exported_to(trace: &Trace, writer: &mut Writer) -> Result<i64, Error> {
+    let last = writer.last_sequence(&trace.host_id, &trace.database_id)?;
+    Ok(last.unwrap_or(0))
 }
 
 fn append(table: &Table, rows: RowsBuilder, writer: &mut Writer) -> Result<(), Error> {
