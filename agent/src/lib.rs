@@ -15,7 +15,6 @@ pub mod error;
 pub mod host;
 pub mod identity;
 pub mod inspect;
-pub mod interval;
 pub mod live;
 pub mod owner;
 pub mod print;
@@ -28,3 +27,4 @@ mod ticker;
 pub mod trace;
 
 pub use error::Error;
+pub(crate) use gleaner_schemas::interval;

@@ -14,6 +14,7 @@
 //! Invariant: a record, named by host, database and sequence, is held once, however often it is
 //! appended.
 
+pub mod batch;
 mod error;
 mod identity;
 mod layout;
@@ -27,6 +28,7 @@ mod seal;
 mod staged;
 mod writer;
 
+pub use batch::{Batch, BatchError};
 pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 pub use reader::Dataset;
