@@ -8,6 +8,7 @@ mod man;
 mod progress;
 mod report;
 mod schema;
+mod synth;
 mod table;
 
 use args::{Args, Command};
@@ -34,6 +35,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Synth(args) => synth::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::pages(&args),

@@ -5,3 +5,4 @@ mod chain;
 mod layers;
 mod privacy;
 mod surfaces;
+mod synth;
