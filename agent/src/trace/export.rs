@@ -53,14 +53,13 @@ pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
 
 fn by_day(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
-    let mut after = trace.exported_to(&writer);
+    let mut after = trace.exported_to(&mut writer)?;
     for until in trace.day_ends(after)? {
         for table in &TABLES {
             trace.append(table, after, until, &mut writer)?;
         }
-        exported.seal(writer, until)?;
+        exported.seal(&mut writer, until)?;
         after = until;
-        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
     Ok(())
@@ -70,7 +69,7 @@ fn by_day(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
 /// left, which is counted.
 fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
-    let mut after = trace.exported_to(&writer);
+    let mut after = trace.exported_to(&mut writer)?;
     let last = trace.last_readable()?;
     let mut unreadable = BTreeSet::new();
     while after < last {
@@ -78,9 +77,8 @@ fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
         for table in &TABLES {
             trace.append_readable(table, after, until, &mut writer, &mut unreadable)?;
         }
-        exported.seal(writer, until)?;
+        exported.seal(&mut writer, until)?;
         after = until;
-        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
     exported.unreadable_records_count = unreadable.len();
@@ -88,7 +86,7 @@ fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
 }
 
 impl Exported {
-    fn seal(&mut self, writer: Writer, until: i64) -> Result<(), Error> {
+    fn seal(&mut self, writer: &mut Writer, until: i64) -> Result<(), Error> {
         let summary = writer.seal()?;
         self.rows_count += summary.rows;
         self.files_count += summary.files;
@@ -149,9 +147,9 @@ impl Trace {
     }
 
     /// The last record of this trace that the dataset has.
-    fn exported_to(&self, writer: &Writer) -> i64 {
-        let last = writer.last_sequence(&self.host_id, &self.database_id);
-        last.unwrap_or(0)
+    fn exported_to(&self, writer: &mut Writer) -> Result<i64, Error> {
+        let last = writer.last_sequence(&self.host_id, &self.database_id)?;
+        Ok(last.unwrap_or(0))
     }
 
     /// The last record that can be seen in any table.

@@ -36,7 +36,8 @@ fn seal_for_ever(root: &str) -> ! {
     let mut stdout = std::io::stdout();
     loop {
         let mut writer = Writer::open(root).unwrap();
-        let seal = 1 + writer.last_sequence("host-0", "database-0").unwrap_or(0);
+        let last = writer.last_sequence("host-0", "database-0").unwrap();
+        let seal = 1 + last.unwrap_or(0);
         for table in &tables() {
             writer
                 .append(table, batch(table, &rows_of(seal, table)))
@@ -132,7 +133,7 @@ fn killed_seals_are_whole_or_absent() {
 fn seals_held(dataset: &Dataset) -> i64 {
     let counts = tables().map(|table| {
         let mut seals = 0;
-        for host in dataset.hosts() {
+        for host in dataset.hosts().unwrap() {
             let found = read_names(dataset, &table, &host);
             seals = found.iter().map(|n| n.sequence).max().unwrap_or(0);
             let mut expected: Vec<Name> = (1..=seals)

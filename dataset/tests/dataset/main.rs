@@ -3,6 +3,7 @@
 
 mod batch;
 mod damage;
+mod disk;
 mod golden;
 mod killed;
 mod made_rows;

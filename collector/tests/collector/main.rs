@@ -1,0 +1,7 @@
+//! The collector's promises, on the built program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod intake;
+mod killed;
+mod made;
+mod running;
