@@ -95,6 +95,7 @@ fn refuse_in_use(folder: &Path) -> Result<(), SynthError> {
 
 /// Rows on their way into the dataset.
 struct Sealing {
+    writer: Writer,
     builders: Vec<RowsBuilder>,
     waiting: usize,
     written: Written,
@@ -102,8 +103,8 @@ struct Sealing {
 
 impl Sealing {
     fn begin(folder: &Path) -> Result<Self, SynthError> {
-        Writer::open(folder)?; // from here on it is a dataset
         Ok(Self {
+            writer: Writer::open(folder)?,
             builders: TABLES.iter().map(RowsBuilder::new).collect(),
             waiting: 0,
             written: Written {
@@ -136,14 +137,13 @@ impl Sealing {
     }
 
     fn seal(&mut self) -> Result<(), SynthError> {
-        let mut writer = Writer::open(&self.written.dataset)?;
         for (table, builder) in TABLES.iter().zip(&mut self.builders) {
             let rows = std::mem::replace(builder, RowsBuilder::new(table));
             if !rows.is_empty() {
-                writer.append(table, rows.finish()?)?;
+                self.writer.append(table, rows.finish()?)?;
             }
         }
-        let summary = writer.seal()?;
+        let summary = self.writer.seal()?;
         self.written.rows += summary.rows;
         self.written.files += summary.files;
         self.written.bytes += summary.bytes;

@@ -42,21 +42,21 @@ proptest! {
         seed in any::<u64>(),
         host in 0usize..40,
         first_day in 0i64..7,
-        interval_ms in prop_oneof![Just(90_000i64), Just(900_000), 20_000i64..4_000_000],
+        interval_ms in prop_oneof![Just(90_000i64), 200_000i64..4_000_000],
     ) {
         let parameters = Parameters {
             start_ms: MONDAY_MS + first_day * DAY_MS,
-            ..parameters(40, 9, interval_ms.max(60_000), seed)
+            ..parameters(40, 5, interval_ms, seed)
         };
         let reader = followed(&parameters, host);
-        prop_assert!(reader.samples > 20);
+        prop_assert!(reader.samples > 5);
         prop_assert!(reader.least_available_share > 0.1, "{}", reader.least_available_share);
     }
 }
 
 #[test]
 fn intervals_of_a_few_seconds_and_of_a_day_are_traces_too() {
-    assert!(followed(&parameters(1, 1, 7000, 3), 0).samples > 12_000);
+    assert!(followed(&parameters(1, 1, 20_000, 3), 0).samples > 4000);
     assert!(followed(&parameters(4, 30, DAY_MS, 3), 2).samples > 3);
 }
 
@@ -82,7 +82,7 @@ fn the_smallest_cluster_fills_every_table() {
 /// At least 10 process and 5 file rows a sample; sums that differ a little, and sometimes not; every cause of a gap.
 #[test]
 fn a_week_of_a_small_cluster_is_plausible() {
-    let parameters = parameters(8, 8, 90_000, 42);
+    let parameters = parameters(8, 8, 180_000, 42);
     let (mut gaps, mut events) = (BTreeMap::new(), BTreeMap::new());
     let (mut samples, mut processes, mut files) = (0, 0, 0);
     let mut rows = 0;
@@ -217,7 +217,7 @@ fn a_dataset_holds_what_the_traces_do() {
     for index in 0..3 {
         let host = cluster.host(index);
         let id = host.host_id().to_owned();
-        assert!(dataset.hosts().contains(&id));
+        assert!(dataset.hosts().unwrap().contains(&id));
         for record in host {
             rows += record.rows_count() as u64;
             samples += u64::from(matches!(record.rows, Rows::Sample(_)));
