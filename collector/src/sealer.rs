@@ -144,7 +144,10 @@ impl Work {
     fn seal(&self) -> Result<(), Error> {
         self.journal.rotate();
         let segments = self.journal.closed();
-        let mut open = Open::new(self)?;
+        let mut open = Open {
+            work: self,
+            writer: None,
+        };
         for &number in segments.keys() {
             let contents = journal::read(self.journal.folder(), number)?;
             for entry in &contents.entries {
@@ -195,47 +198,36 @@ impl Work {
     }
 }
 
-/// A writer with rows that are not sealed yet.
+/// The dataset's writer, open as long as there is something to write: others may write in between.
 struct Open<'a> {
     work: &'a Work,
     writer: Option<Writer>,
-    memory_bytes: usize,
 }
 
-impl<'a> Open<'a> {
-    fn new(work: &'a Work) -> Result<Self, Error> {
-        Ok(Self {
-            work,
-            writer: None,
-            memory_bytes: 0,
-        })
-    }
-
+impl Open<'_> {
     fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(Writer::open(&self.work.dataset)?),
         };
-        self.memory_bytes += batch.memory_bytes();
         for (table, rows) in batch.tables {
             writer.append(&table, rows)?;
         }
-        if self.memory_bytes >= self.work.policy.memory_bytes {
+        if writer.pending_bytes() >= self.work.policy.memory_bytes {
             self.seal()?;
         }
         Ok(())
     }
 
     fn seal(&mut self) -> Result<(), Error> {
-        if let Some(writer) = self.writer.take() {
+        if let Some(writer) = &mut self.writer {
             let summary = writer.seal()?;
             let mut progress = self.work.progress();
             progress.seals_count += 1;
             progress.sealed_rows_count += summary.rows;
             progress.repeated_rows_count += summary.repeated_rows;
         }
-        self.memory_bytes = 0;
         Ok(())
     }
 }
