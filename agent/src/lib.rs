@@ -5,7 +5,8 @@
 //! memory among the categories of `gleaner_policy`, and keeps what is needed from one sample to the next;
 //! [`owner`] asks when the owner was last active; [`trace`] stores all of it in one transaction, and hands it
 //! on to a dataset. [`run`] does that at each interval, and waits for the owner's return in between; [`live`]
-//! tells local daemons of both. [`session`] is the reporter inside a desktop.
+//! tells local daemons of both. [`session`] is the reporter inside a desktop. [`ship`] sends the trace to a collector, in a
+//! process of its own.
 
 pub mod absence;
 pub mod args;
@@ -15,7 +16,6 @@ pub mod error;
 pub mod host;
 pub mod identity;
 pub mod inspect;
-pub mod interval;
 pub mod live;
 pub mod owner;
 pub mod print;
@@ -23,8 +23,10 @@ pub mod read;
 pub mod run;
 pub mod sample;
 pub mod session;
+pub mod ship;
 pub mod status;
 mod ticker;
 pub mod trace;
 
 pub use error::Error;
+pub(crate) use gleaner_schemas::interval;

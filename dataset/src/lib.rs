@@ -16,6 +16,7 @@
 //! Invariant: a record, named by host, database and sequence, is held once, however often it is
 //! appended.
 
+pub mod batch;
 mod compact;
 mod error;
 mod hashing;
@@ -41,6 +42,7 @@ mod staged;
 mod verify;
 mod writer;
 
+pub use batch::{Batch, BatchError};
 pub use compact::{Compacted, Compaction};
 pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};

@@ -8,6 +8,7 @@
 pub mod arrow;
 pub mod column;
 pub mod findings;
+pub mod interval;
 pub mod live;
 pub mod markdown;
 pub mod rows;

@@ -1,1 +1,74 @@
 //! Who may speak to whom: certificates, their making, renewal and revocation, and enrolment.
+//!
+//! A deployment has one [`Authority`]. It gives a certificate to the collector, to each host and to
+//! each reader; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
+//! their replacement without a restart; [`Peer`] says who the other side of a connection is.
+
+mod authority;
+pub mod certificate;
+mod client;
+mod error;
+mod files;
+mod identity;
+mod profile;
+mod register;
+mod request;
+mod revocation;
+mod server;
+pub mod token;
+mod watched;
+
+pub use authority::{Authority, Issued, Validity};
+pub use certificate::{Dates, fingerprint};
+pub use client::{ClientPaths, ClientTrust, Credentials};
+pub use error::TrustError;
+pub use identity::{Peer, Role};
+pub use register::{Record, State};
+pub use request::KeyAndRequest;
+pub use server::{ServerPaths, ServerTrust};
+
+use rustls::crypto::CryptoProvider;
+use std::sync::{Arc, OnceLock};
+
+/// How long an authority is valid, in days.
+pub const AUTHORITY_DAYS: u32 = 3650;
+/// How long a collector's certificate is valid by default, in days.
+pub const COLLECTOR_DAYS: u32 = 365;
+/// How long a host's certificate is valid by default, in days: renewed by itself, so it may be short.
+pub const HOST_DAYS: u32 = 90;
+/// How long a reader's certificate is valid by default, in days.
+pub const READER_DAYS: u32 = 365;
+
+/// The result of everything here.
+pub type Result<T> = std::result::Result<T, TrustError>;
+
+/// The cryptography behind every connection (ring), passed explicitly: the process-wide default of
+/// rustls depends on what else a program links.
+///
+/// One and the same, since ureq shares connections only between equal providers.
+pub fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
+    PROVIDER
+        .get_or_init(|| Arc::new(rustls::crypto::ring::default_provider()))
+        .clone()
+}
+
+/// `N` bytes that nobody can guess.
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| TrustError::NoRandomness)?;
+    Ok(bytes)
+}
+
+/// Lower-case hex digits.
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}"); // a String takes all
+    }
+    text
+}

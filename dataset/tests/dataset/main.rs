@@ -1,6 +1,7 @@
 //! The dataset's promises, on real files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod batch;
 mod compacted;
 mod damage;
 mod disk;

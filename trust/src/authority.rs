@@ -1,0 +1,397 @@
+//! The authority of one deployment: a folder with a key, and what was signed with it.
+
+use crate::certificate::{dates_of, from_pem, parse, serial_of};
+use crate::identity::{Peer, check_host_id};
+use crate::register::{Record, Register, State};
+use crate::revocation::Revocations;
+use crate::{Dates, Result, Role, TrustError, certificate, files, profile, request};
+use rcgen::{Issuer, KeyPair, PublicKeyData};
+use rustls::pki_types::CertificateDer;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A clock that is behind by less than this takes a certificate made just now.
+const BACKDATED: Duration = Duration::from_secs(86_400);
+
+/// How long a certificate is to be valid.
+#[derive(Debug, Clone, Copy)]
+pub struct Validity {
+    /// First moment.
+    pub from: SystemTime,
+    /// Last moment. The authority's own end comes first if it is earlier.
+    pub until: SystemTime,
+}
+
+impl Validity {
+    /// From now on (a day earlier, for clocks that are behind) for so many days.
+    pub fn days(days: u32) -> Self {
+        let now = SystemTime::now();
+        Self {
+            from: now - BACKDATED,
+            until: now + Duration::from_secs(u64::from(days) * 86_400),
+        }
+    }
+}
+
+/// A certificate and its key, both in PEM form.
+pub struct Issued {
+    /// The certificate alone: its issuer is the authority.
+    pub certificate_pem: String,
+    /// PKCS #8. Whoever has it is whom the certificate names.
+    pub key_pem: String,
+}
+
+impl Issued {
+    /// Writes both files durably, the key first and readable by the folder's owner alone (to whom
+    /// root gives it). Who reads them meanwhile
+    /// sees two that do not belong together, which [`ServerTrust`](crate::ServerTrust) and
+    /// [`ClientTrust`](crate::ClientTrust) do not take.
+    pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
+        files::write(key, self.key_pem.as_bytes(), files::SECRET)?;
+        files::write(certificate, self.certificate_pem.as_bytes(), files::PUBLIC)
+    }
+}
+
+/// An open authority.
+pub struct Authority {
+    folder: PathBuf,
+    certificate_pem: String,
+    dates: Dates,
+    issuer: Issuer<'static, KeyPair>,
+    register: Register,
+}
+
+impl Authority {
+    /// Makes an authority in a folder: made if missing, entered by its owner alone.
+    ///
+    /// `name` goes into the certificate, for people. Killed half-way, it can be run again.
+    ///
+    /// # Errors
+    /// [`TrustError::AuthorityExists`] where there is one already.
+    pub fn init(folder: &Path, name: &str, valid_days: u32) -> Result<Self> {
+        if name.trim().is_empty() || name.chars().count() > 30 || name.chars().any(char::is_control)
+        {
+            return Err(TrustError::name(name, "a name of 1 to 30 characters"));
+        }
+        files::make_private_folder(folder)?;
+        let lock = files::lock(folder)?;
+        let (certificate_path, key_path) = (certificate_of(folder), key_of(folder));
+        if certificate_path.exists() {
+            return Err(TrustError::AuthorityExists(folder.to_owned()));
+        }
+        Register::of(folder).make()?;
+        files::make_folder_for_owner(&crate::token::folder(folder))?;
+        // The certificate is written last and says that all is there. A key without it is what an
+        // earlier attempt left: as good as a new one.
+        let key = match files::read_if_there(&key_path)? {
+            Some(pem) => read_key(&key_path, &pem)?,
+            None => {
+                let key = request::new_key()?;
+                files::write(&key_path, key.serialize_pem().as_bytes(), files::SECRET)?;
+                key
+            }
+        };
+        let certificate = profile::own_params(name, &Validity::days(valid_days))?
+            .self_signed(&key)
+            .map_err(TrustError::making("authority's certificate"))?;
+        let issuer = Issuer::from_ca_cert_der(certificate.der(), key)
+            .map_err(TrustError::making("authority"))?;
+        Revocations::default().write(&revoked_of(folder), &issuer, SystemTime::now())?;
+        files::write(
+            &certificate_path,
+            certificate.pem().as_bytes(),
+            files::PUBLIC,
+        )?;
+        drop(lock);
+        Self::open(folder)
+    }
+
+    /// Opens the authority in a folder.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let (certificate_path, key_path) = (certificate_of(folder), key_of(folder));
+        let read = |path: &Path| {
+            files::read_if_there(path)?.ok_or_else(|| TrustError::NoAuthority(folder.to_owned()))
+        };
+        let certificate_pem = String::from_utf8_lossy(&read(&certificate_path)?).into_owned();
+        let key = read_key(&key_path, &read(&key_path)?)?;
+        let content = |e: TrustError| TrustError::Content {
+            path: certificate_path.clone(),
+            wanted: "the authority's certificate",
+            reason: e.to_string(),
+        };
+        let der = from_pem(&certificate_pem).map_err(content)?;
+        let parsed = parse(&der).map_err(content)?;
+        if parsed.public_key().raw != key.subject_public_key_info() {
+            return Err(TrustError::Mismatch {
+                certificate: certificate_path,
+                key: key_path,
+            });
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            dates: dates_of(&parsed),
+            issuer: Issuer::from_ca_cert_der(&der, key).map_err(TrustError::making("authority"))?,
+            certificate_pem,
+            register: Register::of(folder),
+        })
+    }
+
+    /// The authority's own certificate, which everybody in the deployment trusts. Public.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// SHA-256 of [`Self::certificate_pem`], which a token carries.
+    pub fn fingerprint(&self) -> Result<String> {
+        certificate::fingerprint(&self.certificate_pem)
+    }
+
+    /// From when until when the authority itself is valid.
+    pub fn dates(&self) -> Dates {
+        self.dates
+    }
+
+    /// Makes a key and a certificate for it, valid from now for `days`.
+    pub fn issue(&self, role: &Role, days: u32) -> Result<Issued> {
+        self.issue_for(role, &Validity::days(days))
+    }
+
+    /// As [`Self::issue`], for any span of time.
+    pub fn issue_for(&self, role: &Role, validity: &Validity) -> Result<Issued> {
+        let key = request::new_key()?;
+        let _lock = self.lock()?;
+        Ok(Issued {
+            certificate_pem: self.sign(role, &key, validity)?,
+            key_pem: key.serialize_pem(),
+        })
+    }
+
+    /// Makes a certificate for the key in a request. What names the request may carry is not even read.
+    ///
+    /// # Errors
+    /// [`TrustError::Request`] where it is malformed, oversized, not signed with its own key, or has
+    /// a key of a kind that is not taken.
+    pub fn sign_request(&self, role: &Role, request_pem: &str, days: u32) -> Result<String> {
+        let key = request::public_key(request_pem)?;
+        let _lock = self.lock()?;
+        self.sign(role, &key, &Validity::days(days))
+    }
+
+    /// Makes the next certificate of the host or reader to whom `presented` was issued.
+    ///
+    /// `presented` must have been verified, as TLS does; whether it is revoked or expired by now is
+    /// checked here, under the lock that revoking takes: who is revoked cannot slip through.
+    pub fn renew(
+        &self,
+        presented: &CertificateDer<'_>,
+        request_pem: &str,
+        days: u32,
+        now: SystemTime,
+    ) -> Result<String> {
+        let key = request::public_key(request_pem)?;
+        let presented = parse(presented)?;
+        let role = match Peer::read(&presented)? {
+            Peer::Host(host_id) => Role::Host { host_id },
+            Peer::Reader(name) => Role::Reader { name },
+            Peer::Named(_) => return Err(TrustError::NotRenewable),
+        };
+        let _lock = self.lock()?;
+        let serial = serial_of(&presented);
+        if self.revocations()?.of(&serial).is_some() {
+            return Err(TrustError::Revoked(serial));
+        }
+        if dates_of(&presented).until < now {
+            return Err(TrustError::Expired);
+        }
+        self.sign(&role, &key, &Validity::days(days))
+    }
+
+    /// Makes the first certificate of a host that has a token.
+    ///
+    /// The request is checked before the token is used up. Whose answer was lost asks again with the
+    /// same key, and is given the certificate that was made for it.
+    pub fn enroll(
+        &self,
+        token: &str,
+        host_id: &str,
+        request_pem: &str,
+        days: u32,
+        now: SystemTime,
+    ) -> Result<String> {
+        let key = request::public_key(request_pem)?;
+        let _lock = self.lock()?;
+        let host = Role::Host {
+            host_id: host_id.to_owned(),
+        };
+        match self.redeem_locked(token, host_id, now) {
+            Ok(()) => self.sign(&host, &key, &Validity::days(days)),
+            Err(TrustError::TokenUsed) => self
+                .issued_for(&host, &key, now)?
+                .ok_or(TrustError::TokenUsed),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Makes a token with which one host can enrol itself, once, while it is valid.
+    ///
+    /// With `host`, only that host, which may be one that has a certificate already; without, any
+    /// host that has none.
+    pub fn new_token(&self, valid: Duration, host: Option<&str>) -> Result<String> {
+        if let Some(host_id) = host {
+            check_host_id(host_id)?;
+        }
+        let now = SystemTime::now();
+        crate::token::make(&self.folder, &self.fingerprint()?, now + valid, host, now)
+    }
+
+    /// Uses up a token for a host; of many at once, one succeeds.
+    ///
+    /// # Errors
+    /// [`TrustError::TokenUnknown`], [`TrustError::TokenUsed`], [`TrustError::TokenExpired`],
+    /// [`TrustError::TokenOfOtherHost`], or [`TrustError::HostEnrolled`] where any host's token is
+    /// used for one that has a valid certificate. The last two leave the token as it was.
+    pub fn redeem(&self, token: &str, host_id: &str, now: SystemTime) -> Result<()> {
+        let _lock = self.lock()?;
+        self.redeem_locked(token, host_id, now)
+    }
+
+    /// Under the lock, so that two tokens at once do not enrol two machines as one host.
+    fn redeem_locked(&self, token: &str, host_id: &str, now: SystemTime) -> Result<()> {
+        check_host_id(host_id)?;
+        let found = crate::token::find(&self.folder, &self.fingerprint()?, token, now)?;
+        match found.host() {
+            Some(host) if host != host_id => {
+                return Err(TrustError::TokenOfOtherHost(host_id.to_owned()));
+            }
+            Some(_) => {}
+            None => {
+                let host = Role::Host {
+                    host_id: host_id.to_owned(),
+                };
+                let records = self.with_revocations(self.register.of_role(&host)?)?;
+                if records.iter().any(|r| r.state(now) == State::Valid) {
+                    return Err(TrustError::HostEnrolled(host_id.to_owned()));
+                }
+            }
+        }
+        found.use_up()
+    }
+
+    /// Revokes what `which` names: a serial number, a host id (all its certificates), a reader's
+    /// name, or a certificate's file. Returns what is revoked now and was not before.
+    ///
+    /// # Errors
+    /// [`TrustError::NotIssued`] where nothing issued here matches.
+    pub fn revoke(&self, which: &str) -> Result<Vec<Record>> {
+        let _lock = self.lock()?;
+        let serial = match files::read_if_there(Path::new(which)) {
+            Ok(Some(pem)) => certificate::serial(&String::from_utf8_lossy(&pem))?,
+            // As printed by others: upper case, with colons.
+            _ => which.replace(':', "").to_ascii_lowercase(),
+        };
+        let matches = |r: &Record| match &r.role {
+            Role::Host { host_id } => r.serial == serial || host_id == which,
+            Role::Reader { name } => r.serial == serial || name == which,
+            Role::Collector { .. } => r.serial == serial,
+        };
+        let mut found = self.register.all()?;
+        found.retain(matches);
+        if found.is_empty() {
+            return Err(TrustError::NotIssued(which.to_owned()));
+        }
+        let now = SystemTime::now();
+        let mut revocations = self.revocations()?;
+        found.retain(|r| revocations.add(&r.serial, now));
+        if !found.is_empty() {
+            revocations.write(&self.revoked_path(), &self.issuer, now)?;
+        }
+        found.iter_mut().for_each(|r| r.revoked = Some(now));
+        Ok(found)
+    }
+
+    /// Every certificate that was issued, the oldest first.
+    pub fn list(&self) -> Result<Vec<Record>> {
+        self.with_revocations(self.register.all()?)
+    }
+
+    /// The revocation list, for the server.
+    pub fn revoked_path(&self) -> PathBuf {
+        revoked_of(&self.folder)
+    }
+
+    /// The authority's certificate, for servers and clients.
+    pub fn certificate_path(&self) -> PathBuf {
+        certificate_of(&self.folder)
+    }
+
+    /// The valid certificate that was made for this very key, if there is one. It says nothing that
+    /// the holder of the key may not know.
+    fn issued_for(
+        &self,
+        role: &Role,
+        key: &impl PublicKeyData,
+        now: SystemTime,
+    ) -> Result<Option<String>> {
+        let revocations = self.revocations()?;
+        let wanted = key.subject_public_key_info();
+        for (record, pem) in self.register.with_key(role, &wanted)? {
+            if record.dates.until >= now && revocations.of(&record.serial).is_none() {
+                return Ok(Some(pem));
+            }
+        }
+        Ok(None)
+    }
+
+    fn with_revocations(&self, mut records: Vec<Record>) -> Result<Vec<Record>> {
+        let revocations = self.revocations()?;
+        for record in &mut records {
+            record.revoked = revocations.of(&record.serial);
+        }
+        Ok(records)
+    }
+
+    fn revocations(&self) -> Result<Revocations> {
+        Revocations::read(&self.revoked_path())
+    }
+
+    fn lock(&self) -> Result<File> {
+        files::lock(&self.folder)
+    }
+
+    /// Signs, and has it on record before anybody can use it.
+    fn sign(&self, role: &Role, key: &impl PublicKeyData, validity: &Validity) -> Result<String> {
+        role.check()?;
+        let serial = profile::new_serial()?;
+        let validity = Validity {
+            from: validity.from,
+            until: validity.until.min(self.dates.until),
+        };
+        let pem = profile::params(role, &serial, &validity)?
+            .signed_by(key, &self.issuer)
+            .map_err(TrustError::making("certificate"))?
+            .pem();
+        self.register.add(role, &serial, &pem)?;
+        Ok(pem)
+    }
+}
+
+fn certificate_of(folder: &Path) -> PathBuf {
+    folder.join("authority.crt")
+}
+
+fn key_of(folder: &Path) -> PathBuf {
+    folder.join("authority.key")
+}
+
+fn revoked_of(folder: &Path) -> PathBuf {
+    folder.join("revoked.crl")
+}
+
+fn read_key(path: &Path, pem: &[u8]) -> Result<KeyPair> {
+    KeyPair::from_pem(&String::from_utf8_lossy(pem)).map_err(|e| TrustError::Content {
+        path: path.to_owned(),
+        wanted: "the authority's private key (PKCS #8)",
+        reason: e.to_string(),
+    })
+}

@@ -1,0 +1,81 @@
+//! What can be read from a certificate: dates, serial number, fingerprint.
+
+use crate::{Result, TrustError, hex};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use sha2::{Digest, Sha256};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::time::ASN1Time;
+
+/// From when until when a certificate is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dates {
+    /// First moment.
+    pub from: SystemTime,
+    /// Last moment.
+    pub until: SystemTime,
+}
+
+impl Dates {
+    /// Whether two thirds of the life are gone.
+    pub fn renewal_due(&self, now: SystemTime) -> bool {
+        let life = self.until.duration_since(self.from).unwrap_or_default();
+        now >= self.from + life * 2 / 3
+    }
+}
+
+/// From when until when the first certificate of a PEM text is valid.
+pub fn dates(certificate_pem: &str) -> Result<Dates> {
+    let der = from_pem(certificate_pem)?;
+    Ok(dates_of(&parse(&der)?))
+}
+
+/// Whether two thirds of the certificate's life are gone: the time to ask for the next.
+pub fn renewal_due(certificate_pem: &str, now: SystemTime) -> Result<bool> {
+    Ok(dates(certificate_pem)?.renewal_due(now))
+}
+
+/// SHA-256 of the first certificate of a PEM text, as lower-case hex digits: what
+/// `openssl x509 -fingerprint -sha256` prints, without its colons.
+pub fn fingerprint(certificate_pem: &str) -> Result<String> {
+    Ok(hex(&Sha256::digest(&from_pem(certificate_pem)?)))
+}
+
+/// The serial number of the first certificate of a PEM text, as lower-case hex digits.
+pub fn serial(certificate_pem: &str) -> Result<String> {
+    let der = from_pem(certificate_pem)?;
+    Ok(serial_of(&parse(&der)?))
+}
+
+pub(crate) fn from_pem(certificate_pem: &str) -> Result<CertificateDer<'static>> {
+    CertificateDer::from_pem_slice(certificate_pem.as_bytes())
+        .map_err(|e| TrustError::Certificate(format!("not a certificate in PEM form: {e}")))
+}
+
+/// Parses a certificate of whatever origin; nothing may follow it.
+pub(crate) fn parse<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>> {
+    match x509_parser::parse_x509_certificate(certificate) {
+        Ok(([], parsed)) => Ok(parsed),
+        Ok(_) => Err(TrustError::Certificate("bytes follow it".to_owned())),
+        Err(e) => Err(TrustError::Certificate(format!("it cannot be read: {e}"))),
+    }
+}
+
+pub(crate) fn dates_of(certificate: &X509Certificate<'_>) -> Dates {
+    let validity = certificate.validity();
+    Dates {
+        from: system_time(validity.not_before),
+        until: system_time(validity.not_after),
+    }
+}
+
+/// The number that a revocation list names: without leading zeros, as OpenSSL prints it.
+pub(crate) fn serial_of(certificate: &X509Certificate<'_>) -> String {
+    hex(&certificate.tbs_certificate.serial.to_bytes_be())
+}
+
+/// Dates before 1970 are none that we could have meant.
+pub(crate) fn system_time(time: ASN1Time) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or(0))
+}

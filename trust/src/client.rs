@@ -1,0 +1,159 @@
+//! A host's or reader's side of a connection.
+
+use crate::server::{dates_of_first, mismatch, parse_key, roots};
+use crate::watched::{Watched, read_pem};
+use crate::{Dates, Result, TrustError, certificate, files, provider, token};
+use rustls::ClientConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of a client, all in PEM form.
+#[derive(Debug, Clone)]
+pub struct ClientPaths {
+    /// Its certificate, followed by those between it and the authority, if any.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// The authority, or authorities, that the collector's certificate leads to.
+    pub authority: PathBuf,
+}
+
+/// What a client shows and whom it trusts, in the pieces that HTTP clients take.
+///
+/// For ureq: `ClientCert::new_with_certs` of [`Self::certificates`] and `PrivateKey::from_pem` of
+/// [`Self::key_pem`], `RootCerts::new_with_certs` of [`Self::authorities`], and
+/// [`crate::provider`] as its `unversioned_rustls_crypto_provider`. That key and certificate belong
+/// together was checked: ureq itself would panic where they do not.
+pub struct Credentials {
+    certificates: Vec<CertificateDer<'static>>,
+    key_pem: Option<Vec<u8>>,
+    authorities: Vec<CertificateDer<'static>>,
+    config: Arc<ClientConfig>,
+    dates: Option<Dates>,
+}
+
+impl Credentials {
+    /// Trusts an authority, and shows nothing: for enrolment. The authority's certificate may come
+    /// from anywhere, since the token says which it must be.
+    ///
+    /// # Errors
+    /// [`TrustError::ForeignAuthority`] where it is another.
+    pub fn for_enrolment(authority_pem: &str, token: &str) -> Result<Self> {
+        if certificate::fingerprint(authority_pem)? != token::fingerprint(token)? {
+            return Err(TrustError::ForeignAuthority);
+        }
+        let authorities = vec![certificate::from_pem(authority_pem)?];
+        Self::new(None, authorities, Path::new("the authority's certificate"))
+    }
+
+    fn read(paths: &ClientPaths) -> Result<Self> {
+        let authorities = read_pem(&paths.authority, "the authority's certificate")?;
+        let chain = read_pem(&paths.certificate, "a certificate")?;
+        let key_pem = files::read(&paths.key)?;
+        let key = parse_key(&paths.key, &key_pem)?;
+        let dates = dates_of_first(&paths.certificate, &chain)?;
+        let mut made =
+            Self::new(Some((chain, key)), authorities, &paths.authority).map_err(|e| match e {
+                TrustError::Tls(e) => mismatch(e, &paths.certificate, &paths.key),
+                other => other,
+            })?;
+        made.dates = Some(dates);
+        made.key_pem = Some(key_pem);
+        Ok(made)
+    }
+
+    fn new(
+        own: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+        authorities: Vec<CertificateDer<'static>>,
+        authority_path: &Path,
+    ) -> Result<Self> {
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots(authority_path, &authorities)?);
+        let (certificates, mut config) = match own {
+            Some((chain, key)) => {
+                let config = builder.with_client_auth_cert(chain.clone(), key)?;
+                (chain, config)
+            }
+            None => (Vec::new(), builder.with_no_client_auth()),
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self {
+            certificates,
+            key_pem: None,
+            authorities,
+            config: Arc::new(config),
+            dates: None,
+        })
+    }
+
+    /// The client's own certificate and those between it and the authority; empty for enrolment.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
+    }
+
+    /// The client's private key, in PEM form as its file has it; none for enrolment.
+    pub fn key_pem(&self) -> Option<&[u8]> {
+        self.key_pem.as_deref()
+    }
+
+    /// Whom it trusts.
+    pub fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
+    }
+
+    /// The same for whoever speaks to rustls itself.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        self.config.clone()
+    }
+
+    /// From when until when the client's own certificate is valid.
+    pub fn dates(&self) -> Option<Dates> {
+        self.dates
+    }
+}
+
+/// A client's credentials: follow their files without a restart.
+pub struct ClientTrust {
+    paths: ClientPaths,
+    watched: Watched<Credentials>,
+}
+
+impl ClientTrust {
+    /// Reads the files.
+    pub fn load(paths: &ClientPaths) -> Result<Arc<Self>> {
+        let files = vec![
+            paths.certificate.clone(),
+            paths.key.clone(),
+            paths.authority.clone(),
+        ];
+        Ok(Arc::new(Self {
+            watched: Watched::load(files, || Credentials::read(paths))?,
+            paths: paths.clone(),
+        }))
+    }
+
+    /// What to connect with. A client that keeps its settings (as a `ureq::Agent` does) is made
+    /// anew when [`Self::generation`] changes.
+    pub fn credentials(&self) -> Arc<Credentials> {
+        self.watched.get()
+    }
+
+    /// Reads the files again if one has changed; whether it did. As
+    /// [`ServerTrust::reload_if_changed`](crate::ServerTrust::reload_if_changed).
+    pub fn reload_if_changed(&self) -> Result<bool> {
+        self.watched
+            .reload_if_changed(|| Credentials::read(&self.paths))
+    }
+
+    /// Goes up by one with each reload.
+    pub fn generation(&self) -> u64 {
+        self.watched.generation()
+    }
+
+    /// The files.
+    pub fn paths(&self) -> &ClientPaths {
+        &self.paths
+    }
+}

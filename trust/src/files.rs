@@ -1,0 +1,120 @@
+//! Files that are there whole or not at all, also after a power cut.
+
+use crate::{Result, TrustError, hex, random};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+/// Readable by its owner alone.
+pub(crate) const SECRET: u32 = 0o600;
+/// Readable by all.
+pub(crate) const PUBLIC: u32 = 0o644;
+
+/// More than any certificate chain or revocation list of ours: a list of 100,000 serials is 5 MB.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The whole of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+        .map_err(TrustError::io(path))?;
+    Ok(bytes)
+}
+
+/// The whole of a file, or nothing where there is none.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(TrustError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Writes a file durably: beside, flushed, renamed, and the folder flushed.
+///
+/// The file is its folder's owner's: what an administrator's command leaves in the authority's folder,
+/// the collector must be able to read under a user of its own.
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", hex(&random::<8>()?)));
+    let beside = PathBuf::from(beside);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&beside)
+        .and_then(|mut file| {
+            give_to_owner(&file, folder_of(path))?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside); // the error that follows is the one that matters
+    }
+    written.map_err(TrustError::io(path))?;
+    sync_folder_of(path)
+}
+
+fn give_to_owner(file: &File, folder: &Path) -> io::Result<()> {
+    let (ours, owner) = (file.metadata()?, fs::metadata(folder)?);
+    if (ours.uid(), ours.gid()) == (owner.uid(), owner.gid()) {
+        return Ok(());
+    }
+    match fchown(file, Some(owner.uid()), Some(owner.gid())) {
+        // Only root gives files away; others keep their own, as anywhere.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes a rename or a removal in the folder of `path` durable.
+pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
+    let folder = folder_of(path);
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(TrustError::io(folder))
+}
+
+/// Makes a folder that its owner alone may enter, if it is not there.
+pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(TrustError::io(path))
+}
+
+/// The same inside another folder, for the same owner as that.
+pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
+    make_private_folder(path)?;
+    File::open(path)
+        .and_then(|folder| give_to_owner(&folder, folder_of(path)))
+        .map_err(TrustError::io(path))
+}
+
+/// Waits for and takes the lock of a folder; dropped, it is free again, as it is when the process ends.
+pub(crate) fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("authority.lock");
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(SECRET)
+        .open(&path)
+        .and_then(|file| {
+            give_to_owner(&file, folder)?;
+            file.lock()?;
+            Ok(file)
+        })
+        .map_err(TrustError::io(path))
+}

@@ -1,0 +1,202 @@
+//! Who a certificate says that its holder is.
+//!
+//! Gleaner's own certificates say it in a URI among the subject's alternative names (RFC 5280,
+//! 4.2.1.6), which no certificate of a public authority carries by chance: `gleaner:host:<id>` or
+//! `gleaner:reader:<name>`.
+
+use crate::{Result, TrustError};
+use rustls::pki_types::CertificateDer;
+use std::fmt;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+
+const SCHEME: &str = "gleaner:";
+
+/// Whom a certificate is made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// The collector, under the DNS names and addresses by which hosts reach it.
+    Collector {
+        /// DNS names and IP addresses, at least one.
+        names: Vec<String>,
+    },
+    /// A host, which may write its own rows.
+    Host {
+        /// 32 lower-case hex digits.
+        host_id: String,
+    },
+    /// Somebody who may read the dataset.
+    Reader {
+        /// Up to 64 letters, digits and `._-@`.
+        name: String,
+    },
+}
+
+impl Role {
+    /// The word for it: `collector`, `host` or `reader`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Collector { .. } => "collector",
+            Self::Host { .. } => "host",
+            Self::Reader { .. } => "reader",
+        }
+    }
+
+    /// The collector's names, the host's id or the reader's name.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Collector { names } => names.join(" "),
+            Self::Host { host_id } => host_id.clone(),
+            Self::Reader { name } => name.clone(),
+        }
+    }
+
+    /// The URI of a host or reader.
+    pub(crate) fn uri(&self) -> Option<String> {
+        match self {
+            Self::Collector { .. } => None,
+            Self::Host { host_id } => Some(format!("{SCHEME}host:{host_id}")),
+            Self::Reader { name } => Some(format!("{SCHEME}reader:{name}")),
+        }
+    }
+
+    /// Refuses what no certificate may carry.
+    ///
+    /// # Errors
+    /// [`TrustError::Name`]
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Host { host_id } => check_host_id(host_id),
+            Self::Reader { name } if is_reader_name(name) => Ok(()),
+            Self::Reader { name } => Err(TrustError::name(
+                name,
+                "a reader's name (1 to 64 letters, digits and ._-@, not beginning with a dot)",
+            )),
+            Self::Collector { names } => match names.iter().find(|n| !is_server_name(n)) {
+                Some(name) => Err(TrustError::name(name, "a DNS name or an IP address")),
+                None if names.is_empty() => {
+                    Err(TrustError::name("", "a DNS name or an IP address"))
+                }
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Who a client is, by a certificate that was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// A host, by its id.
+    Host(String),
+    /// A reader, by name.
+    Reader(String),
+    /// Whoever a foreign authority says: the first DNS name in lower case, else the common name.
+    Named(String),
+}
+
+impl Peer {
+    /// Who a client's certificate says that it is. The certificate must have been verified: this
+    /// reads it, and no more.
+    ///
+    /// # Errors
+    /// [`TrustError::Certificate`] where it cannot be read, has no name, or has a URI of Gleaner's
+    /// that is not exactly as Gleaner writes it (or more than one).
+    pub fn of(certificate: &CertificateDer<'_>) -> Result<Self> {
+        Self::read(&crate::certificate::parse(certificate)?)
+    }
+
+    pub(crate) fn read(certificate: &X509Certificate<'_>) -> Result<Self> {
+        let refused = |reason: &str| TrustError::Certificate(reason.to_owned());
+        let names = certificate
+            .subject_alternative_name()
+            .map_err(|_| refused("its alternative names cannot be read"))?;
+        let names = names.map_or(&[][..], |n| n.value.general_names.as_slice());
+        let mut ours = Vec::new();
+        let mut first_dns_name = None;
+        for name in names {
+            match name {
+                GeneralName::URI(uri) if is_of_scheme(uri) => ours.push(*uri),
+                GeneralName::DNSName(name) => first_dns_name = first_dns_name.or(Some(*name)),
+                GeneralName::Invalid(..) => {
+                    return Err(refused("one of its alternative names cannot be read"));
+                }
+                _ => {}
+            }
+        }
+        match ours.as_slice() {
+            [] => {}
+            [uri] => {
+                let reason = "its gleaner: URI names neither a host nor a reader";
+                return Self::from_uri(uri).ok_or_else(|| refused(reason));
+            }
+            _ => return Err(refused("it names more than one host or reader")),
+        }
+        let common_name = || {
+            let subject = certificate.subject();
+            subject.iter_common_name().next()?.as_str().ok()
+        };
+        let name = match first_dns_name {
+            Some(name) => Some(name.to_ascii_lowercase()), // DNS names have no case
+            None => common_name().map(str::to_owned),
+        };
+        match name {
+            Some(name) if is_printable(&name) => Ok(Self::Named(name)),
+            Some(_) => Err(refused("its name is empty, too long or not printable")),
+            None => Err(refused("it has no DNS name and no common name")),
+        }
+    }
+
+    fn from_uri(uri: &str) -> Option<Self> {
+        let (kind, name) = uri.strip_prefix(SCHEME)?.split_once(':')?;
+        match kind {
+            "host" if is_host_id(name) => Some(Self::Host(name.to_owned())),
+            "reader" if is_reader_name(name) => Some(Self::Reader(name.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(id) => write!(f, "host {id}"),
+            Self::Reader(name) => write!(f, "reader {name}"),
+            Self::Named(name) => write!(f, "{name:?}"),
+        }
+    }
+}
+
+/// Also in another case: what looks like ours and is not must not pass as a foreign name.
+fn is_of_scheme(uri: &str) -> bool {
+    uri.get(..SCHEME.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))
+}
+
+pub(crate) fn check_host_id(host_id: &str) -> Result<()> {
+    if is_host_id(host_id) {
+        return Ok(());
+    }
+    let wanted = "a host id (32 lower-case hex digits; `gleaner-agent status` shows it)";
+    Err(TrustError::name(host_id, wanted))
+}
+
+pub(crate) fn is_host_id(text: &str) -> bool {
+    is_lower_hex(text, 32)
+}
+
+pub(crate) fn is_lower_hex(text: &str, digits_count: usize) -> bool {
+    text.len() == digits_count && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_reader_name(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
+    (1..=64).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed)
+}
+
+fn is_server_name(text: &str) -> bool {
+    rustls::pki_types::ServerName::try_from(text).is_ok()
+}
+
+fn is_printable(text: &str) -> bool {
+    (1..=253).contains(&text.len()) && !text.chars().any(char::is_control) && text.trim() == text
+}

@@ -1,0 +1,168 @@
+//! The record of what was issued: every certificate, in `issued/`, only ever added to.
+//!
+//! The certificate itself is the record. Its file name begins with its kind and name, so that one
+//! host's are found without opening ten thousand.
+
+use crate::certificate::{dates_of, from_pem, parse, serial_of};
+use crate::identity::Peer;
+use crate::{Dates, Result, Role, TrustError, files, hex};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+
+/// A certificate that was issued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Serial number, in lower-case hex digits.
+    pub serial: String,
+    /// For whom.
+    pub role: Role,
+    /// From when until when.
+    pub dates: Dates,
+    /// When it was revoked, if it was.
+    pub revoked: Option<SystemTime>,
+}
+
+/// What a certificate is good for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Accepted.
+    Valid,
+    /// Out of date.
+    Expired,
+    /// Taken back.
+    Revoked,
+}
+
+impl Record {
+    /// What the certificate is good for at a moment.
+    pub fn state(&self, now: SystemTime) -> State {
+        if self.revoked.is_some() {
+            State::Revoked
+        } else if self.dates.until < now {
+            State::Expired
+        } else {
+            State::Valid
+        }
+    }
+}
+
+/// The folder `issued/`.
+pub(crate) struct Register {
+    folder: PathBuf,
+}
+
+impl Register {
+    pub(crate) fn of(authority: &Path) -> Self {
+        Self {
+            folder: authority.join("issued"),
+        }
+    }
+
+    pub(crate) fn make(&self) -> Result<()> {
+        files::make_folder_for_owner(&self.folder)
+    }
+
+    pub(crate) fn add(&self, role: &Role, serial: &[u8], certificate_pem: &str) -> Result<()> {
+        let path = self
+            .folder
+            .join(format!("{}{}.crt", prefix(role), hex(serial)));
+        files::write(&path, certificate_pem.as_bytes(), files::PUBLIC)
+    }
+
+    /// Every certificate of one host, reader, or (whatever their names) of collectors.
+    pub(crate) fn of_role(&self, role: &Role) -> Result<Vec<Record>> {
+        let paths = self.paths(&prefix(role))?;
+        paths.iter().map(|path| read_record(path)).collect()
+    }
+
+    /// Those of them that were made for one public key (SubjectPublicKeyInfo), in PEM form as well.
+    pub(crate) fn with_key(&self, role: &Role, key: &[u8]) -> Result<Vec<(Record, String)>> {
+        let mut found = Vec::new();
+        for path in self.paths(&prefix(role))? {
+            let pem = String::from_utf8_lossy(&files::read(&path)?).into_owned();
+            let record = read_record(&path)?;
+            if parse(&from_pem(&pem)?)?.public_key().raw == key {
+                found.push((record, pem));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Every certificate, the oldest first.
+    pub(crate) fn all(&self) -> Result<Vec<Record>> {
+        let paths = self.paths("")?;
+        let records: Result<Vec<_>> = paths.iter().map(|path| read_record(path)).collect();
+        let mut records = records?;
+        records.sort_by(|a, b| (a.dates.from, &a.serial).cmp(&(b.dates.from, &b.serial)));
+        Ok(records)
+    }
+
+    fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(TrustError::io(&self.folder))? {
+            let name = entry.map_err(TrustError::io(&self.folder))?.file_name();
+            let ours = |name: &str| name.starts_with(prefix) && name.ends_with(".crt");
+            // What is being written ends in .tmp.
+            if name.to_str().is_some_and(ours) {
+                paths.push(self.folder.join(name));
+            }
+        }
+        Ok(paths)
+    }
+}
+
+fn prefix(role: &Role) -> String {
+    match role {
+        Role::Collector { .. } => "collector-".to_owned(),
+        Role::Host { .. } | Role::Reader { .. } => format!("{}-{}-", role.kind(), role.name()),
+    }
+}
+
+fn read_record(path: &Path) -> Result<Record> {
+    let content = |reason: String| TrustError::Content {
+        path: path.to_owned(),
+        wanted: "a certificate that this authority issued",
+        reason,
+    };
+    let bytes = files::read(path)?;
+    let der = CertificateDer::from_pem_slice(&bytes).map_err(|e| content(e.to_string()))?;
+    let certificate = parse(&der).map_err(|e| content(e.to_string()))?;
+    Ok(Record {
+        serial: serial_of(&certificate),
+        role: role_of(&certificate).map_err(|e| content(e.to_string()))?,
+        dates: dates_of(&certificate),
+        revoked: None,
+    })
+}
+
+/// The role for which this authority made a certificate.
+fn role_of(certificate: &X509Certificate<'_>) -> Result<Role> {
+    Ok(match Peer::read(certificate)? {
+        Peer::Host(host_id) => Role::Host { host_id },
+        Peer::Reader(name) => Role::Reader { name },
+        Peer::Named(_) => Role::Collector {
+            names: server_names(certificate),
+        },
+    })
+}
+
+fn server_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(names)) = certificate.subject_alternative_name() else {
+        return Vec::new();
+    };
+    let name = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => match bytes.len() {
+            4 => Some(std::net::IpAddr::from(<[u8; 4]>::try_from(*bytes).ok()?).to_string()),
+            16 => Some(std::net::IpAddr::from(<[u8; 16]>::try_from(*bytes).ok()?).to_string()),
+            _ => None,
+        },
+        _ => None,
+    };
+    names.value.general_names.iter().filter_map(name).collect()
+}

@@ -1,0 +1,105 @@
+//! The revocation list (CRL, RFC 5280, 5), which the collector asks about every client.
+
+use crate::certificate::system_time;
+use crate::profile::since_1970;
+use crate::{Result, TrustError, files, hex};
+use rcgen::{
+    CertificateRevocationListParams, Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber,
+    date_time_ymd,
+};
+use rustls::pki_types::CertificateRevocationListDer;
+use rustls::pki_types::pem::PemObject;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use x509_parser::prelude::FromDer;
+use x509_parser::revocation_list::CertificateRevocationList;
+
+/// Nobody renews a list that has nothing new to say, and a list out of date would lock out the
+/// fleet: it is good for as long as any authority is.
+const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
+
+/// Who is revoked.
+#[derive(Debug, Default)]
+pub(crate) struct Revocations {
+    /// Counts up with every list (RFC 5280, 5.2.3).
+    number: u64,
+    /// Serial number in hex digits → when.
+    revoked: BTreeMap<String, SystemTime>,
+}
+
+impl Revocations {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let content = |reason: String| TrustError::Content {
+            path: path.to_owned(),
+            wanted: "the authority's revocation list",
+            reason,
+        };
+        let bytes = files::read(path)?;
+        let der = CertificateRevocationListDer::from_pem_slice(&bytes)
+            .map_err(|e| content(e.to_string()))?;
+        let (_, list) =
+            CertificateRevocationList::from_der(&der).map_err(|e| content(e.to_string()))?;
+        let number = list
+            .crl_number()
+            .map_or(Ok(0), |n| u64::try_from(n.clone()))
+            .map_err(|_| content("its number is out of range".to_owned()))?;
+        let revoked = list
+            .iter_revoked_certificates()
+            .map(|r| {
+                let serial = hex(&r.user_certificate.to_bytes_be());
+                (serial, system_time(r.revocation_date))
+            })
+            .collect();
+        Ok(Self { number, revoked })
+    }
+
+    /// When a certificate was revoked, by its serial number in hex digits.
+    pub(crate) fn of(&self, serial: &str) -> Option<SystemTime> {
+        self.revoked.get(serial).copied()
+    }
+
+    /// Adds a serial number; whether it is new.
+    pub(crate) fn add(&mut self, serial: &str, now: SystemTime) -> bool {
+        let new = !self.revoked.contains_key(serial);
+        self.revoked.entry(serial.to_owned()).or_insert(now);
+        new
+    }
+
+    /// Signs and writes the next list.
+    pub(crate) fn write(
+        &mut self,
+        path: &Path,
+        issuer: &Issuer<'_, KeyPair>,
+        now: SystemTime,
+    ) -> Result<()> {
+        self.number += 1;
+        let revoked_certs = self.revoked.iter().map(|(serial, when)| RevokedCertParams {
+            serial_number: SerialNumber::from_slice(&bytes(serial)),
+            revocation_time: date_time_ymd(1970, 1, 1) + since_1970(*when),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let doing = "revocation list";
+        let pem = CertificateRevocationListParams {
+            this_update: date_time_ymd(1970, 1, 1) + since_1970(now),
+            next_update: date_time_ymd(1970, 1, 1) + since_1970(now + NEXT_UPDATE),
+            crl_number: SerialNumber::from(self.number),
+            issuing_distribution_point: None,
+            revoked_certs: revoked_certs.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        }
+        .signed_by(issuer)
+        .and_then(|list| list.pem())
+        .map_err(TrustError::making(doing))?;
+        files::write(path, pem.as_bytes(), files::PUBLIC)
+    }
+}
+
+/// The bytes of hex digits (an even number, as [`hex`] writes them).
+fn bytes(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
+}

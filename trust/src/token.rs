@@ -1,0 +1,143 @@
+//! One-time tokens: what an administrator gives to a new host.
+//!
+//! A token is 32 hex digits that nobody can guess, a dot, and the fingerprint of the authority, by
+//! which the host knows the right collector before it trusts anybody. Of the secret only a hash is
+//! kept: `tokens/` gives no token away.
+
+use crate::identity::is_lower_hex;
+use crate::{Result, TrustError, files, hex, random};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long after its end a token's record still tells "expired" and "used" from "unknown".
+const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    expires_s: u64,
+    host_id: Option<String>,
+}
+
+/// The fingerprint of the authority that made a token: SHA-256 of its certificate, in hex digits.
+pub fn fingerprint(token: &str) -> Result<&str> {
+    split(token).map(|(_, fingerprint)| fingerprint)
+}
+
+fn split(token: &str) -> Result<(&str, &str)> {
+    match token.trim().split_once('.') {
+        Some((secret, authority)) if is_lower_hex(secret, 32) && is_lower_hex(authority, 64) => {
+            Ok((secret, authority))
+        }
+        _ => Err(TrustError::TokenUnknown),
+    }
+}
+
+pub(crate) fn folder(authority: &Path) -> PathBuf {
+    authority.join("tokens")
+}
+
+pub(crate) fn make(
+    authority: &Path,
+    fingerprint: &str,
+    expires: SystemTime,
+    host: Option<&str>,
+    now: SystemTime,
+) -> Result<String> {
+    forget_old(&folder(authority), now)?;
+    let secret = hex(&random::<16>()?);
+    let record = Record {
+        expires_s: seconds(expires),
+        host_id: host.map(str::to_owned),
+    };
+    let path = path(authority, &secret);
+    let json = serde_json::to_vec(&record).map_err(|e| TrustError::io(&path)(e.into()))?;
+    files::write(&path, &json, files::SECRET)?;
+    Ok(format!("{secret}.{fingerprint}"))
+}
+
+/// A token that could be used.
+pub(crate) struct Found {
+    path: PathBuf,
+    record: Record,
+}
+
+/// Finds the record of a token that is neither used nor expired.
+pub(crate) fn find(
+    authority: &Path,
+    fingerprint: &str,
+    token: &str,
+    now: SystemTime,
+) -> Result<Found> {
+    let (secret, of) = split(token)?;
+    if of != fingerprint {
+        return Err(TrustError::TokenUnknown);
+    }
+    let path = path(authority, secret);
+    let Some(json) = files::read_if_there(&path)? else {
+        let was_used = used(&path).exists();
+        return Err(if was_used {
+            TrustError::TokenUsed
+        } else {
+            TrustError::TokenUnknown
+        });
+    };
+    let record: Record = serde_json::from_slice(&json).map_err(|e| TrustError::Content {
+        path: path.clone(),
+        wanted: "a token's record (remove the file and make another token)",
+        reason: e.to_string(),
+    })?;
+    if record.expires_s < seconds(now) {
+        return Err(TrustError::TokenExpired);
+    }
+    Ok(Found { path, record })
+}
+
+impl Found {
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.record.host_id.as_deref()
+    }
+
+    /// The rename succeeds for one alone, whoever else holds the same record.
+    pub(crate) fn use_up(self) -> Result<()> {
+        match fs::rename(&self.path, used(&self.path)) {
+            Ok(()) => files::sync_folder_of(&self.path),
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(TrustError::TokenUsed),
+            Err(e) => Err(TrustError::io(self.path)(e)),
+        }
+    }
+}
+
+fn path(authority: &Path, secret: &str) -> PathBuf {
+    folder(authority).join(hex(&Sha256::digest(secret.as_bytes())))
+}
+
+fn used(path: &Path) -> PathBuf {
+    path.with_extension("used")
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
+
+/// Removes the records of tokens that ended long ago.
+fn forget_old(folder: &Path, now: SystemTime) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(TrustError::io(folder))? {
+        let path = entry.map_err(TrustError::io(folder))?.path();
+        let Some(json) = files::read_if_there(&path)? else {
+            continue; // gone meanwhile
+        };
+        let Ok(record) = serde_json::from_slice::<Record>(&json) else {
+            continue; // being written; or not ours to remove
+        };
+        if record.expires_s + REMEMBERED.as_secs() < seconds(now) {
+            let _ = fs::remove_file(&path); // another command may have been faster
+        }
+    }
+    Ok(())
+}

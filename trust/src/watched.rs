@@ -1,0 +1,103 @@
+//! Values made from files, made anew when the files change.
+
+use crate::{Result, TrustError, files};
+use rustls::pki_types::pem::PemObject;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What tells one state of a file from another without reading it. The inode number and the time of
+/// the inode's change see also a file that was put in its place with the old one's dates.
+type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
+
+struct Current<T> {
+    value: Arc<T>,
+    generation: u64,
+    /// Of the files that were last tried, whether good or broken: broken ones are complained of once.
+    tried: Vec<Stamp>,
+}
+
+/// A value and the files it comes from.
+pub(crate) struct Watched<T> {
+    paths: Vec<PathBuf>,
+    current: Mutex<Current<T>>,
+}
+
+impl<T> Watched<T> {
+    pub(crate) fn load(paths: Vec<PathBuf>, make: impl FnOnce() -> Result<T>) -> Result<Self> {
+        // Before the files are read: what changes in between is then seen the next time.
+        let tried = stamps(&paths);
+        let current = Current {
+            value: Arc::new(make()?),
+            generation: 1,
+            tried,
+        };
+        Ok(Self {
+            paths,
+            current: Mutex::new(current),
+        })
+    }
+
+    pub(crate) fn get(&self) -> Arc<T> {
+        self.current().value.clone()
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.current().generation
+    }
+
+    /// Makes the value anew if a file has changed; whether it did. What cannot be made leaves the
+    /// old value, and is an error until the next call alone.
+    pub(crate) fn reload_if_changed(&self, make: impl FnOnce() -> Result<T>) -> Result<bool> {
+        let mut current = self.current();
+        let now = stamps(&self.paths);
+        if now == current.tried {
+            return Ok(false);
+        }
+        current.tried = now;
+        current.value = Arc::new(make()?);
+        current.generation += 1;
+        Ok(true)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current<T>> {
+        // Nothing is left half-changed, whatever panicked.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
+    let stamp = |path: &PathBuf| {
+        let m = fs::metadata(path).ok()?;
+        let modified = (m.mtime(), m.mtime_nsec());
+        let changed = (m.ctime(), m.ctime_nsec());
+        Some((m.dev(), m.ino(), m.len(), modified, changed))
+    };
+    paths.iter().map(stamp).collect()
+}
+
+/// Every item of a kind in a PEM file; at least one.
+pub(crate) fn read_pem<T: PemObject>(path: &Path, wanted: &'static str) -> Result<Vec<T>> {
+    parse_pem(path, &files::read(path)?, wanted)
+}
+
+/// As [`read_pem`], of a file that was read.
+pub(crate) fn parse_pem<T: PemObject>(
+    path: &Path,
+    bytes: &[u8],
+    wanted: &'static str,
+) -> Result<Vec<T>> {
+    let content = |reason: String| TrustError::Content {
+        path: path.to_owned(),
+        wanted,
+        reason,
+    };
+    let items = T::pem_slice_iter(bytes)
+        .collect::<std::result::Result<Vec<T>, _>>()
+        .map_err(|e| content(e.to_string()))?;
+    if items.is_empty() {
+        return Err(content("there is none in it".to_owned()));
+    }
+    Ok(items)
+}

@@ -1,0 +1,180 @@
+//! An authority with certificates in files, and connections over loopback between their holders.
+
+use gleaner_trust::{
+    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Issued, Role, ServerPaths, ServerTrust,
+};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) const HOST: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const OTHER_HOST: &str = "fedcba9876543210fedcba9876543210";
+
+/// Long enough for a machine that builds something else meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Deployment {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) authority: Authority,
+}
+
+pub(crate) fn host(host_id: &str) -> Role {
+    Role::Host {
+        host_id: host_id.to_owned(),
+    }
+}
+
+pub(crate) fn reader(name: &str) -> Role {
+    Role::Reader {
+        name: name.to_owned(),
+    }
+}
+
+pub(crate) fn collector() -> Role {
+    Role::Collector {
+        names: vec!["collector.example".to_owned(), "127.0.0.1".to_owned()],
+    }
+}
+
+impl Deployment {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::init(&folder.path().join("pki"), "test", AUTHORITY_DAYS);
+        Self {
+            authority: authority.unwrap(),
+            folder,
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes `NAME.crt` and `NAME.key`.
+    pub(crate) fn write(&self, name: &str, issued: &Issued) {
+        replace(&self.path(&format!("{name}.key")), &issued.key_pem);
+        replace(&self.path(&format!("{name}.crt")), &issued.certificate_pem);
+    }
+
+    pub(crate) fn issue(&self, name: &str, role: &Role) {
+        self.write(name, &self.authority.issue(role, 90).unwrap());
+    }
+
+    pub(crate) fn server_paths(&self, name: &str) -> ServerPaths {
+        ServerPaths {
+            certificate: self.path(&format!("{name}.crt")),
+            key: self.path(&format!("{name}.key")),
+            authority: self.authority.certificate_path(),
+            revoked: Some(self.authority.revoked_path()),
+        }
+    }
+
+    pub(crate) fn client_paths(&self, name: &str) -> ClientPaths {
+        ClientPaths {
+            certificate: self.path(&format!("{name}.crt")),
+            key: self.path(&format!("{name}.key")),
+            authority: self.authority.certificate_path(),
+        }
+    }
+
+    /// A server with a new collector's certificate.
+    pub(crate) fn server(&self) -> Arc<ServerTrust> {
+        self.issue("collector", &collector());
+        ServerTrust::load(&self.server_paths("collector")).unwrap()
+    }
+
+    /// A client with a new certificate.
+    pub(crate) fn client(&self, role: &Role) -> Arc<ClientConfig> {
+        self.issue(role.kind(), role);
+        self.client_of_files(role.kind())
+    }
+
+    pub(crate) fn client_of_files(&self, name: &str) -> Arc<ClientConfig> {
+        let trust = ClientTrust::load(&self.client_paths(name)).unwrap();
+        trust.credentials().config()
+    }
+}
+
+/// As everybody should replace a file that others read: beside, then renamed.
+pub(crate) fn replace(path: &Path, text: &str) {
+    let beside = path.with_extension("new");
+    fs::write(&beside, text).unwrap();
+    fs::rename(beside, path).unwrap();
+}
+
+/// What each side saw of a connection.
+#[derive(Debug)]
+pub(crate) struct Met {
+    /// The client's certificates, or why the server refused it.
+    pub(crate) by_server: Result<Vec<CertificateDer<'static>>, String>,
+    /// The server's certificates, or why the client did not get its word.
+    pub(crate) by_client: Result<Vec<CertificateDer<'static>>, String>,
+}
+
+/// Connects a client to a server at 127.0.0.1 by the name `collector.example`; the server says one
+/// word, so that the client learns what the server made of its certificate.
+pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> Met {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let mut stream = StreamOwned::new(
+            ServerConnection::new(server).unwrap(),
+            patient(listener.accept().unwrap().0),
+        );
+        let greeted = stream.write_all(b"hello");
+        // Read to the client's end: closing with unread bytes would reset the connection, and the
+        // client might never see the word.
+        let read = greeted.and_then(|()| {
+            stream.conn.send_close_notify();
+            stream.flush()?;
+            stream.read_to_end(&mut Vec::new())
+        });
+        match read {
+            Ok(_) => Ok(owned(stream.conn.peer_certificates())),
+            Err(e) => {
+                send_alert(&mut stream.conn, &mut stream.sock);
+                let _ = stream.sock.shutdown(std::net::Shutdown::Write);
+                let _ = stream.sock.read_to_end(&mut Vec::new());
+                Err(e.to_string())
+            }
+        }
+    });
+    let name = ServerName::try_from("collector.example").unwrap();
+    let mut stream = StreamOwned::new(
+        ClientConnection::new(client, name).unwrap(),
+        patient(TcpStream::connect(address).unwrap()),
+    );
+    let mut word = Vec::new();
+    let by_client = match stream.read_to_end(&mut word) {
+        Ok(_) if word == b"hello" => Ok(owned(stream.conn.peer_certificates())),
+        Ok(_) => Err(format!("{word:?}")),
+        Err(e) => Err(e.to_string()),
+    };
+    stream.conn.send_close_notify();
+    send_alert(&mut stream.conn, &mut stream.sock);
+    drop(stream);
+    Met {
+        by_server: serving.join().unwrap(),
+        by_client,
+    }
+}
+
+/// What tells the other side why, or that all is well. Flushing the stream would wait for the rest
+/// of a handshake that never comes.
+fn send_alert<D>(connection: &mut rustls::ConnectionCommon<D>, socket: &mut TcpStream) {
+    while connection.wants_write() && connection.write_tls(socket).is_ok() {}
+}
+
+fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn owned(certificates: Option<&[CertificateDer<'static>]>) -> Vec<CertificateDer<'static>> {
+    certificates.unwrap_or_default().to_vec()
+}

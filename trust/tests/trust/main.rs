@@ -1,0 +1,11 @@
+//! Certificates, tokens and connections, on real files and sockets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod authority;
+mod deployment;
+mod handshake;
+mod hostile;
+mod http;
+mod openssl;
+mod rotation;
+mod tokens;
