@@ -83,7 +83,7 @@ pub(crate) fn sweep(root: &Path, belongs: impl Fn(&Path) -> bool) -> Result<()> 
 /// The Arrow files in their places, relative to `root`, whether or not a manifest names them.
 pub(crate) fn arrow_files(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for table in gleaner_schemas::rows::TABLES {
+    for table in gleaner_schemas::rows::DATASET_TABLES {
         let folder = root.join(table.name);
         if !folder.is_dir() {
             continue;
