@@ -139,7 +139,9 @@ impl Writer {
                 }
             }
         }
-        let staged = self.write_merged(&table, &first.date, &files, file_bytes);
+        // Only where all were thinned, and so far as the one that was thinned least.
+        let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
+        let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
         let staged = staged.inspect_err(|error| {
             // Which file it was, its error says; the names are its own.
             if let DatasetError::Altered { path, .. } = error
@@ -171,6 +173,7 @@ impl Writer {
         date: &str,
         files: &[Arc<Mapped>],
         file_bytes: u64,
+        thinned_to_ms: Option<i64>,
     ) -> Result<Vec<(PathBuf, FileEntry)>> {
         let mut staged = Vec::new();
         let mut next = None;
@@ -179,7 +182,7 @@ impl Writer {
                 Some(file) => file,
                 None => {
                     let path = self.root.join(STAGING).join(staged.len().to_string());
-                    StagedFile::create(path, table, date.to_owned())?
+                    StagedFile::create(path, table, date.to_owned())?.thinned_to(thinned_to_ms)
                 }
             };
             file.add_host(&rows?)?;

@@ -49,6 +49,9 @@ pub struct FileEntry {
     /// Id of its last host.
     #[serde(default)]
     pub last_host_id: String,
+    /// How far it was thinned by a [`crate::Policy`]; absent where it holds all that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned_to_ms: Option<i64>,
     /// The index of a file of format version 1, which has none of its own: its hosts, ordered by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostEntry>,

@@ -32,6 +32,7 @@ pub(crate) fn rebuilt(root: &Path) -> Result<Manifest> {
             hosts_count: 0,
             first_host_id: String::new(),
             last_host_id: String::new(),
+            thinned_to_ms: None,
             hosts: Vec::new(),
         };
         // A file is named after its hash. One that is not is left as it stands here, an entry that fits
@@ -59,6 +60,7 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     let file = Mapped::open_unsealed(root, &entry.path)?;
     entry.bytes = file.data.len() as u64;
     entry.footer_blake3 = file.footer_hash()?;
+    entry.thinned_to_ms = file.thinned_to_ms()?;
     let columns = projected(&table, &IDENTITY)?;
     let mut bounds: Option<(i64, i64)> = None;
     let is_indexed = !file.parts().is_empty();

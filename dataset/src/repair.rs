@@ -118,7 +118,8 @@ impl Writer {
         let mut staged = None;
         if let Some(salvage) = Salvage::open(&self.root, entry, &table) {
             let path = self.root.join(STAGING).join("repaired");
-            let mut file = StagedFile::create(path, &table, entry.date.clone())?;
+            let mut file = StagedFile::create(path, &table, entry.date.clone())?
+                .thinned_to(entry.thinned_to_ms);
             let saved = salvage.save(&table, &entry.date, &mut file)?;
             staged = file.finish()?;
             repaired.saved_rows += saved.rows;

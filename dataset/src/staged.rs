@@ -2,7 +2,7 @@
 
 use crate::hashing::HashingWriter;
 use crate::identity::Identities;
-use crate::index::{DatabaseRows, INDEX_KEY, IndexText};
+use crate::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::mapped::footer_bytes;
@@ -38,6 +38,7 @@ pub(crate) struct StagedFile {
     pending_rows: usize,
     index: IndexText,
     bounds: Option<Bounds>,
+    thinned_to_ms: Option<i64>,
 }
 
 /// What lies between first and last.
@@ -69,7 +70,14 @@ impl StagedFile {
             pending_rows: 0,
             index: IndexText::default(),
             bounds: None,
+            thinned_to_ms: None,
         })
+    }
+
+    /// Says of the file that its samples were thinned.
+    pub(crate) fn thinned_to(mut self, to_ms: impl Into<Option<i64>>) -> Self {
+        self.thinned_to_ms = to_ms.into();
+        self
     }
 
     /// Bytes written so far.
@@ -139,6 +147,9 @@ impl StagedFile {
         let end = || -> io::Result<_> {
             let mut writer = self.writer;
             writer.write_metadata(INDEX_KEY, self.index.finish()?);
+            if let Some(ms) = self.thinned_to_ms {
+                writer.write_metadata(THINNED_KEY, ms.to_string());
+            }
             writer.get_mut().keep();
             let file = writer.into_inner().map_err(to_io)?;
             let bytes = file.bytes;
@@ -167,6 +178,7 @@ impl StagedFile {
             hosts_count,
             first_host_id: bounds.hosts.0,
             last_host_id: bounds.hosts.1,
+            thinned_to_ms: self.thinned_to_ms,
             hosts: Vec::new(),
         };
         Ok(Some((self.path, entry)))

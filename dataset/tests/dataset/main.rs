@@ -9,4 +9,5 @@ mod golden;
 mod killed;
 mod made_rows;
 mod repaired;
+mod retained;
 mod round_trip;
