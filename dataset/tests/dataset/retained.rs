@@ -260,7 +260,7 @@ fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_thinned_day_keeps_its_lows_its_time_and_what_stood(
@@ -351,8 +351,9 @@ proptest! {
 
         // Who sends the day once more changes nothing in the end.
         record(&mut writer, "a", &day);
-        writer.seal().unwrap();
-        prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)).len(), 1);
+        let added = writer.seal().unwrap().rows;
+        let steps = all_steps(&mut writer, &policy, days_later(9)).len();
+        prop_assert_eq!(steps, usize::from(added > 0));
         prop_assert_eq!(lows(&read(root, &SampleRow::TABLE, "a", &columns)), lows(&samples));
     }
 }
