@@ -169,6 +169,20 @@ Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 fa
         #[arg(long)]
         json: bool,
     },
+    /// Send the trace to the collector, and go on with it as it grows
+    #[command(after_help = "Examples:
+  gleaner-agent ship                             # until SIGTERM, beside `gleaner-agent run`
+  gleaner-agent ship --once                      # what is there; exit code 0 when the collector has all of it
+
+Where to: as enrolled, or as `ship.collector` in the configuration says (docs/shipping.md).")]
+    Ship {
+        /// Send what is there and end
+        #[arg(long)]
+        once: bool,
+        /// As JSON
+        #[arg(long, requires = "once")]
+        json: bool,
+    },
 }
 
 /// The command line's definition.

@@ -5,6 +5,7 @@ use crate::args::GlobalArgs;
 use crate::interval;
 use crate::sample::processes::Units;
 use crate::sample::sampler::Settings;
+use crate::ship::settings::{ShipSettings, ShipTable};
 use crate::trace::retention;
 use gleaner_policy::quota::Limits;
 use gleaner_schemas::units;
@@ -80,6 +81,7 @@ struct ConfigFile {
     always_active_cgroups: Vec<String>,
     damon: bool,
     opens: bool,
+    ship: ShipTable,
 }
 
 /// What the agent is to do.
@@ -101,6 +103,8 @@ pub struct Config {
     pub limits: retention::Limits,
     /// What to sample.
     pub settings: Settings,
+    /// Where to ship it.
+    pub ship: ShipSettings,
 }
 
 impl Config {
@@ -133,11 +137,13 @@ impl Config {
             page_size_bytes: rustix::param::page_size() as u64,
             ticks_per_second: rustix::param::clock_ticks_per_second(),
         };
+        let database = args
+            .database
+            .or(file.database)
+            .unwrap_or_else(default_database);
         Ok(Self {
-            database: args
-                .database
-                .or(file.database)
-                .unwrap_or_else(default_database),
+            ship: file.ship.resolve(&database),
+            database,
             socket: match args.socket.or(file.socket) {
                 Some(none) if ["", "none"].map(Path::new).contains(&none.as_path()) => None,
                 Some(path) => Some(path),
@@ -289,7 +295,8 @@ mod tests {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
             always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
             always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n\
-             retention = \"7d\"\ndatabase_limit = \"64MiB\"\n";
+             retention = \"7d\"\ndatabase_limit = \"64MiB\"\n[ship]\ncollector = \"https://c:7443\"\n\
+             key = \"/k\"\ninterval = \"5m\"\ntimeout = \"9s\"\nrate = \"64KiB\"\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
         assert_eq!(config.interval, Duration::from_secs(60));
         assert_eq!(config.mem_available_interval, Duration::from_secs(2));
@@ -306,6 +313,13 @@ mod tests {
             ["/system.slice/cron.service"]
         );
         assert!(config.settings.damon && config.settings.opens);
+
+        assert_eq!(config.ship.collector.as_deref(), Some("https://c:7443"));
+        assert_eq!(config.ship.key, Path::new("/k"));
+        assert_eq!(config.ship.certificate, Path::new("/x/ship/host.crt"));
+        assert_eq!(config.ship.interval, Duration::from_secs(300));
+        assert_eq!(config.ship.timeout, Duration::from_secs(9));
+        assert_eq!(config.ship.rate_bytes, Some(64 << 10));
 
         let typed = GlobalArgs {
             interval: Some(Duration::from_secs(5)),
@@ -341,15 +355,26 @@ mod tests {
         let documented = include_str!("../../docs/agent.toml");
         let keys = documented.parse::<toml::Table>().unwrap();
         let as_root = ["database", "socket"]; // another user's lie elsewhere
-        let rest: toml::Table = keys
+        let mut rest: toml::Table = keys
             .into_iter()
             .filter(|(key, _)| !as_root.contains(&key.as_str()))
             .collect();
+        let ship = rest["ship"].as_table_mut().unwrap();
+        assert_eq!(ship.len(), 8);
+        let folder = ship.remove("folder").unwrap();
+        let root = resolve(
+            "database = \"/var/lib/gleaner/trace.db\"",
+            GlobalArgs::default(),
+        );
+        assert_eq!(
+            Some(root.unwrap().ship.folder.as_path()),
+            folder.as_str().map(Path::new)
+        );
         let text = toml::to_string(&rest).unwrap();
         let documented = resolve(&text, GlobalArgs::default()).unwrap();
         let empty = resolve("", GlobalArgs::default()).unwrap();
         assert_eq!(format!("{documented:?}"), format!("{empty:?}"));
-        assert_eq!(rest.len(), 11);
+        assert_eq!(rest.len(), 12);
     }
 
     #[test]
@@ -366,6 +391,9 @@ mod tests {
                 "line 1",
                 "8.0 MiB is the least",
             ),
+            ("[ship]\nrate = \"fast\"\n", "line 2", "64KiB"),
+            ("[ship]\ninterval = \"5ms\"\n", "line 2", "too short"),
+            ("[ship]\nurl = \"https://c\"\n", "line 2", "url"),
             (
                 "always_active_cgroups = [\"cron\"]\n",
                 "line 1",

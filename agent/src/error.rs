@@ -108,6 +108,26 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A second shipper of the same database.
+    #[error("another gleaner-agent is shipping {path}: stop it first, or name another with --database", path = .path.display())]
+    Shipping {
+        /// Which.
+        path: PathBuf,
+    },
+    /// No collector, or one that may not be spoken to.
+    #[error(
+        "{what}; enrol this host with `gleaner-agent enroll`, or name a collector in the configuration (ship.collector)"
+    )]
+    Collector {
+        /// What is wrong.
+        what: String,
+    },
+    /// Not all records could be shipped.
+    #[error("not all is shipped: {why}")]
+    Unshipped {
+        /// What is in the way.
+        why: String,
+    },
     /// Timers and signals.
     #[error("cannot wait for the next sample: {source}")]
     Wait {

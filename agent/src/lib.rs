@@ -5,7 +5,8 @@
 //! memory among the categories of `gleaner_policy`, and keeps what is needed from one sample to the next;
 //! [`owner`] asks when the owner was last active; [`trace`] stores all of it in one transaction, and hands it
 //! on to a dataset. [`run`] does that at each interval, and waits for the owner's return in between; [`live`]
-//! tells local daemons of both. [`session`] is the reporter inside a desktop.
+//! tells local daemons of both. [`session`] is the reporter inside a desktop. [`ship`] sends the trace to a collector, in a
+//! process of its own.
 
 pub mod absence;
 pub mod args;
@@ -22,6 +23,7 @@ pub mod read;
 pub mod run;
 pub mod sample;
 pub mod session;
+pub mod ship;
 pub mod status;
 mod ticker;
 pub mod trace;

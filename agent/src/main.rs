@@ -5,7 +5,7 @@ use gleaner_agent::args::{Args, Command};
 use gleaner_agent::config::Config;
 use gleaner_agent::live::watch;
 use gleaner_agent::trace::{export, vacuum};
-use gleaner_agent::{inspect, print, run, session, status};
+use gleaner_agent::{inspect, print, run, session, ship, status};
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.
@@ -87,6 +87,15 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             if exported.unreadable_records_count > 0 {
                 return Ok(ExitCode::from(NOT_ALL_READ));
             }
+        }
+        Command::Ship { once: false, .. } => ship::run(&config)?,
+        Command::Ship { once: true, json } => {
+            let summary = ship::once(&config)?;
+            print(if json {
+                print::document(&summary)
+            } else {
+                summary.text()
+            })?;
         }
     }
     Ok(ExitCode::SUCCESS)

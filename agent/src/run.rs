@@ -73,13 +73,14 @@ fn begin<'a>(
 }
 
 fn try_begin(config: &Config) -> Result<(Recorder<'_>, Sampler), Error> {
-    let recorder = Recorder::open(config)?;
+    let mut recorder = Recorder::open(config)?;
     let key_file = beside(&config.database, "-key");
     let key = FileIdKey::load_or_create(&key_file).map_err(|source| Error::Write {
         path: key_file,
         source,
     })?;
     let sampler = Sampler::new(config.settings.clone(), key)?;
+    recorder.begin_boot(sampler.boot_id())?;
     Ok((recorder, sampler))
 }
 

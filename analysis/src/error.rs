@@ -26,6 +26,9 @@ pub enum AnalysisError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// The dataset's hosts could not be listed.
+    #[error("cannot list the hosts: {0}")]
+    Hosts(#[source] DatasetError),
     /// The dataset could not be read.
     #[error("cannot read table {table} of host {host}: {source}")]
     Dataset {

@@ -66,7 +66,7 @@ pub fn analyze(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Findings> {
     let parameters = parameters::resolved(dataset, parameters)?;
-    let hosts = dataset.hosts();
+    let hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
     let hosts_count = hosts.len();
     let mut fleet = fleet::Fleet::default();
     for (done, host) in hosts.iter().enumerate() {

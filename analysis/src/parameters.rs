@@ -86,7 +86,7 @@ fn check(asked: &Parameters) -> Result<()> {
 
 fn largest_physical_bytes(dataset: &Dataset) -> Result<i64> {
     let mut largest = 0;
-    for host in dataset.hosts() {
+    for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
         let rows = HostReader::new(dataset, &host).read(&SampleRow::TABLE, &["physical_bytes"])?;
         // As `HostSummary` has it: at the last sample.
         largest = largest.max(rows.present("physical_bytes")?.last().copied().unwrap_or(0));

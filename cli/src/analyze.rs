@@ -31,7 +31,7 @@ pub(crate) fn parameters(measures: &Measures) -> Parameters {
 /// Analyses the dataset in `folder`, with a bar while it works.
 pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result<Findings> {
     let dataset = Dataset::open(folder)?;
-    let bar = progress::bar("analyse", dataset.hosts().len() as u64);
+    let bar = progress::bar("analyse", dataset.hosts()?.len() as u64);
     let findings = gleaner_analysis::analyze(&dataset, parameters, &mut |p| {
         bar.set_position(p.hosts_done as u64);
     })?;

@@ -9,6 +9,7 @@ mod pki;
 mod progress;
 mod report;
 mod schema;
+mod synth;
 mod table;
 
 use args::{Args, Command};
@@ -35,6 +36,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Synth(args) => synth::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),

@@ -1,2 +1,24 @@
-//! The collector: takes the batches of a cluster's agents, keeps each durably before it is
+//! The collector: takes in the batches of a cluster's agents, keeps each durably before it is
 //! acknowledged, seals them as files of a dataset, and serves it.
+//!
+//! A batch's journey: [`http`] asks who sends it and decodes it, [`journal`] makes it durable, the sender
+//! is told; later [`sealer`] moves it into the dataset. [`hosts`] remembers how far each host has come.
+
+pub mod args;
+pub mod config;
+pub mod error;
+pub mod hosts;
+mod http;
+pub mod journal;
+pub mod run;
+pub mod sealer;
+
+pub use error::Error;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Now, ms since 1970-01-01 UTC.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+}

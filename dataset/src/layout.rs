@@ -1,8 +1,9 @@
 //! Where things lie in a dataset's folder, and how they get there without ever being half there.
 
-use crate::{DatasetError, Result};
+use crate::{DatasetError, Result, retired};
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The one file that says which others belong.
@@ -11,6 +12,9 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const LOCK: &str = ".lock";
 /// Files on their way; whatever a dead writer left here is of no use.
 pub(crate) const STAGING: &str = ".staging";
+
+/// Files that newer ones replaced, for those who opened the dataset before.
+pub(crate) const RETIRED: &str = ".retired";
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -57,8 +61,8 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
         .map_err(DatasetError::io("sync folder", folder))
 }
 
-/// Removes what a writer that died left: staged files, and files that no manifest names. Only for
-/// the holder of the lock.
+/// Puts away what a writer that died left: staged files are deleted, files that no manifest names are
+/// retired, since a reader may have the manifest before. Only for the holder of the lock.
 pub(crate) fn sweep(root: &Path, belongs: impl Fn(&Path) -> bool) -> Result<()> {
     let staging = root.join(STAGING);
     if staging.exists() {
@@ -76,13 +80,27 @@ pub(crate) fn sweep(root: &Path, belongs: impl Fn(&Path) -> bool) -> Result<()> 
             }
             for file in entries(&date)? {
                 let ours = file.extension().is_some_and(|e| e == "arrow");
-                if ours && !belongs(&file) {
-                    fs::remove_file(&file).map_err(DatasetError::io("remove", &file))?;
+                let relative = file.strip_prefix(root).ok().and_then(Path::to_str);
+                if let (true, false, Some(relative)) = (ours, belongs(&file), relative) {
+                    retired::retire(root, relative)?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Deletes what lies in `folder`.
+pub(crate) fn clear(folder: &Path) -> Result<()> {
+    entries(folder)?.iter().try_for_each(|path| remove(path))
+}
+
+/// Deletes the file at `path`, if there is one.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(DatasetError::io("remove", path)),
+    }
 }
 
 /// What lies in `folder`.

@@ -1,4 +1,4 @@
-//! `manifest.json`: which files belong, and where in each a host's rows lie.
+//! `manifest.json`: which files belong. Where in each a host's rows lie, its own index says.
 
 use crate::layout::{self, MANIFEST, STAGING};
 use crate::{DatasetError, FORMAT_VERSION, Result};
@@ -34,17 +34,28 @@ pub struct FileEntry {
     pub bytes: u64,
     /// BLAKE3 hash of its content, in hexadecimal.
     pub blake3: String,
-    /// Hash of its Arrow footer, checked before it is parsed.
+    /// Hash of its Arrow footer, index included, checked before it is parsed.
     pub footer_blake3: String,
     /// Earliest time in it, ms since 1970-01-01 UTC.
     pub first_time_ms: i64,
     /// Latest time in it, ms since 1970-01-01 UTC.
     pub last_time_ms: i64,
-    /// Its hosts, ordered by id.
+    /// Hosts with rows in it.
+    #[serde(default)]
+    pub hosts_count: u64,
+    /// Id of its first host.
+    #[serde(default)]
+    pub first_host_id: String,
+    /// Id of its last host.
+    #[serde(default)]
+    pub last_host_id: String,
+    /// The index of a file of format version 1, which has none of its own: its hosts, ordered by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostEntry>,
 }
 
-/// A host's part of a file: `batches` record batches from `first_batch` on, which hold its rows only.
+/// A host's part of a file of format version 1: `batches` record batches from `first_batch` on, which
+/// hold its rows only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEntry {
     /// The host.
@@ -110,12 +121,20 @@ impl Manifest {
                 });
             }
         }
-        serde_json::from_slice(&text).map_err(malformed)
+        let mut manifest: Self = serde_json::from_slice(&text).map_err(malformed)?;
+        for file in &mut manifest.files {
+            if let [first, ..] = &file.hosts[..] {
+                file.hosts_count = file.hosts.len() as u64;
+                file.first_host_id.clone_from(&first.host_id);
+                let last = file.hosts.last().unwrap_or(first);
+                file.last_host_id.clone_from(&last.host_id);
+            }
+        }
+        Ok(manifest)
     }
 
-    /// Replaces the manifest at `root`: a reader finds the old one or this one.
-    pub(crate) fn replace(&self, root: &Path) -> Result<()> {
-        let place = root.join(MANIFEST);
+    /// Writes the manifest aside, for [`Manifest::put`].
+    pub(crate) fn stage(&self, root: &Path) -> Result<()> {
         let staged = root.join(STAGING).join(MANIFEST);
         let write = || -> io::Result<()> {
             let mut file = File::create(&staged)?;
@@ -124,19 +143,20 @@ impl Manifest {
             file.write_all(&text)?;
             file.sync_all()
         };
-        write().map_err(DatasetError::io("write", &staged))?;
-        layout::put(&staged, &place)
+        write().map_err(DatasetError::io("write", &staged))
+    }
+
+    /// Puts the staged manifest in the place of the one at `root`: a reader finds the old one or this one.
+    pub(crate) fn put(root: &Path) -> Result<()> {
+        layout::put(&root.join(STAGING).join(MANIFEST), &root.join(MANIFEST))
     }
 }
 
 impl FileEntry {
-    /// The host's part, if it has one.
+    /// Whether it may hold rows of `host_id`: surely not where this is false.
     #[must_use]
-    pub fn host(&self, host_id: &str) -> Option<&HostEntry> {
-        let found = self
-            .hosts
-            .binary_search_by(|h| h.host_id.as_str().cmp(host_id));
-        found.ok().and_then(|i| self.hosts.get(i))
+    pub fn may_hold(&self, host_id: &str) -> bool {
+        self.first_host_id.as_str() <= host_id && host_id <= self.last_host_id.as_str()
     }
 }
 

@@ -1,22 +1,25 @@
 //! One sealed Arrow file, mapped: only the batches and columns asked for are decompressed, and only
 //! after their bytes were found to be those that were sealed.
 
-use crate::manifest::{FileEntry, HostEntry};
-use crate::{DatasetError, Result};
+use crate::index::{HostRows, INDEX_KEY, Index, Part};
+use crate::manifest::FileEntry;
+use crate::{DatasetError, Result, retired};
 use arrow::array::new_null_array;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, read_footer_length};
-use arrow::ipc::{Block, MetadataVersion, root_as_footer};
+use arrow::ipc::{Block, Footer, MetadataVersion, root_as_footer};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an Arrow file ends with: four bytes of footer length, then the magic "ARROW1".
 const TRAILER_BYTES: usize = 10;
+/// A batch of at most so many rows is kept for the next host that shares it.
+const KEPT_ROWS: u64 = 4096;
 
 pub(crate) struct Mapped {
     path: PathBuf,
@@ -24,13 +27,22 @@ pub(crate) struct Mapped {
     schema: SchemaRef,
     version: MetadataVersion,
     blocks: Vec<Block>,
+    index: Index,
+    /// The shared batch that was decoded last.
+    kept: Mutex<Option<Kept>>,
+}
+
+struct Kept {
+    part: Part,
+    columns: SchemaRef,
+    rows: RecordBatch,
 }
 
 impl Mapped {
     /// Maps the file that `entry` names, if its length and footer are what was sealed.
     pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
         let path = root.join(&entry.path);
-        let data = map(&path)?;
+        let data = map(&retired::open(root, &entry.path)?, &path)?;
         let found = data.len() as u64;
         if found != entry.bytes {
             return Err(DatasetError::Torn {
@@ -39,35 +51,25 @@ impl Mapped {
                 found,
             });
         }
-        let footer = footer_bytes(&data).map_err(altered(&path))?;
-        if hash([footer]) != entry.footer_blake3 {
+        let bytes = footer_bytes(&data).map_err(altered(&path))?;
+        if hash([bytes]) != entry.footer_blake3 {
             return Err(altered(&path)("its footer has another hash"));
         }
-        Self::parse(path, data)
-    }
-
-    /// Maps a file that was just written and is not in a manifest yet.
-    pub(crate) fn open_staged(path: PathBuf) -> Result<Self> {
-        let data = map(&path)?;
-        Self::parse(path, data)
-    }
-
-    fn parse(path: PathBuf, data: Buffer) -> Result<Self> {
-        let (schema, version, blocks) = footer_bytes(&data)
-            .and_then(parse_footer)
-            .map_err(altered(&path))?;
+        let footer = parse_footer(bytes).map_err(altered(&path))?;
+        let index = match &entry.hosts[..] {
+            [] => own_index(&data, &footer).map_err(altered(&path))?,
+            hosts => Index::inline(hosts).map_err(altered(&path))?,
+        };
+        let (schema, version, blocks) = contents(&footer).map_err(altered(&path))?;
         Ok(Self {
             path,
             data,
             schema,
             version,
             blocks,
+            index,
+            kept: Mutex::new(None),
         })
-    }
-
-    /// Its length.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.data.len() as u64
     }
 
     /// Hash of the whole file, as in the manifest.
@@ -75,25 +77,58 @@ impl Mapped {
         hash([self.data.as_slice()])
     }
 
-    /// Hash of the footer, as in the manifest.
-    pub(crate) fn footer_hash(&self) -> Result<String> {
-        let footer = footer_bytes(&self.data).map_err(altered(&self.path))?;
-        Ok(hash([footer]))
+    /// Every host with rows in it, in order.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = Result<HostRows>> {
+        let hosts = self.index.hosts();
+        hosts.map(|host| host.map_err(|e| altered(&self.path)(e)))
     }
 
-    /// Hash of `batches` record batches from `first_batch` on, as in the manifest.
-    pub(crate) fn part_hash(&self, first_batch: usize, batches: usize) -> Result<String> {
-        let part = (first_batch..first_batch.saturating_add(batches))
-            .map(|index| Ok(self.block(index)?.1))
-            .collect::<Result<Vec<_>, ArrowError>>()
-            .map_err(altered(&self.path))?;
-        Ok(hash(part.iter().map(Buffer::as_slice)))
+    /// Where the host's rows lie, if it has some.
+    pub(crate) fn host(&self, host_id: &str) -> Result<Option<HostRows>> {
+        self.index.host(host_id).map_err(altered(&self.path))
     }
 
-    /// The host's batches, with the columns of `wanted`.
-    pub(crate) fn read(&self, host: &HostEntry, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
-        if self.part_hash(host.first_batch, host.batches)? != host.blake3 {
-            let detail = format!("the part of host {} has another hash", host.host_id);
+    /// The host's rows, with the columns of `wanted`.
+    pub(crate) fn read(&self, host: &HostRows, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        let mut found = Vec::new();
+        let mut rows = 0;
+        for (part, range) in self.index.parts_of(host) {
+            let mut start = 0;
+            for batch in self.read_part(part, wanted)? {
+                let end = start + batch.num_rows() as u64;
+                let (from, to) = (range.start.max(start), range.end.min(end));
+                if from < to {
+                    // Both fit: they count rows of a batch in memory.
+                    found.push(batch.slice((from - start) as usize, (to - from) as usize));
+                    rows += to - from;
+                }
+                start = end;
+            }
+        }
+        if rows != host.rows {
+            let detail = format!(
+                "{rows} rows of host {} instead of {}",
+                host.host_id, host.rows
+            );
+            return Err(altered(&self.path)(detail));
+        }
+        Ok(found)
+    }
+
+    /// The rows of a part of the file, once its bytes are found to be those that were sealed.
+    fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
+        if is_shared {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(kept) = kept.as_ref()
+                && kept.part == *part
+                && kept.columns == *wanted
+            {
+                return Ok(vec![kept.rows.clone()]);
+            }
+        }
+        if self.part_hash(part).map_err(altered(&self.path))? != part.blake3 {
+            let detail = format!("its record batch {} has another hash", part.batches.start);
             return Err(altered(&self.path)(detail));
         }
         let indices = wanted
@@ -102,18 +137,38 @@ impl Mapped {
             .filter_map(|f| self.schema.index_of(f.name()).ok())
             .collect();
         let decoder = FileDecoder::new(self.schema.clone(), self.version).with_projection(indices);
-        let batches = (host.first_batch..host.first_batch.saturating_add(host.batches))
+        let batches = part
+            .batches
+            .clone()
             .map(|index| self.read_batch(&decoder, index, wanted))
             .collect::<Result<Vec<_>, _>>()
             .map_err(altered(&self.path))?;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        if rows as u64 != host.rows {
-            return Err(altered(&self.path)(format!(
-                "{rows} rows of host {} instead of {}",
-                host.host_id, host.rows
-            )));
+        if rows as u64 != part.rows {
+            let first = part.batches.start;
+            let detail = format!(
+                "{rows} rows in record batch {first} instead of {}",
+                part.rows
+            );
+            return Err(altered(&self.path)(detail));
+        }
+        if let (true, [rows]) = (is_shared, &batches[..]) {
+            let kept = Kept {
+                part: part.clone(),
+                columns: Arc::clone(wanted),
+                rows: rows.clone(),
+            };
+            *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         }
         Ok(batches)
+    }
+
+    fn part_hash(&self, part: &Part) -> Result<String, ArrowError> {
+        let blocks = part.batches.clone();
+        let blocks = blocks
+            .map(|index| Ok(self.block(index)?.1))
+            .collect::<Result<Vec<_>, ArrowError>>()?;
+        Ok(hash(blocks.iter().map(Buffer::as_slice)))
     }
 
     fn read_batch(
@@ -148,17 +203,16 @@ impl Mapped {
     }
 }
 
-fn map(path: &Path) -> Result<Buffer> {
-    let file = File::open(path).map_err(DatasetError::io("open", path))?;
+fn map(file: &File, path: &Path) -> Result<Buffer> {
     // SAFETY: a sealed file is never written to again by any program of Gleaner; a file is replaced by
     // renaming another over it, which leaves a mapped one as it is.
     #[allow(unsafe_code)]
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(DatasetError::io("map", path))?;
+    let map = unsafe { memmap2::Mmap::map(file) }.map_err(DatasetError::io("map", path))?;
     Ok(Buffer::from(bytes::Bytes::from_owner(map)))
 }
 
 /// The footer, its length and the magic.
-fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
+pub(crate) fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
     let cut_off = || ArrowError::IpcError("its footer is cut off".to_owned());
     let trailer = data.last_chunk::<TRAILER_BYTES>().ok_or_else(cut_off)?;
     let length = read_footer_length(*trailer)?.saturating_add(TRAILER_BYTES);
@@ -166,9 +220,12 @@ fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
     Ok(&data[start..])
 }
 
-fn parse_footer(bytes: &[u8]) -> Result<(SchemaRef, MetadataVersion, Vec<Block>), ArrowError> {
-    let footer = root_as_footer(&bytes[..bytes.len() - TRAILER_BYTES])
-        .map_err(|e| ArrowError::IpcError(e.to_string()))?;
+fn parse_footer(bytes: &[u8]) -> Result<Footer<'_>, ArrowError> {
+    root_as_footer(&bytes[..bytes.len() - TRAILER_BYTES])
+        .map_err(|e| ArrowError::IpcError(e.to_string()))
+}
+
+fn contents(footer: &Footer<'_>) -> Result<(SchemaRef, MetadataVersion, Vec<Block>), ArrowError> {
     let schema = footer
         .schema()
         .ok_or_else(|| ArrowError::IpcError("its footer has no schema".to_owned()))?;
@@ -178,6 +235,18 @@ fn parse_footer(bytes: &[u8]) -> Result<(SchemaRef, MetadataVersion, Vec<Block>)
         footer.version(),
         blocks,
     ))
+}
+
+/// The index in the footer of the file `data`, left where it lies.
+fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
+    let mut metadata = footer.custom_metadata().into_iter().flatten();
+    let text = metadata
+        .find(|entry| entry.key() == Some(INDEX_KEY))
+        .and_then(|entry| entry.value())
+        .ok_or_else(|| ArrowError::IpcError("its footer has no index".to_owned()))?;
+    let offset = text.as_ptr().addr() - data.as_ptr().addr();
+    let text = data.slice_with_length(offset, text.len());
+    Index::parse(&text).map_err(|e| ArrowError::IpcError(format!("its index is malformed: {e}")))
 }
 
 fn slice(data: &Buffer, block: &Block) -> Option<Buffer> {

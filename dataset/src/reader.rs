@@ -1,7 +1,7 @@
 //! Reading: one host without the rest, or everything day by day.
 
 use crate::manifest::Manifest;
-use crate::mapped::Mapped;
+use crate::open_files::OpenFiles;
 use crate::{DatasetError, FileEntry, Result, order};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -10,13 +10,17 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A dataset as its manifest stood when it was opened; what is sealed later is not seen.
+///
+/// What a writer replaces meanwhile stays readable for an hour (see `Writer::keep_retired_for`).
 #[derive(Clone, Debug)]
 pub struct Dataset {
     root: PathBuf,
-    manifest: Manifest,
+    manifest: Arc<Manifest>,
+    files: Arc<OpenFiles>,
+    hosts: Arc<OnceLock<Vec<String>>>,
 }
 
 impl Dataset {
@@ -26,8 +30,13 @@ impl Dataset {
     /// [`DatasetError::NotADataset`], [`DatasetError::Newer`], or a manifest that cannot be read.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref().to_owned();
-        let manifest = Manifest::load(&root)?;
-        Ok(Self { root, manifest })
+        let manifest = Arc::new(Manifest::load(&root)?);
+        Ok(Self {
+            root,
+            manifest,
+            files: Arc::default(),
+            hosts: Arc::default(),
+        })
     }
 
     /// Its folder.
@@ -42,16 +51,17 @@ impl Dataset {
         &self.manifest
     }
 
-    /// Ids of all hosts, sorted.
-    #[must_use]
-    pub fn hosts(&self) -> Vec<String> {
-        let hosts: BTreeSet<&String> = self
-            .manifest
-            .files
-            .iter()
-            .flat_map(|f| f.hosts.iter().map(|h| &h.host_id))
-            .collect();
-        hosts.into_iter().cloned().collect()
+    /// Ids of all hosts, sorted: from the index of every file, once.
+    ///
+    /// # Errors
+    /// A file that is torn, altered or unreadable.
+    pub fn hosts(&self) -> Result<Vec<String>> {
+        if let Some(known) = self.hosts.get() {
+            return Ok(known.clone());
+        }
+        let hosts = self.hosts_of(self.manifest.files.iter())?;
+        let hosts = hosts.into_iter().collect();
+        Ok(self.hosts.get_or_init(|| hosts).clone())
     }
 
     /// UTC days on which `table` has rows, as `2026-11-21`, in order.
@@ -97,14 +107,15 @@ impl Dataset {
         date: &str,
     ) -> impl Iterator<Item = Result<RecordBatch>> + use<'_> {
         let (table, date, wanted) = (*table, date.to_owned(), Arc::new(schema(table)));
-        let hosts: BTreeSet<&str> = self
-            .files(&table)
-            .filter(|f| f.date == date)
-            .flat_map(|f| f.hosts.iter().map(|h| h.host_id.as_str()))
-            .collect();
-        hosts
+        let files = self.files(&table).filter(|f| f.date == date);
+        let (hosts, error) = match self.hosts_of(files) {
+            Ok(hosts) => (hosts, None),
+            Err(error) => (BTreeSet::new(), Some(error)),
+        };
+        let rows = hosts
             .into_iter()
-            .map(move |host| self.read_day(&table, &date, host, &wanted))
+            .map(move |host| self.read_day(&table, &date, &host, &wanted));
+        error.map(Err).into_iter().chain(rows)
     }
 
     /// Reads every file whole and compares it with the hash that it was sealed with.
@@ -113,7 +124,7 @@ impl Dataset {
     /// The first file, in the manifest's order, that is missing, torn or altered.
     pub fn verify(&self) -> Result<()> {
         self.manifest.files.iter().try_for_each(|entry| {
-            let found = Mapped::open(&self.root, entry)?.file_hash();
+            let found = self.files.open(&self.root, entry)?.file_hash();
             if found == entry.blake3 {
                 return Ok(());
             }
@@ -129,6 +140,16 @@ impl Dataset {
         self.manifest.files.iter().filter(move |f| f.table == name)
     }
 
+    fn hosts_of<'a>(&self, files: impl Iterator<Item = &'a FileEntry>) -> Result<BTreeSet<String>> {
+        let mut hosts = BTreeSet::new();
+        for entry in files {
+            for host in self.files.open(&self.root, entry)?.hosts() {
+                hosts.insert(host?.host_id);
+            }
+        }
+        Ok(hosts)
+    }
+
     /// A host's rows of one day, from all files that have some.
     fn read_day(
         &self,
@@ -137,15 +158,17 @@ impl Dataset {
         host: &str,
         wanted: &SchemaRef,
     ) -> Result<RecordBatch> {
-        let parts: Vec<_> = self
-            .files(table)
-            .filter(|f| f.date == date)
-            .filter_map(|f| Some((f, f.host(host)?)))
-            .collect();
+        let mut parts = Vec::new();
+        for entry in self.files(table) {
+            if entry.date == date && entry.may_hold(host) {
+                let file = self.files.open(&self.root, entry)?;
+                parts.extend(file.host(host)?.map(|rows| (file, rows)));
+            }
+        }
         let read = |columns: &SchemaRef| -> Result<RecordBatch> {
             let mut batches = Vec::new();
-            for (file, part) in &parts {
-                batches.extend(Mapped::open(&self.root, file)?.read(part, columns)?);
+            for (file, rows) in &parts {
+                batches.extend(file.read(rows, columns)?);
             }
             concat_batches(columns, &batches).map_err(DatasetError::rows(table.name))
         };

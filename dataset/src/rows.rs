@@ -48,10 +48,10 @@ impl RowsBuilder {
     pub fn new(table: &Table) -> Self {
         Self {
             table: *table,
-            host_id: StringBuilder::new(),
-            database_id: StringBuilder::new(),
-            sequence: Int64Builder::new(),
-            time: TimestampMillisecondBuilder::new().with_timezone("UTC"),
+            host_id: StringBuilder::with_capacity(0, 0),
+            database_id: StringBuilder::with_capacity(0, 0),
+            sequence: Int64Builder::with_capacity(0),
+            time: TimestampMillisecondBuilder::with_capacity(0).with_timezone("UTC"),
             columns: table
                 .columns
                 .iter()
@@ -126,10 +126,10 @@ impl RowsBuilder {
 impl ColumnBuilder {
     fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Integer => Self::Integer(Int64Builder::new()),
-            Kind::Real => Self::Real(Float64Builder::new()),
-            Kind::Text => Self::Text(StringBuilder::new()),
-            Kind::Flag => Self::Flag(BooleanBuilder::new()),
+            Kind::Integer => Self::Integer(Int64Builder::with_capacity(0)),
+            Kind::Real => Self::Real(Float64Builder::with_capacity(0)),
+            Kind::Text => Self::Text(StringBuilder::with_capacity(0, 0)),
+            Kind::Flag => Self::Flag(BooleanBuilder::with_capacity(0)),
         }
     }
 

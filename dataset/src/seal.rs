@@ -2,11 +2,11 @@
 //! A writer killed at any point leaves the dataset as it was, or as it was to be.
 
 use crate::identity::Identities;
+use crate::index::HostRows;
 use crate::layout::{self, STAGING};
-use crate::manifest::FileEntry;
-use crate::mapped::Mapped;
+use crate::manifest::{FileEntry, Manifest};
 use crate::reader::projected;
-use crate::{DatasetError, Result, Writer, order, staged};
+use crate::{DatasetError, FORMAT_VERSION, Result, Writer, order, retired, staged};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::SCHEMA_VERSION;
@@ -14,6 +14,9 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Below this share of a file's hosts each is looked up; above, all are read.
+const FEW_SHARE: u64 = 16;
 
 /// What a seal added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,41 +35,88 @@ impl Writer {
     /// Makes everything appended part of the dataset, durably and at once.
     ///
     /// # Errors
-    /// What the system refused, or a file of the same day that is damaged; the dataset is then as it was.
-    pub fn seal(mut self) -> Result<Summary> {
+    /// What the system refused, or a file of the same day that is damaged; the dataset is then as it was,
+    /// and what was appended stays so: seal again when there is room.
+    pub fn seal(&mut self) -> Result<Summary> {
+        let sealed = self.seal_pending();
+        match sealed {
+            Ok(_) => self.pending.clear(),
+            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            Err(_) => drop(layout::clear(&self.root.join(STAGING))),
+        }
+        sealed
+    }
+
+    fn seal_pending(&mut self) -> Result<Summary> {
         let mut summary = Summary::default();
         let mut staged: Vec<(PathBuf, FileEntry)> = Vec::new();
-        for ((name, day), batches) in std::mem::take(&mut self.pending) {
+        for ((name, day), pending) in &self.pending {
             let table =
                 gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
-            let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
-            let appended = concat_batches(&Arc::new(schema(&table)), &batches)
+            let date = layout::date(*day).ok_or_else(|| wrong(name, "its time has no date"))?;
+            let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
                 .map_err(DatasetError::rows(name))?;
             let held = self.held(&table, &date, &appended)?;
             let rows =
                 order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
             summary.repeated_rows += (appended.num_rows() - rows.num_rows()) as u64;
-            if rows.num_rows() > 0 {
-                let path = self.root.join(STAGING).join(staged.len().to_string());
-                let entry = staged::write(&path, &table, date, &rows)?;
-                staged.push((path, entry));
-            }
+            let path = self.root.join(STAGING).join(staged.len().to_string());
+            staged.extend(staged::write(path, &table, date, &rows)?);
         }
-        for (path, entry) in &staged {
+        for (_, entry) in &staged {
             summary.files += 1;
             summary.rows += entry.rows;
             summary.bytes += entry.bytes;
-            layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
-            layout::put(path, &self.root.join(&entry.path))?;
         }
         if !staged.is_empty() {
-            let files = &mut self.manifest.files;
-            files.extend(staged.into_iter().map(|(_, entry)| entry));
-            files.sort_by(|a, b| (&a.table, &a.date, &a.path).cmp(&(&b.table, &b.date, &b.path)));
-            self.manifest.schema_version = SCHEMA_VERSION;
-            self.manifest.replace(&self.root)?;
+            self.publish(staged, &[])?;
+        }
+        for ((name, _), pending) in &self.pending {
+            for rows in &pending.pieces {
+                if let Some(marks) = &mut self.marks {
+                    let identities = Identities::of(rows).map_err(DatasetError::rows(name))?;
+                    marks.add(&identities);
+                }
+            }
         }
         Ok(summary)
+    }
+
+    /// Adds `staged` files to the dataset and takes those at the paths `replaced` out of it, at once.
+    pub(crate) fn publish(
+        &mut self,
+        staged: Vec<(PathBuf, FileEntry)>,
+        replaced: &[String],
+    ) -> Result<()> {
+        let mut manifest = self.manifest.clone();
+        manifest.format_version = FORMAT_VERSION;
+        manifest.schema_version = SCHEMA_VERSION;
+        let files = &mut manifest.files;
+        files.retain(|f| !replaced.contains(&f.path));
+        files.extend(staged.iter().map(|(_, entry)| entry.clone()));
+        files.sort_by(|a, b| (&a.table, &a.date, &a.path).cmp(&(&b.table, &b.date, &b.path)));
+        // All that needs room on the disk comes first, so that hardly anything can fail halfway.
+        manifest.stage(&self.root)?;
+        for (_, entry) in &staged {
+            layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
+        }
+        for (at, (path, entry)) in staged.iter().enumerate() {
+            if let Err(error) = layout::put(path, &self.root.join(&entry.path)) {
+                for (_, entry) in &staged[..=at] {
+                    let _ = layout::remove(&self.root.join(&entry.path)); // or swept when opened next
+                }
+                return Err(error);
+            }
+        }
+        Manifest::put(&self.root)?;
+        self.manifest = manifest;
+        // The dataset is as it is to be; what cannot be put away now is when it is opened next.
+        self.files.forget(replaced);
+        for path in replaced {
+            let _ = retired::retire(&self.root, path);
+        }
+        let _ = retired::purge(&self.root, self.grace);
+        Ok(())
     }
 
     /// What the dataset holds already on `date` that `appended` might repeat: only where the record
@@ -76,11 +126,22 @@ impl Writer {
         let identities = Identities::of(appended).map_err(DatasetError::rows(table.name))?;
         let ranges = identities.sequence_ranges();
         let mut held = Vec::new();
-        for file in &self.manifest.files {
-            if file.table != table.name || file.date != date {
+        for entry in &self.manifest.files {
+            if entry.table != table.name || entry.date != date {
                 continue;
             }
-            for host in &file.hosts {
+            let file = self.files.open(&self.root, entry)?;
+            let mut hosts: Vec<HostRows> = Vec::new();
+            if ranges.len() as u64 > entry.hosts_count / FEW_SHARE {
+                hosts = file.hosts().collect::<Result<_>>()?;
+            } else {
+                let mut ids: Vec<&str> = ranges.keys().map(|(host, _)| *host).collect();
+                ids.dedup();
+                for id in ids.into_iter().filter(|id| entry.may_hold(id)) {
+                    hosts.extend(file.host(id)?);
+                }
+            }
+            for host in hosts {
                 let overlaps = host.databases.iter().any(|d| {
                     let database = (host.host_id.as_str(), d.database_id.as_str());
                     ranges.get(&database).is_some_and(|&(first, last)| {
@@ -88,7 +149,7 @@ impl Writer {
                     })
                 });
                 if overlaps {
-                    held.extend(Mapped::open(&self.root, file)?.read(host, &names)?);
+                    held.extend(file.read(&host, &names)?);
                 }
             }
         }

@@ -1,88 +1,191 @@
-//! One Arrow file, written aside, and its entry in the manifest.
+//! One Arrow file, written aside host by host, and its entry in the manifest.
 
+use crate::hashing::HashingWriter;
 use crate::identity::Identities;
+use crate::index::{DatabaseRows, INDEX_KEY, IndexText};
 use crate::layout;
-use crate::manifest::{DatabaseEntry, FileEntry, HostEntry};
-use crate::mapped::Mapped;
+use crate::manifest::FileEntry;
+use crate::mapped::footer_bytes;
 use crate::{DatasetError, Result};
+use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
-use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow::ipc::{CompressionType, MetadataVersion};
 use arrow::record_batch::RecordBatch;
+use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::ops::Range;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Rows in a record batch at most: what is decompressed at once.
 const BATCH_ROWS: usize = 64 * 1024;
+/// A batch with as many rows ends with its host: fewer would cost more in headers than they hold.
+const SHARED_ROWS: usize = 1024;
 /// Digits of a file's hash in its name: names never repeat.
 const NAME_DIGITS: usize = 32;
+/// What buffers are padded to: enough for every type here; Arrow's 64 would be a tenth of a small file.
+const ALIGNMENT_BYTES: usize = 8;
+
+/// A file on its way.
+pub(crate) struct StagedFile {
+    path: PathBuf,
+    table: Table,
+    date: String,
+    writer: FileWriter<HashingWriter<BufWriter<File>>>,
+    /// Rows that make up no batch yet.
+    pending: Vec<RecordBatch>,
+    pending_rows: usize,
+    index: IndexText,
+    bounds: Option<Bounds>,
+}
+
+/// What lies between first and last.
+struct Bounds {
+    times_ms: (i64, i64),
+    hosts: (String, String),
+}
+
+impl StagedFile {
+    /// Begins a file of one table and day at `path`.
+    pub(crate) fn create(path: PathBuf, table: &Table, date: String) -> Result<Self> {
+        let begin = || -> io::Result<_> {
+            let file = HashingWriter::new(BufWriter::new(File::create(&path)?));
+            let options = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, MetadataVersion::V5)
+                .and_then(|options| options.try_with_compression(Some(CompressionType::ZSTD)))
+                .map_err(to_io)?;
+            let mut writer =
+                FileWriter::try_new_with_options(file, &schema(table), options).map_err(to_io)?;
+            writer.get_mut().part(); // a batch begins after the magic and the schema
+            Ok(writer)
+        };
+        let writer = begin().map_err(DatasetError::io("write", &path))?;
+        Ok(Self {
+            path,
+            table: *table,
+            date,
+            writer,
+            pending: Vec::new(),
+            pending_rows: 0,
+            index: IndexText::default(),
+            bounds: None,
+        })
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.get_ref().bytes
+    }
+
+    /// Adds all rows of the next host: sorted, and of a host after those before.
+    pub(crate) fn add_host(&mut self, rows: &RecordBatch) -> Result<()> {
+        let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
+        let Some(times_ms) = bounds(identities.times_ms) else {
+            return Ok(()); // no rows
+        };
+        let host = identities.hosts.value(0);
+        self.index
+            .add_host(host, rows.num_rows() as u64, &databases(&identities))
+            .map_err(|e| DatasetError::io("write", &self.path)(e.into()))?;
+        self.bounds = Some(match self.bounds.take() {
+            None => Bounds {
+                times_ms,
+                hosts: (host.to_owned(), host.to_owned()),
+            },
+            Some(b) => Bounds {
+                times_ms: (b.times_ms.0.min(times_ms.0), b.times_ms.1.max(times_ms.1)),
+                hosts: (b.hosts.0, host.to_owned()),
+            },
+        });
+        if self.pending_rows + rows.num_rows() > BATCH_ROWS {
+            self.flush()?;
+        }
+        for start in (0..rows.num_rows()).step_by(BATCH_ROWS) {
+            let length = BATCH_ROWS.min(rows.num_rows() - start);
+            self.pending.push(rows.slice(start, length));
+            self.pending_rows += length;
+            if self.pending_rows >= SHARED_ROWS {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the pending rows as one batch.
+    fn flush(&mut self) -> Result<()> {
+        let Some(first) = self.pending.first() else {
+            return Ok(());
+        };
+        let batch = concat_batches(first.schema_ref(), &self.pending)
+            .map_err(DatasetError::rows(self.table.name))?;
+        self.writer
+            .write(&batch)
+            .map_err(|e| DatasetError::io("write", &self.path)(to_io(e)))?;
+        let hash = self.writer.get_mut().part();
+        self.index.add_batch(hash, batch.num_rows() as u64);
+        self.pending.clear();
+        self.pending_rows = 0;
+        Ok(())
+    }
+
+    /// Makes the file durable; where it lies, and its entry. `None`, and no file, when no row was added.
+    pub(crate) fn finish(mut self) -> Result<Option<(PathBuf, FileEntry)>> {
+        self.flush()?;
+        let Some(bounds) = self.bounds.take() else {
+            layout::remove(&self.path)?;
+            return Ok(None);
+        };
+        let (rows, hosts_count) = (self.index.rows, self.index.hosts_count);
+        let end = || -> io::Result<_> {
+            let mut writer = self.writer;
+            writer.write_metadata(INDEX_KEY, self.index.finish()?);
+            writer.get_mut().keep();
+            let file = writer.into_inner().map_err(to_io)?;
+            let bytes = file.bytes;
+            let (file, hash, tail) = file.finish();
+            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()?;
+            let footer = footer_bytes(&tail).map_err(to_io)?;
+            Ok((bytes, hash, blake3::hash(footer).to_string()))
+        };
+        let (bytes, blake3, footer_blake3) =
+            end().map_err(DatasetError::io("write", &self.path))?;
+        let entry = FileEntry {
+            path: format!(
+                "{}/{}.arrow",
+                layout::folder(self.table.name, &self.date),
+                &blake3[..NAME_DIGITS]
+            ),
+            table: self.table.name.to_owned(),
+            date: self.date,
+            rows,
+            bytes,
+            blake3,
+            footer_blake3,
+            first_time_ms: bounds.times_ms.0,
+            last_time_ms: bounds.times_ms.1,
+            hosts_count,
+            first_host_id: bounds.hosts.0,
+            last_host_id: bounds.hosts.1,
+            hosts: Vec::new(),
+        };
+        Ok(Some((self.path, entry)))
+    }
+}
 
 /// Writes sorted rows of one table and day to `path`, durably.
 pub(crate) fn write(
-    path: &Path,
+    path: PathBuf,
     table: &Table,
     date: String,
     rows: &RecordBatch,
-) -> Result<FileEntry> {
+) -> Result<Option<(PathBuf, FileEntry)>> {
+    let mut file = StagedFile::create(path, table, date)?;
     let identities = Identities::of(rows).map_err(DatasetError::rows(table.name))?;
-    let runs = identities.host_runs();
-    write_arrow(path, rows, &runs).map_err(DatasetError::io("write", path))?;
-
-    let written = Mapped::open_staged(path.to_owned())?;
-    let mut hosts = Vec::new();
-    let mut first_batch = 0;
-    for run in runs {
-        let batches = run.len().div_ceil(BATCH_ROWS);
-        let part = rows.slice(run.start, run.len());
-        let part = Identities::of(&part).map_err(DatasetError::rows(table.name))?;
-        hosts.push(HostEntry {
-            host_id: part.hosts.value(0).to_owned(),
-            first_batch,
-            batches,
-            rows: run.len() as u64,
-            blake3: written.part_hash(first_batch, batches)?,
-            databases: databases(&part),
-        });
-        first_batch += batches;
+    for run in identities.host_runs() {
+        file.add_host(&rows.slice(run.start, run.len()))?;
     }
-    let hash = written.file_hash();
-    let times_ms = identities.times_ms.iter().copied();
-    Ok(FileEntry {
-        path: format!(
-            "{}/{}.arrow",
-            layout::folder(table.name, &date),
-            &hash[..NAME_DIGITS]
-        ),
-        table: table.name.to_owned(),
-        date,
-        rows: rows.num_rows() as u64,
-        bytes: written.bytes(),
-        blake3: hash,
-        footer_blake3: written.footer_hash()?,
-        first_time_ms: times_ms.clone().min().unwrap_or_default(),
-        last_time_ms: times_ms.max().unwrap_or_default(),
-        hosts,
-    })
-}
-
-/// Record batches cut at the ends of `runs`, each the rows of one host.
-fn write_arrow(path: &Path, rows: &RecordBatch, runs: &[Range<usize>]) -> io::Result<()> {
-    let file = BufWriter::new(File::create(path)?);
-    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD));
-    let mut writer = options
-        .and_then(|options| FileWriter::try_new_with_options(file, rows.schema_ref(), options))
-        .map_err(to_io)?;
-    for run in runs {
-        for start in run.clone().step_by(BATCH_ROWS) {
-            let length = BATCH_ROWS.min(run.end - start);
-            writer.write(&rows.slice(start, length)).map_err(to_io)?;
-        }
-    }
-    let file = writer.into_inner().map_err(to_io)?.into_inner();
-    file.map_err(io::IntoInnerError::into_error)?.sync_all()
+    file.finish()
 }
 
 fn to_io(error: ArrowError) -> io::Error {
@@ -92,10 +195,15 @@ fn to_io(error: ArrowError) -> io::Error {
     }
 }
 
+fn bounds(times_ms: &[i64]) -> Option<(i64, i64)> {
+    let times = times_ms.iter().copied();
+    times.clone().min().zip(times.max())
+}
+
 /// Bounds of the records of each database in a host's rows.
-fn databases(part: &Identities<'_>) -> Vec<DatabaseEntry> {
+fn databases(part: &Identities<'_>) -> Vec<DatabaseRows> {
     let ranges = part.sequence_ranges().into_iter();
-    let entries = ranges.map(|((_, database), (first, last))| DatabaseEntry {
+    let entries = ranges.map(|((_, database), (first, last))| DatabaseRows {
         database_id: database.to_owned(),
         first_sequence: first,
         last_sequence: last,

@@ -1,10 +1,13 @@
 //! Adding rows: collected in memory, sealed all at once.
 
 use crate::identity::Identities;
-use crate::layout::{self, LOCK, MANIFEST, STAGING};
+use crate::layout::{self, LOCK, MANIFEST, RETIRED, STAGING};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
-use crate::{DatasetError, Result};
+use crate::marks::Marks;
+use crate::open_files::OpenFiles;
+use crate::pending::Pending;
+use crate::{DatasetError, Result, retired};
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
@@ -14,6 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The one writer of a dataset. Appended rows are kept in memory until [`Writer::seal`]: for a long
 /// trace, seal day by day.
@@ -22,7 +26,12 @@ pub struct Writer {
     pub(crate) root: PathBuf,
     pub(crate) manifest: Manifest,
     /// Rows by table and day (counted from 1970-01-01).
-    pub(crate) pending: BTreeMap<(&'static str, i64), Vec<RecordBatch>>,
+    pub(crate) pending: BTreeMap<(&'static str, i64), Pending>,
+    pub(crate) files: OpenFiles,
+    pub(crate) marks: Option<Marks>,
+    pub(crate) grace: Duration,
+    /// Files that could not be merged with others.
+    pub(crate) unsound: HashSet<String>,
     _lock: Lock,
 }
 
@@ -50,27 +59,53 @@ impl Writer {
         };
         let named: HashSet<PathBuf> = manifest.files.iter().map(|f| root.join(&f.path)).collect();
         layout::sweep(&root, |path| named.contains(path))?;
+        retired::purge(&root, retired::GRACE)?;
         if is_new {
-            manifest.replace(&root)?;
+            manifest.stage(&root)?;
+            Manifest::put(&root)?;
             root.parent().map_or(Ok(()), layout::sync_folder)?;
         }
         Ok(Self {
             root,
             manifest,
             pending: BTreeMap::new(),
+            files: OpenFiles::default(),
+            marks: None,
+            grace: retired::GRACE,
+            unsound: HashSet::new(),
             _lock: lock,
         })
     }
 
-    /// The highest record sequence of a host's database that is sealed here, in any table.
+    /// How long files that newer ones replaced are kept for those who opened the dataset before; an hour
+    /// unless set.
+    pub fn keep_retired_for(&mut self, grace: Duration) {
+        self.grace = grace;
+    }
+
+    /// The highest record sequence of a host's database that is sealed here, in any table. The first call
+    /// reads the index of every file, later ones none.
+    ///
+    /// # Errors
+    /// A file that is torn, altered or unreadable.
+    pub fn last_sequence(&mut self, host_id: &str, database_id: &str) -> Result<Option<i64>> {
+        let marks = match self.marks.take() {
+            Some(marks) => marks,
+            None => Marks::read(&self.root, &self.manifest)?,
+        };
+        Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
+    }
+
+    /// Rows appended and not sealed yet, repeats among them.
     #[must_use]
-    pub fn last_sequence(&self, host_id: &str, database_id: &str) -> Option<i64> {
-        let hosts = self.manifest.files.iter().filter_map(|f| f.host(host_id));
-        let databases = hosts.flat_map(|h| &h.databases);
-        databases
-            .filter(|d| d.database_id == database_id)
-            .map(|d| d.last_sequence)
-            .max()
+    pub fn pending_rows(&self) -> u64 {
+        self.pending.values().map(|p| p.rows() as u64).sum()
+    }
+
+    /// Memory that the rows not sealed yet take.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.values().map(Pending::bytes).sum()
     }
 
     /// Adds rows of any hosts, days and order. Rows that the dataset holds already are left out when it
@@ -95,7 +130,8 @@ impl Writer {
             self.pending
                 .entry((table.name, day))
                 .or_default()
-                .push(rows);
+                .push(rows)
+                .map_err(DatasetError::rows(table.name))?;
         }
         Ok(())
     }
@@ -104,7 +140,7 @@ impl Writer {
 /// What a writer may leave before there is a manifest.
 fn is_our_own(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| name == LOCK || name == STAGING)
+        .is_some_and(|name| [LOCK, STAGING, RETIRED].iter().any(|own| name == *own))
 }
 
 /// The batch under the table's own schema, with its units.

@@ -118,7 +118,7 @@ fn the_whole_chain() {
 /// For every sample the categories and the remainder sum to physical memory, exactly.
 fn categories_add_up(dataset: &Path, samples: i64) {
     let dataset = Dataset::open(dataset).unwrap();
-    let host = dataset.hosts()[0].clone();
+    let host = dataset.hosts().unwrap()[0].clone();
     let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
     columns.extend(["remainder_bytes", "physical_bytes"]);
     let batch = dataset

@@ -6,3 +6,4 @@ mod layers;
 mod pki;
 mod privacy;
 mod surfaces;
+mod synth;

@@ -43,19 +43,23 @@ def test_the_folder_is_the_utc_day_of_the_time(dataset):
         assert days.equals(rows["date"]), table
 
 
-def test_the_manifest_finds_a_host_without_the_rest(dataset):
+def test_the_index_finds_a_host_without_the_rest(dataset):
     for file in dataset.manifest["files"]:
         with pa.memory_map(str(dataset.root / file["path"])) as source:
             reader = pa.ipc.open_file(source)
-            seen = 0
-            for host in file["hosts"]:
-                first = host["first_batch"]
-                batches = [reader.get_batch(first + i) for i in range(host["batches"])]
-                part = pa.Table.from_batches(batches)
-                assert part.num_rows == host["rows"]
-                assert pa.compute.unique(part["host_id"]).to_pylist() == [host["host_id"]]
-                seen += host["batches"]
-            assert seen == reader.num_record_batches
+            sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+            if "hosts" in file:  # format version 1
+                hosts = [(host["host_id"], host["rows"]) for host in file["hosts"]]
+            else:
+                batches, *lines = map(json.loads, reader.metadata[b"gleaner.index"].splitlines())
+                assert [rows for _, rows in batches] == sizes
+                hosts = [(host_id, rows) for host_id, _, rows, _ in lines]
+                firsts = [first_row for _, first_row, _, _ in lines]
+                assert firsts == [sum(rows for _, rows in hosts[:i]) for i in range(len(hosts))]
+                assert file["hosts_count"] == len(hosts)
+            expected = [host_id for host_id, rows in hosts for _ in range(rows)]
+            assert reader.read_all()["host_id"].to_pylist() == expected
+            assert hosts == sorted(hosts)
 
 
 @pytest.mark.parametrize(

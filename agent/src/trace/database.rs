@@ -154,6 +154,10 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
         .optional()
 }
 
+/// Entry of `meta`: records take numbers beyond this one. Shipping writes it where the collector has records
+/// that the database lost.
+pub(crate) const FLOOR: &str = "sequence_floor";
+
 /// Columns that the database has of `table`: those of the version that wrote it, none of a table that
 /// came later.
 ///

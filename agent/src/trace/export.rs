@@ -1,14 +1,13 @@
 //! Hands the trace on to a dataset: the records that it does not have yet.
 
 use crate::Error;
-use crate::trace::database::{columns, meta, open_to_read, records_tables};
-use gleaner_dataset::{Identity, RowsBuilder, Writer};
-use gleaner_schemas::column::{Kind, Table, Value};
+use crate::trace::database::records_tables;
+use crate::trace::rows::{SALVAGED_AT_ONCE, Trace, can_be_read_around};
+use gleaner_dataset::{RowsBuilder, Writer};
+use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::TABLES;
-use gleaner_schemas::sql::select_between;
 use gleaner_schemas::units::Bytes;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,9 +29,6 @@ pub struct Exported {
     pub unreadable_records_count: usize,
 }
 
-/// Records read at once from a damaged database.
-const SALVAGED_AT_ONCE: i64 = 4096;
-
 /// Adds the trace at `database` to the dataset at `dataset`, a UTC day at a time: each is durable before
 /// the next is read. Of a damaged database all is added that can be read.
 ///
@@ -44,43 +40,45 @@ pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
         dataset: dataset.to_owned(),
         ..Exported::default()
     };
-    match by_day(&trace, &mut exported) {
-        Err(error) if error.is_damage() => salvage(&trace, &mut exported)?,
+    match by_day(&trace, database, &mut exported) {
+        Err(error) if can_be_read_around(&error) => salvage(&trace, &mut exported)?,
         other => other?,
     }
     Ok(exported)
 }
 
-fn by_day(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
+fn by_day(trace: &Trace, path: &Path, exported: &mut Exported) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
-    let mut after = trace.exported_to(&writer);
-    for until in trace.day_ends(after)? {
+    let mut after = exported_to(trace, &mut writer)?;
+    for until in day_ends(&trace.connection, after).map_err(Error::database(path))? {
         for table in &TABLES {
-            trace.append(table, after, until, &mut writer)?;
+            if let Some(rows) = trace.rows(table, (after, until), usize::MAX)? {
+                append(table, rows.builder, &mut writer)?;
+            }
         }
-        exported.seal(writer, until)?;
+        exported.seal(&mut writer, until)?;
         after = until;
-        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
     Ok(())
 }
 
-/// Reads around what is damaged: a range of records that cannot be read is halved until one record is
-/// left, which is counted.
+/// Reads around what is damaged.
 fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
-    let mut after = trace.exported_to(&writer);
+    let mut after = exported_to(trace, &mut writer)?;
     let last = trace.last_readable()?;
     let mut unreadable = BTreeSet::new();
     while after < last {
-        let until = last.min(after + SALVAGED_AT_ONCE);
+        after = trace.before_next_readable(after, last);
+        let until = last.min(after.saturating_add(SALVAGED_AT_ONCE));
         for table in &TABLES {
-            trace.append_readable(table, after, until, &mut writer, &mut unreadable)?;
+            for rows in trace.readable_rows(table, (after, until), &mut unreadable)? {
+                append(table, rows.builder, &mut writer)?;
+            }
         }
-        exported.seal(writer, until)?;
+        exported.seal(&mut writer, until)?;
         after = until;
-        writer = Writer::open(&exported.dataset)?;
     }
     exported.last_sequence = after;
     exported.unreadable_records_count = unreadable.len();
@@ -88,7 +86,7 @@ fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
 }
 
 impl Exported {
-    fn seal(&mut self, writer: Writer, until: i64) -> Result<(), Error> {
+    fn seal(&mut self, writer: &mut Writer, until: i64) -> Result<(), Error> {
         let summary = writer.seal()?;
         self.rows_count += summary.rows;
         self.files_count += summary.files;
@@ -117,162 +115,33 @@ impl Exported {
     }
 }
 
-/// A trace open for reading.
-struct Trace {
-    path: PathBuf,
-    connection: Connection,
-    host_id: String,
-    database_id: String,
+/// The last record of this trace that the dataset has.
+fn exported_to(trace: &Trace, writer: &mut Writer) -> Result<i64, Error> {
+    let last = writer.last_sequence(&trace.host_id, &trace.database_id)?;
+    Ok(last.unwrap_or(0))
 }
 
-impl Trace {
-    fn open(path: &Path) -> Result<Self, Error> {
-        let connection = open_to_read(path)?;
-        // One view of all tables, whatever the agent deletes meanwhile; it ends with the connection.
-        let begun = connection.execute_batch("BEGIN");
-        begun.map_err(Error::database(path))?;
-        let get = |key| {
-            meta(&connection, key)
-                .map_err(Error::database(path))?
-                .ok_or_else(|| Error::Row {
-                    path: path.to_owned(),
-                    table: "meta",
-                })
-        };
-        let (host_id, database_id) = (get("host_id")?, get("database_id")?);
-        Ok(Self {
-            path: path.to_owned(),
-            connection,
-            host_id,
-            database_id,
-        })
+fn append(table: &Table, rows: RowsBuilder, writer: &mut Writer) -> Result<(), Error> {
+    if !rows.is_empty() {
+        writer.append(table, rows.finish()?)?;
     }
-
-    /// The last record of this trace that the dataset has.
-    fn exported_to(&self, writer: &Writer) -> i64 {
-        let last = writer.last_sequence(&self.host_id, &self.database_id);
-        last.unwrap_or(0)
-    }
-
-    /// The last record that can be seen in any table.
-    fn last_readable(&self) -> Result<i64, Error> {
-        let mut last = Err(Error::Damaged {
-            path: self.path.clone(),
-            what: "no table can be read".to_owned(),
-        });
-        for table in &TABLES {
-            let query = format!("SELECT coalesce(max(sequence), 0) FROM {}", table.name);
-            if let Ok(found) = self.connection.query_row(&query, [], |row| row.get(0)) {
-                last = Ok(last.unwrap_or(0).max(found));
-            }
-        }
-        last
-    }
-
-    /// As [`Trace::append`], but for the records that cannot be read.
-    fn append_readable(
-        &self,
-        table: &Table,
-        after: i64,
-        until: i64,
-        writer: &mut Writer,
-        unreadable: &mut BTreeSet<i64>,
-    ) -> Result<(), Error> {
-        match self.append(table, after, until, writer) {
-            Err(error) if error.is_damage() || matches!(error, Error::Row { .. }) => {
-                if until - after <= 1 {
-                    unreadable.insert(until);
-                    return Ok(());
-                }
-                let middle = after + (until - after) / 2;
-                self.append_readable(table, after, middle, writer, unreadable)?;
-                self.append_readable(table, middle, until, writer, unreadable)
-            }
-            other => other,
-        }
-    }
-
-    /// The last records of the UTC days after the record `after`, in order.
-    fn day_ends(&self, after: i64) -> Result<Vec<i64>, Error> {
-        let tables = records_tables(&self.connection).map_err(Error::database(&self.path))?;
-        let records = tables
-            .iter()
-            .map(|table| format!("SELECT sequence, time_ms FROM {table}"))
-            .collect::<Vec<_>>()
-            .join(" UNION ALL ");
-        let query = format!(
-            "SELECT max(sequence) FROM ({records}) WHERE sequence > ? GROUP BY time_ms / 86400000 ORDER BY 1"
-        );
-        let mut statement = self
-            .connection
-            .prepare(&query)
-            .map_err(Error::database(&self.path))?;
-        let ends = statement
-            .query_map([after], |row| row.get(0))
-            .map_err(Error::database(&self.path))?;
-        ends.collect::<rusqlite::Result<_>>()
-            .map_err(Error::database(&self.path))
-    }
-
-    fn append(
-        &self,
-        table: &Table,
-        after: i64,
-        until: i64,
-        writer: &mut Writer,
-    ) -> Result<(), Error> {
-        let wrong = Error::database(&self.path);
-        let present = columns(&self.connection, table.name).map_err(&wrong)?;
-        if present.is_empty() {
-            return Ok(());
-        }
-        let mut statement = self
-            .connection
-            .prepare(&select_between(table, &present))
-            .map_err(&wrong)?;
-        let mut rows = statement
-            .query(named_params! { ":after": after, ":until": until })
-            .map_err(&wrong)?;
-        let mut builder = RowsBuilder::new(table);
-        while let Some(row) = rows.next().map_err(&wrong)? {
-            let identity = Identity {
-                host_id: &self.host_id,
-                database_id: &self.database_id,
-                sequence: row.get(0).map_err(&wrong)?,
-                time_ms: row.get(1).map_err(&wrong)?,
-            };
-            let value = |(at, column): (usize, &gleaner_schemas::column::Column)| {
-                let stored = row.get_ref(at + 2).map_err(&wrong)?;
-                value(stored, column.kind).ok_or_else(|| Error::Row {
-                    path: self.path.clone(),
-                    table: table.name,
-                })
-            };
-            let values = table
-                .columns
-                .iter()
-                .enumerate()
-                .map(value)
-                .collect::<Result<_, Error>>()?;
-            builder.push(identity, values)?;
-        }
-        if !builder.is_empty() {
-            writer.append(table, builder.finish()?)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-/// A value as read back; `None` when it does not fit the column.
-fn value(stored: ValueRef<'_>, kind: Kind) -> Option<Value> {
-    Some(match (kind, stored) {
-        (_, ValueRef::Null) => Value::Null,
-        (Kind::Flag, ValueRef::Integer(v @ 0..=1)) => Value::Flag(v == 1), // SQLite has no booleans
-        (Kind::Integer, ValueRef::Integer(v)) => Value::Integer(v),
-        (Kind::Real, ValueRef::Real(v)) => Value::Real(v),
-        (Kind::Text, ValueRef::Text(v)) => Value::Text(String::from_utf8(v.to_vec()).ok()?),
-        _ => return None,
-    })
+/// The last records of the UTC days after the record `after`, in order.
+fn day_ends(connection: &Connection, after: i64) -> rusqlite::Result<Vec<i64>> {
+    let tables = records_tables(connection)?;
+    let records = tables
+        .iter()
+        .map(|table| format!("SELECT sequence, time_ms FROM {table}"))
+        .collect::<Vec<_>>()
+        .join(" UNION ALL ");
+    let query = format!(
+        "SELECT max(sequence) FROM ({records}) WHERE sequence > ? GROUP BY time_ms / 86400000 ORDER BY 1"
+    );
+    let mut statement = connection.prepare(&query)?;
+    let ends = statement.query_map([after], |row| row.get(0))?;
+    ends.collect()
 }
 
 #[cfg(test)]
@@ -290,8 +159,9 @@ mod tests {
             .unwrap();
         let trace = Trace::open(&path).unwrap();
         writer.execute_batch("DELETE FROM gaps").unwrap();
-        assert_eq!(trace.day_ends(0).unwrap(), [1]);
-        assert!(Trace::open(&path).unwrap().day_ends(0).unwrap().is_empty());
+        assert_eq!(day_ends(&trace.connection, 0).unwrap(), [1]);
+        let trace = Trace::open(&path).unwrap();
+        assert!(day_ends(&trace.connection, 0).unwrap().is_empty());
         drop(store);
     }
 }

@@ -9,5 +9,6 @@ pub mod gap;
 pub(crate) mod history;
 pub(crate) mod recorder;
 pub mod retention;
+pub(crate) mod rows;
 pub mod store;
 pub mod vacuum;

@@ -42,6 +42,18 @@ impl<'a> Recorder<'a> {
         Ok(recorder)
     }
 
+    /// Leaves record numbers out where this is another boot: see [`Store::begin_boot`].
+    ///
+    /// # Errors
+    /// What does not pass by itself.
+    pub(crate) fn begin_boot(&mut self, boot_id: Option<&str>) -> Result<(), Error> {
+        let store = self.store.as_mut();
+        match store.map_or(Ok(()), |store| store.begin_boot(boot_id)) {
+            Err(error) => self.bear(error, &Moment::now()),
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Stores a sample; whether it could be.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::clock::Moment;
 use crate::trace::damage::{
     SetAside, check_columns, look_through, refuse_lost_beginning, set_aside,
 };
-use crate::trace::database::{last_sequence, migrate};
+use crate::trace::database::{FLOOR, last_sequence, migrate};
 use crate::trace::gap::LastSample;
 use crate::trace::retention::{Limits, Retention};
 use gleaner_schemas::column::{Row, Value};
@@ -21,6 +21,10 @@ use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Record numbers that are left out where samples of a new boot begin: far more than a power cut can take, or than
+/// are written in the two years of a backup, at a sample every 90 s.
+const LEFT_OUT_AT_BOOT: i64 = 1_000_000;
 
 /// What one transaction writes: a sample, and before it what came to light with it.
 #[derive(Debug)]
@@ -100,6 +104,21 @@ impl Store {
                 Ok((store, None))
             }
         }
+    }
+
+    /// Goes on at numbers that nobody has used, where the last sample is of another boot than `boot_id`. A
+    /// power cut takes the newest transactions, and they may have been shipped before: a second record of
+    /// their number would be dropped as a repeat.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn begin_boot(&mut self, boot_id: Option<&str>) -> Result<(), Error> {
+        let last = self.last_sample()?.and_then(|last| last.boot_id);
+        let is_same = boot_id.is_some() && last.as_deref() == boot_id;
+        if self.sequence > 0 && !is_same {
+            self.sequence += LEFT_OUT_AT_BOOT;
+        }
+        Ok(())
     }
 
     /// Sets the database aside, which `cause` showed to be damaged, and begins a new one.
@@ -231,7 +250,7 @@ fn begin_anew(
 fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlite::Result<i64> {
     let transaction = connection.transaction()?;
     let time_ms = Some(record.time_ms);
-    let mut sequence = last;
+    let mut sequence = above_floor(&transaction, last)?;
     if let Some(gap) = record.gap {
         sequence += 1;
         insert_rows(&transaction, sequence, time_ms, std::slice::from_ref(gap))?;
@@ -257,13 +276,21 @@ fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlit
     Ok(sequence)
 }
 
+/// `last`, or the number that shipping found to be in use at the collector.
+fn above_floor(transaction: &Transaction<'_>, last: i64) -> rusqlite::Result<i64> {
+    let mut statement = transaction
+        .prepare_cached("SELECT max(?, CAST(value AS INTEGER)) FROM meta WHERE key = ?")?;
+    let found = statement.query_row((last, FLOOR), |row| row.get(0));
+    Ok(found.optional()?.unwrap_or(last))
+}
+
 /// Writes events as records after `last`; the new last one.
 fn insert_events(
     transaction: &Transaction<'_>,
     last: i64,
     events: &[Event],
 ) -> rusqlite::Result<i64> {
-    let mut sequence = last;
+    let mut sequence = above_floor(transaction, last)?;
     for (time_ms, event) in events {
         sequence += 1;
         insert_rows(
@@ -311,7 +338,14 @@ impl ToSql for Stored {
 
 /// One agent a database: held until the process ends, however it ends.
 pub(crate) fn lock(path: &Path) -> Result<File, Error> {
-    let path_of_lock = beside(path, "-lock");
+    lock_beside(path, "-lock")?.ok_or_else(|| Error::Locked {
+        path: path.to_owned(),
+    })
+}
+
+/// A lock of the database at `path` for one purpose; `None` when another process holds it.
+pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
+    let path_of_lock = beside(path, ending);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);
     let failed = |source| Error::Write {
@@ -320,10 +354,8 @@ pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     };
     let file = options.open(&path_of_lock).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => Err(Error::Locked {
-            path: path.to_owned(),
-        }),
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
         Err(e) => Err(failed(e.into())),
     }
 }

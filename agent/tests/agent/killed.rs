@@ -132,7 +132,7 @@ fn killed_at_work_again_and_again_nothing_is_half_there() {
             .arg(&database),
     );
     let exported = Dataset::open(&dataset).unwrap();
-    let host = exported.hosts().remove(0);
+    let host = exported.hosts().unwrap().remove(0);
     for table in [SampleRow::TABLE, GapRow::TABLE] {
         let rows = exported.read_host(&table, &host, &["sequence"]).unwrap();
         let mut there: Vec<i64> = rows.column(0).to_data().buffers()[0]

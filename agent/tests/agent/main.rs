@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activity;
+mod collector;
 mod copies;
 mod damaged;
 mod disk;
@@ -19,6 +20,7 @@ mod opens;
 mod retention;
 mod running;
 mod session;
+mod ship;
 mod trace;
 mod trees;
 mod versions;

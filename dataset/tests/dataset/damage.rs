@@ -2,7 +2,7 @@
 
 use crate::made_rows::{Name, batch};
 use arrow::record_batch::RecordBatch;
-use gleaner_dataset::{Dataset, DatasetError, Writer};
+use gleaner_dataset::{Dataset, DatasetError, FORMAT_VERSION, Writer};
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::FileRow;
@@ -101,7 +101,10 @@ fn a_folder_without_a_manifest_is_no_dataset() {
 
 #[test]
 fn newer_versions_are_refused_by_readers_and_writers() {
-    for (what, now) in [("format_version", 1), ("schema_version", SCHEMA_VERSION)] {
+    for (what, now) in [
+        ("format_version", FORMAT_VERSION),
+        ("schema_version", SCHEMA_VERSION),
+    ] {
         let (folder, _) = small();
         let manifest = folder.path().join("manifest.json");
         let text = fs::read_to_string(&manifest).unwrap();
@@ -139,5 +142,8 @@ fn what_a_dead_writer_left_is_ignored_and_then_removed() {
     assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
     drop(Writer::open(folder.path()).unwrap());
     assert!(!orphan.exists() && !staged.exists() && file.exists());
+    let kept = folder.path().join(".retired");
+    let kept = kept.join(orphan.strip_prefix(folder.path()).unwrap());
+    assert!(kept.exists(), "for who opened the dataset before");
     assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
 }

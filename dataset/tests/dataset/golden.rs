@@ -67,8 +67,6 @@ fn write(root: &Path) {
         ],
     );
     writer.seal().unwrap();
-
-    let mut writer = Writer::open(root).unwrap();
     add(
         &mut writer,
         &[
@@ -150,7 +148,7 @@ fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     for (name, columns) in layout {
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let mut rows = Vec::new();
-        for host in dataset.hosts() {
+        for host in dataset.hosts().unwrap() {
             let batch = dataset
                 .read_host(&table(name).unwrap(), &host, &columns)
                 .unwrap();

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod batch;
+mod compacted;
 mod damage;
+mod disk;
 mod golden;
 mod killed;
 mod made_rows;

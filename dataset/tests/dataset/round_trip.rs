@@ -2,13 +2,16 @@
 
 use crate::made_rows::{Name, batch, read_names};
 use arrow::array::AsArray;
+use arrow::compute::concat_batches;
 use arrow::datatypes::Int64Type;
+use arrow::ipc::reader::FileReader;
 use gleaner_dataset::{Dataset, DatasetError, Summary, Writer};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 fn seal(root: &Path, table: &Table, names: &[Name]) -> Summary {
@@ -33,7 +36,10 @@ fn seals_add_up_to_the_sorted_set(table: &Table, seals: &[Vec<Name>]) {
 
     let expected: BTreeSet<Name> = seals.iter().flatten().cloned().collect();
     let hosts: BTreeSet<String> = expected.iter().map(|n| n.host.clone()).collect();
-    assert_eq!(dataset.hosts(), hosts.iter().cloned().collect::<Vec<_>>());
+    assert_eq!(
+        dataset.hosts().unwrap(),
+        hosts.iter().cloned().collect::<Vec<_>>()
+    );
     let mut found = Vec::new();
     for host in &hosts {
         found.extend(read_names(&dataset, table, host));
@@ -44,9 +50,9 @@ fn seals_add_up_to_the_sorted_set(table: &Table, seals: &[Vec<Name>]) {
     assert_eq!(dataset.rows(table), expected.len() as u64);
     let scanned: usize = dataset.scan(table).map(|b| b.unwrap().num_rows()).sum();
     assert_eq!(scanned, expected.len());
+    let mut writer = Writer::open(folder.path()).unwrap();
     for name in &expected {
-        let writer = Writer::open(folder.path()).unwrap();
-        let last = writer.last_sequence(&name.host, &name.database);
+        let last = writer.last_sequence(&name.host, &name.database).unwrap();
         assert!(last >= Some(name.sequence), "{last:?} {name:?}");
     }
 }
@@ -82,7 +88,7 @@ fn sealing_the_same_rows_again_changes_nothing() {
 }
 
 #[test]
-fn large_parts_are_cut_and_the_manifest_says_where() {
+fn batches_end_with_a_host_and_large_hosts_are_cut() {
     let folder = tempfile::tempdir().unwrap();
     let table = FileRow::TABLE;
     let mut rows: Vec<Name> = (0..70_000).map(|key| Name::new(1, 0, 5, key)).collect();
@@ -90,20 +96,94 @@ fn large_parts_are_cut_and_the_manifest_says_where() {
     rows.push(Name::new(2, 0, 6, 0));
     seal(folder.path(), &table, &rows);
     let dataset = Dataset::open(folder.path()).unwrap();
-    let parts: Vec<_> = dataset.manifest().files[0]
-        .hosts
-        .iter()
-        .map(|h| (h.host_id.as_str(), h.first_batch, h.batches, h.rows))
-        .collect();
-    let cut = [
-        ("host-0", 0, 1, 1),
-        ("host-1", 1, 2, 70_000),
-        ("host-2", 3, 1, 1),
-    ];
-    assert_eq!(parts, cut);
+    let entry = &dataset.manifest().files[0];
+    assert_eq!(entry.hosts_count, 3);
+    assert_eq!(
+        (&*entry.first_host_id, &*entry.last_host_id),
+        ("host-0", "host-2")
+    );
+    let file = fs::File::open(folder.path().join(&entry.path)).unwrap();
+    let file = FileReader::try_new(file, None).unwrap();
+    let batches: Vec<usize> = file.map(|batch| batch.unwrap().num_rows()).collect();
+    assert_eq!(batches, [1, 65_536, 4_464, 1]);
     let read = dataset.read_host(&table, "host-1", &["file_id"]).unwrap();
     let ids = read.column(0).as_primitive::<Int64Type>();
     assert!(ids.values().iter().copied().eq(0..70_000));
+}
+
+#[test]
+fn hosts_with_few_rows_share_a_batch_and_are_read_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = FileRow::TABLE;
+    let rows = |host: u8| 3 + i64::from(host) % 11;
+    let name = |host: u8| (0..rows(host)).map(move |key| Name::new(host, 0, 5, key));
+    let names: Vec<Name> = (0..=255).flat_map(name).collect();
+    seal(folder.path(), &table, &names);
+    let dataset = Dataset::open(folder.path()).unwrap();
+    let entry = &dataset.manifest().files[0];
+    let file = fs::File::open(folder.path().join(&entry.path)).unwrap();
+    let file = FileReader::try_new(file, None).unwrap();
+    let batches: Vec<_> = file.map(Result::unwrap).collect();
+    let most_rows = 1024 + 13;
+    let [whole @ .., _last] = &batches[..] else {
+        panic!("no batch")
+    };
+    assert!(
+        whole
+            .iter()
+            .all(|b| (1024..most_rows).contains(&b.num_rows()))
+    );
+    assert_eq!(batches.len(), 2);
+
+    for host in (0..=255).rev().chain(0..=255) {
+        let expected: Vec<Name> = name(host).collect();
+        let host = &expected[0].host;
+        assert_eq!(&read_names(&dataset, &table, host), &expected);
+    }
+    // Day by day and host by host is the order of the file itself.
+    let scanned: Vec<_> = dataset.scan(&table).map(Result::unwrap).collect();
+    let schema = scanned[0].schema();
+    assert_eq!(
+        concat_batches(&schema, &scanned).unwrap(),
+        concat_batches(&batches[0].schema(), &batches)
+            .unwrap()
+            .with_schema(schema.clone())
+            .unwrap()
+    );
+}
+
+/// A collector appends every agent's few rows as they come.
+#[test]
+fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = SampleRow::TABLE;
+    let mut writer = Writer::open(folder.path()).unwrap();
+    let names = (0..5000).map(|i| Name::new((i % 100) as u8, 0, i / 100, 0));
+    for name in names.clone() {
+        writer.append(&table, batch(&table, &[name])).unwrap();
+    }
+    assert_eq!(writer.pending_rows(), 5000);
+    let whole = batch(&table, &names.collect::<Vec<_>>());
+    let bytes = writer.pending_bytes();
+    assert!(bytes < 3 * whole.get_array_memory_size(), "{bytes} bytes");
+    assert_eq!(writer.seal().unwrap().rows, 5000);
+    assert_eq!((writer.pending_rows(), writer.pending_bytes()), (0, 0));
+    // It stays open, and knows what it sealed.
+    writer.append(&table, whole).unwrap();
+    let again = writer.seal().unwrap();
+    assert_eq!((again.rows, again.repeated_rows), (0, 5000));
+    assert_eq!(
+        writer.last_sequence("host-7", "database-0").unwrap(),
+        Some(49)
+    );
+    writer
+        .append(&table, batch(&table, &[Name::new(7, 0, 50, 0)]))
+        .unwrap();
+    writer.seal().unwrap();
+    assert_eq!(
+        writer.last_sequence("host-7", "database-0").unwrap(),
+        Some(50)
+    );
 }
 
 #[test]

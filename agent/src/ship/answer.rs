@@ -1,0 +1,230 @@
+//! What the collector's answers mean.
+
+use crate::Error;
+use crate::print::printable;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// Of what a stranger says, so much is passed on.
+const MOST_SAID: usize = 300;
+
+/// What became of a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It is durable there.
+    Acknowledged,
+    /// It will not be taken in as it is.
+    Refused {
+        /// In the collector's words.
+        why: String,
+    },
+}
+
+/// Why nothing can be shipped now.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// No answer.
+    #[error(
+        "no answer from the collector at {address} ({why}): is it running, and the network up?"
+    )]
+    Unreachable { address: String, why: String },
+    /// Not for this host.
+    #[error(
+        "the collector at {address} does not accept this host's certificate ({why}): enrol this host anew with `gleaner-agent enroll`"
+    )]
+    NotAdmitted { address: String, why: String },
+    /// Later.
+    #[error("the collector at {address} takes nothing in for now ({why})")]
+    Busy {
+        address: String,
+        why: String,
+        retry_after: Option<Duration>,
+    },
+    /// It does not know this agent's tables.
+    #[error("the collector at {address} is older than this agent ({why}): upgrade it")]
+    Older { address: String, why: String },
+    /// Something else listens there, or something in between answers.
+    #[error("what answers at {address} is no collector of Gleaner's, or is out of order ({why})")]
+    Unexpected { address: String, why: String },
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] Error),
+}
+
+impl Trouble {
+    /// How long the collector asked to be left alone.
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<String>,
+    pub(crate) body: String,
+}
+
+#[derive(Deserialize)]
+struct Acknowledgement {
+    acknowledged: i64,
+}
+
+#[derive(Deserialize)]
+struct Mark {
+    acknowledged: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+impl Reply {
+    /// To a batch whose last record is `last_sequence`.
+    pub(crate) fn to_batch(&self, address: &str, last_sequence: i64) -> Result<Answer, Trouble> {
+        match self.status {
+            200 => match serde_json::from_str::<Acknowledgement>(&self.body) {
+                Ok(said) if said.acknowledged >= last_sequence => Ok(Answer::Acknowledged),
+                Ok(said) => Err(Trouble::Unexpected {
+                    address: address.to_owned(),
+                    why: format!("it acknowledged {} of {last_sequence}", said.acknowledged),
+                }),
+                Err(_) => Err(self.unexpected(address)),
+            },
+            400 | 413 => Ok(Answer::Refused { why: self.why() }),
+            _ => Err(self.trouble(address)),
+        }
+    }
+
+    /// To the question what it has of a database.
+    pub(crate) fn to_mark(&self, address: &str) -> Result<Option<i64>, Trouble> {
+        match self.status {
+            200 => serde_json::from_str::<Mark>(&self.body)
+                .map(|mark| mark.acknowledged)
+                .map_err(|_| self.unexpected(address)),
+            _ => Err(self.trouble(address)),
+        }
+    }
+
+    /// What it means for any request that it failed in this way.
+    pub(crate) fn trouble(&self, address: &str) -> Trouble {
+        let (address, why) = (address.to_owned(), self.why());
+        match self.status {
+            401 | 403 => Trouble::NotAdmitted { address, why },
+            409 => Trouble::Older { address, why },
+            429 | 503 => Trouble::Busy {
+                address,
+                why,
+                retry_after: self.retry_after(),
+            },
+            _ => Trouble::Unexpected { address, why },
+        }
+    }
+
+    fn unexpected(&self, address: &str) -> Trouble {
+        Trouble::Unexpected {
+            address: address.to_owned(),
+            why: self.why(),
+        }
+    }
+
+    /// Seconds (RFC 9110, 10.2.3). The other form, a date, is not heeded: it takes two clocks that agree.
+    fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.retry_after.as_deref()?.trim().parse().ok()?;
+        Some(Duration::from_secs(seconds))
+    }
+
+    fn why(&self) -> String {
+        let said = serde_json::from_str::<Refusal>(&self.body)
+            .map_or_else(|_| self.body.trim().to_owned(), |refusal| refusal.error);
+        let said: String = printable(&said).chars().take(MOST_SAID).collect();
+        if said.is_empty() {
+            format!("status {}", self.status)
+        } else {
+            format!("status {}: {said}", self.status)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(status: u16, body: &str) -> Reply {
+        Reply {
+            status,
+            retry_after: Some("7".to_owned()),
+            body: body.to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_a_whole_acknowledgement_acknowledges() {
+        let to = |status, body| reply(status, body).to_batch("there", 12);
+        let acknowledged = r#"{"acknowledged": 12, "rows": 3, "repeated": false}"#;
+        assert!(matches!(to(200, acknowledged), Ok(Answer::Acknowledged)));
+        assert!(matches!(
+            to(200, r#"{"acknowledged": 90}"#),
+            Ok(Answer::Acknowledged)
+        ));
+        for body in [
+            "",
+            "<html>",
+            r#"{"acknowledged": 11}"#,
+            r#"{"acknowledged": null}"#,
+            &acknowledged[..30],
+            r#"{"acknowledged": "12"}"#,
+        ] {
+            let trouble = to(200, body);
+            assert!(
+                matches!(trouble, Err(Trouble::Unexpected { .. })),
+                "{body}: {trouble:?}"
+            );
+        }
+        for status in [201, 204, 301, 404, 500, 502] {
+            let trouble = to(status, acknowledged);
+            assert!(
+                matches!(trouble, Err(Trouble::Unexpected { .. })),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn refusals_are_told_apart_and_their_words_are_made_harmless() {
+        let to = |status| {
+            reply(status, "{\"error\": \"so\\u001b[2Jbad\", \"retry\": false}").to_batch("there", 1)
+        };
+        for status in [400, 413] {
+            let Ok(Answer::Refused { why }) = to(status) else {
+                panic!("{status}");
+            };
+            assert_eq!(why, format!("status {status}: so?[2Jbad"));
+        }
+        for status in [401, 403] {
+            assert!(matches!(to(status), Err(Trouble::NotAdmitted { .. })));
+        }
+        assert!(matches!(to(409), Err(Trouble::Older { .. })));
+        for status in [429, 503] {
+            let trouble = to(status).unwrap_err();
+            assert_eq!(trouble.retry_after(), Some(Duration::from_secs(7)));
+        }
+        assert_eq!(to(500).unwrap_err().retry_after(), None);
+        let long = reply(500, &"x".repeat(10_000)).trouble("there").to_string();
+        assert!(long.len() < 600, "{}", long.len());
+    }
+
+    #[test]
+    fn a_mark_may_be_nothing_but_must_be_there() {
+        let mark = |body| reply(200, body).to_mark("there");
+        assert_eq!(mark(r#"{"acknowledged": 3}"#).unwrap(), Some(3));
+        assert_eq!(mark(r#"{"acknowledged": null}"#).unwrap(), None);
+        assert!(mark("null").is_err() && mark("").is_err());
+        assert!(reply(404, "").to_mark("there").is_err());
+    }
+}

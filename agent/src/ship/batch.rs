@@ -1,0 +1,123 @@
+//! The oldest records that the collector does not have, made ready to travel.
+
+use crate::Error;
+use crate::trace::rows::{Trace, can_be_read_around};
+use gleaner_dataset::Batch;
+use gleaner_schemas::rows::TABLES;
+use std::collections::BTreeSet;
+
+/// Records of one batch at most.
+pub(crate) const MOST_RECORDS: usize = 512;
+
+/// Content of a batch at most, before it is compressed: one record may exceed it by itself.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Sequence numbers of one batch of a damaged database at most: how much they hold cannot be told before.
+const MOST_SALVAGED: usize = 64;
+
+/// Some records, as they travel.
+#[derive(Debug)]
+pub(crate) struct Travelling {
+    /// Nothing when none of the records could be read.
+    pub(crate) body: Vec<u8>,
+    /// The last record that is sent.
+    pub(crate) last_sequence: i64,
+    /// The last record that is dealt with: those between could not be read.
+    pub(crate) until: i64,
+    /// How many they are; in a damaged database how many they may be.
+    pub(crate) records_count: usize,
+    /// Their rows in all tables.
+    pub(crate) rows_count: usize,
+    /// Records that could not be read, or not in all their parts.
+    pub(crate) unreadable_count: usize,
+}
+
+/// The records of `trace` after `after`, the first `most` of them or fewer; `None` when there is none.
+///
+/// # Errors
+/// When the trace cannot be read at all, or cannot be read now.
+pub(crate) fn next(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, Error> {
+    match whole(trace, after, most) {
+        Err(error) if can_be_read_around(&error) => salvaged(trace, after, most),
+        other => other,
+    }
+}
+
+fn whole(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, Error> {
+    let mut records = trace.records_after(after, most)?;
+    while let Some(&last_sequence) = records.last() {
+        let most_bytes = if records.len() == 1 {
+            usize::MAX
+        } else {
+            MOST_BYTES
+        };
+        if let Some(travelling) = up_to(trace, after, last_sequence, most_bytes)? {
+            return Ok(Some(Travelling {
+                records_count: records.len(),
+                ..travelling
+            }));
+        }
+        records.truncate(records.len() / 2);
+    }
+    Ok(None)
+}
+
+fn up_to(
+    trace: &Trace,
+    after: i64,
+    last_sequence: i64,
+    most_bytes: usize,
+) -> Result<Option<Travelling>, Error> {
+    let mut tables = Vec::new();
+    let (mut left_bytes, mut rows_count) = (most_bytes, 0);
+    for table in TABLES {
+        let Some(rows) = trace.rows(&table, (after, last_sequence), left_bytes)? else {
+            return Ok(None);
+        };
+        left_bytes -= rows.content_bytes;
+        rows_count += rows.builder.len();
+        tables.push((table, rows.builder.finish()?));
+    }
+    Ok(Some(Travelling {
+        body: Batch::encode(&tables)?,
+        last_sequence,
+        until: last_sequence,
+        records_count: 0,
+        rows_count,
+        unreadable_count: 0,
+    }))
+}
+
+/// As [`whole`], by sequence numbers instead of records: which there are cannot be told.
+fn salvaged(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, Error> {
+    let last = trace.last_readable()?;
+    let after = trace.before_next_readable(after, last);
+    if after >= last {
+        return Ok(None);
+    }
+    let width = most.clamp(1, MOST_SALVAGED) as i64;
+    let until = last.min(after.saturating_add(width));
+    let mut unreadable = BTreeSet::new();
+    let mut tables = Vec::new();
+    let (mut rows_count, mut last_sequence) = (0, 0);
+    for table in TABLES {
+        for rows in trace.readable_rows(&table, (after, until), &mut unreadable)? {
+            rows_count += rows.builder.len();
+            last_sequence = rows.last_sequence.max(last_sequence);
+            tables.push((table, rows.builder.finish()?));
+        }
+    }
+    let body = if rows_count > 0 {
+        Batch::encode(&tables)?
+    } else {
+        Vec::new()
+    };
+    Ok(Some(Travelling {
+        body,
+        last_sequence,
+        until,
+        records_count: usize::try_from(until - after).unwrap_or(usize::MAX),
+        rows_count,
+        unreadable_count: unreadable.len(),
+    }))
+}

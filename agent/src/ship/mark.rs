@@ -1,0 +1,91 @@
+//! What the database itself says of what the collector has: two entries of its `meta` table, all that
+//! shipping writes.
+
+use crate::Error;
+use crate::trace::database::{last_sequence, meta, records_tables};
+use crate::trace::store::beside;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Duration;
+
+/// The last record that the collector has acknowledged, as far as is known here.
+pub(crate) const ACKNOWLEDGED: &str = "acknowledged_sequence";
+
+pub(crate) use crate::trace::database::FLOOR;
+
+/// How long to wait for the agent's transaction.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How far shipping has come, by the database itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Shipped {
+    /// The last record that the collector has acknowledged; absent when none ever was.
+    pub acknowledged_sequence: Option<i64>,
+    /// Records after it.
+    pub pending_records_count: i64,
+    /// How long ago the oldest of them was written.
+    pub behind_ms: Option<i64>,
+    /// Records that the collector has, and that this database lost: it was put back from an older copy. The
+    /// next records take numbers beyond this one.
+    pub lost_until_sequence: Option<i64>,
+}
+
+impl Shipped {
+    /// Of the trace open as `connection`.
+    ///
+    /// # Errors
+    /// What SQLite said.
+    pub(crate) fn read(connection: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
+        let number = |key| -> rusqlite::Result<Option<i64>> {
+            Ok(meta(connection, key)?.and_then(|text| text.parse().ok()))
+        };
+        let acknowledged_sequence = number(ACKNOWLEDGED)?;
+        let after = acknowledged_sequence.unwrap_or(0);
+        let mut shipped = Self {
+            acknowledged_sequence,
+            ..Self::default()
+        };
+        let mut oldest_time_ms: Option<i64> = None;
+        for table in records_tables(connection)? {
+            let count = format!("SELECT count(*) FROM {table} WHERE sequence > ?");
+            let of_table: i64 = connection.query_row(&count, [after], |row| row.get(0))?;
+            shipped.pending_records_count += of_table;
+            let first =
+                format!("SELECT time_ms FROM {table} WHERE sequence > ? ORDER BY sequence LIMIT 1");
+            let time_ms = connection.query_row(&first, [after], |row| row.get(0));
+            oldest_time_ms = match (oldest_time_ms, time_ms.optional()?) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        shipped.behind_ms = oldest_time_ms.map(|time_ms| now_ms - time_ms);
+        let last = last_sequence(connection)?;
+        shipped.lost_until_sequence = number(FLOOR)?.filter(|floor| *floor > last);
+        Ok(shipped)
+    }
+}
+
+/// Writes one of the two entries. Holds the agent up for the length of one small transaction, and leaves its
+/// log to it.
+///
+/// # Errors
+/// [`Error::Database`].
+pub(crate) fn remember(path: &Path, key: &str, sequence: i64) -> Result<(), Error> {
+    // A log that lies there already is the running agent's to fold into the database; after a power cut it
+    // tells the next one that the database was not closed.
+    let is_in_use = beside(path, "-wal").exists();
+    let write = || {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_in_use)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.execute(
+            "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (key, sequence.to_string()),
+        )
+    };
+    write().map(drop).map_err(Error::database(path))
+}

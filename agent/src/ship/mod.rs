@@ -1,0 +1,144 @@
+//! Sends the trace to the collector: a service of its own, with network and without capabilities.
+//!
+//! [`batch`] reads the oldest records that the collector does not have, from the running agent's database and
+//! from damaged ones that were set aside; [`shipper`] sends them in order, a batch at a time, through
+//! [`client`]; [`run`] does that at each interval and waits longer and longer while it fails. What the
+//! collector has is for the collector to say: it is asked at the start and after every failure.
+
+pub(crate) mod address;
+pub(crate) mod answer;
+pub(crate) mod backoff;
+pub(crate) mod batch;
+pub(crate) mod client;
+pub mod mark;
+pub mod settings;
+pub(crate) mod shipper;
+pub mod summary;
+
+use crate::Error;
+use crate::config::Config;
+use crate::identity::random_share;
+use crate::interval;
+use crate::trace::recorder::say;
+use crate::trace::store::lock_beside;
+use backoff::Backoff;
+use shipper::Shipper;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use summary::Summary;
+
+/// The lock of the one shipper of a database.
+const LOCK: &str = "-ship-lock";
+
+/// Ships at each interval, until SIGTERM or SIGINT ends the process.
+///
+/// # Errors
+/// Where waiting is pointless: [`Error::Shipping`] when another process ships this trace, [`Error::Collector`]
+/// when no collector is named, or one that may not be spoken to.
+pub fn run(config: &Config) -> Result<(), Error> {
+    let _lock = lock(config)?;
+    let mut shipper = Shipper::new(config)?;
+    end_on_signals().map_err(|source| Error::Wait { source })?;
+    let every = config.ship.interval;
+    say(&format!(
+        "shipping {} to {} every {}",
+        config.database.display(),
+        shipper.address(),
+        interval::format(every),
+    ));
+    // Ten thousand hosts that were switched on together must not send together.
+    let mut due = Instant::now() + every.mul_f64(random_share());
+    let mut trouble = Troubles::default();
+    loop {
+        sleep(due.saturating_duration_since(Instant::now()));
+        match shipper.round() {
+            Ok(_) => {
+                trouble.over();
+                while due <= Instant::now() {
+                    due += every;
+                }
+            }
+            Err(why) => {
+                let wait = trouble.wait(&why, shipper.batches_count());
+                due = Instant::now() + wait;
+            }
+        }
+    }
+}
+
+/// Ships what is there, and says what it came to.
+///
+/// # Errors
+/// As [`run`], and [`Error::Unshipped`] when not all could be.
+pub fn once(config: &Config) -> Result<Summary, Error> {
+    let _lock = lock(config)?;
+    let mut shipper = Shipper::new(config)?;
+    match shipper.round() {
+        Ok(true) => shipper.summary(),
+        Ok(false) => Err(Error::Unshipped {
+            why: "some records have to stay here for now, as said above".to_owned(),
+        }),
+        Err(trouble) => Err(Error::Unshipped {
+            why: trouble.to_string(),
+        }),
+    }
+}
+
+fn lock(config: &Config) -> Result<std::fs::File, Error> {
+    let path = &config.database;
+    if !path.exists() {
+        return Err(Error::NoDatabase { path: path.clone() });
+    }
+    lock_beside(path, LOCK)?.ok_or_else(|| Error::Shipping { path: path.clone() })
+}
+
+/// At once, whatever is under way: all of it can be done again.
+fn end_on_signals() -> std::io::Result<()> {
+    for signal in [SIGINT, SIGTERM] {
+        let armed = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(signal, 0, armed)?;
+    }
+    Ok(())
+}
+
+/// Failures in a row: said when they begin and when they are over, and waited out.
+#[derive(Default)]
+struct Troubles {
+    backoff: Backoff,
+    batches_count: u64,
+    since: Option<Instant>,
+    said: Option<String>,
+}
+
+impl Troubles {
+    /// How long to wait after another. The first is tried again before anything is said: the collector may
+    /// just have closed a connection that was idle.
+    fn wait(&mut self, why: &answer::Trouble, batches_count: u64) -> Duration {
+        let text = why.to_string();
+        let is_second = self.since.is_some();
+        self.since.get_or_insert_with(Instant::now);
+        if is_second && self.said.is_none() {
+            say(&format!(
+                "{text}; nothing is lost meanwhile, and it is tried again until it works"
+            ));
+            self.said = Some(text);
+        }
+        if std::mem::replace(&mut self.batches_count, batches_count) != batches_count {
+            self.backoff = Backoff::default(); // it went well meanwhile
+        }
+        self.backoff.next(why.retry_after(), random_share())
+    }
+
+    fn over(&mut self) {
+        if let (Some(since), Some(_)) = (self.since.take(), self.said.take()) {
+            say(&format!(
+                "shipping again after {}",
+                interval::format(Duration::from_secs(since.elapsed().as_secs()))
+            ));
+        }
+        self.backoff = Backoff::default();
+    }
+}

@@ -1,0 +1,283 @@
+//! Sends what the collector does not have yet: database by database, the oldest first, batch by batch.
+
+use crate::Error;
+use crate::clock::Moment;
+use crate::config::Config;
+use crate::ship::address::Address;
+use crate::ship::answer::{Answer, Trouble};
+use crate::ship::batch::{self, MOST_RECORDS, Travelling};
+use crate::ship::client::Client;
+use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, Shipped};
+use crate::ship::settings::{COLLECTOR, ShipSettings};
+use crate::ship::summary::Summary;
+use crate::trace::damage;
+use crate::trace::database::{last_sequence, open_to_read};
+use crate::trace::recorder::say;
+use crate::trace::rows::Trace;
+use gleaner_dataset::batch::is_id;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A record that the collector refused is offered again so often.
+const REFUSED_AGAIN: Duration = Duration::from_secs(3600);
+
+/// How far shipping of one database has come.
+#[derive(Default)]
+struct Progress {
+    /// The last record dealt with; the collector is asked when absent.
+    mark: Option<i64>,
+    /// Records to put into one batch; none yet tried with fewer than the most when absent.
+    records_at_once: Option<usize>,
+    /// A batch up to this record was refused: until then batches do not grow.
+    refused_until: i64,
+    /// Nothing is sent before: the collector refused the next record by itself.
+    held_until: Option<Instant>,
+}
+
+pub(crate) struct Shipper {
+    client: Client,
+    database: PathBuf,
+    rate_bytes: Option<u64>,
+    /// By database id: a database that is set aside keeps its own.
+    progress: HashMap<String, Progress>,
+    /// Databases set aside of which nothing is left to send.
+    finished: HashSet<PathBuf>,
+    /// What is not to be said again.
+    said: HashSet<String>,
+    summary: Summary,
+}
+
+impl Shipper {
+    /// # Errors
+    /// [`Error::Collector`], [`Error::Read`].
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+        let address = Address::parse(&collector(&config.ship)?)?;
+        if address.is_secret() {
+            return Err(Error::Collector {
+                what: format!("{address} wants TLS, which is not there yet"),
+            });
+        }
+        Ok(Self {
+            summary: Summary {
+                collector: address.to_string(),
+                ..Summary::default()
+            },
+            client: Client::new(address, config.ship.timeout),
+            database: config.database.clone(),
+            rate_bytes: config.ship.rate_bytes,
+            progress: HashMap::new(),
+            finished: HashSet::new(),
+            said: HashSet::new(),
+        })
+    }
+
+    pub(crate) const fn address(&self) -> &Address {
+        self.client.address()
+    }
+
+    /// Batches acknowledged since the start.
+    pub(crate) const fn batches_count(&self) -> u64 {
+        self.summary.batches_count
+    }
+
+    /// Sends what is there; whether that was all of it.
+    pub(crate) fn round(&mut self) -> Result<bool, Trouble> {
+        let shipped = self.all();
+        if shipped.is_err() {
+            // Whether the last batch arrived is for the collector to say.
+            self.progress.values_mut().for_each(|p| p.mark = None);
+            self.finished.clear();
+        }
+        shipped
+    }
+
+    /// What was sent since the start, and what is left.
+    pub(crate) fn summary(mut self) -> Result<Summary, Error> {
+        let connection = open_to_read(&self.database)?;
+        let shipped = Shipped::read(&connection, Moment::now().time_ms);
+        self.summary.shipped = shipped.map_err(Error::database(&self.database))?;
+        Ok(self.summary)
+    }
+
+    fn all(&mut self) -> Result<bool, Trouble> {
+        let mut is_all = true;
+        for path in damage::kept(&self.database) {
+            if self.finished.contains(&path) {
+                continue;
+            }
+            match self.ship(&path, true) {
+                Ok(true) => {
+                    self.finished.insert(path);
+                }
+                Ok(false) => is_all = false,
+                Err(Trouble::Trace(error)) => {
+                    self.say_once(format!("{error}; it is left where it lies"));
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(self.ship(&self.database.clone(), false)? && is_all)
+    }
+
+    /// Sends what is left of one database, in order; whether that was all.
+    fn ship(&mut self, path: &Path, is_set_aside: bool) -> Result<bool, Trouble> {
+        loop {
+            // Open for one batch, and not while it travels: the agent's log could not come round.
+            let trace = Trace::open(path)?;
+            let (host_id, id) = (trace.host_id.clone(), trace.database_id.clone());
+            if !is_id(&host_id) || !is_id(&id) {
+                return Err(Trouble::Trace(Error::Row {
+                    path: path.to_owned(),
+                    table: "meta",
+                }));
+            }
+            let progress = self.progress.entry(id.clone()).or_default();
+            if progress.held_until.is_some_and(|t| Instant::now() < t) {
+                return Ok(false);
+            }
+            let Some(mark) = progress.mark else {
+                drop(trace);
+                let mark = self.client.mark(&host_id, &id)?.unwrap_or(0);
+                progress.mark = Some(mark);
+                if !is_set_aside {
+                    self.write_down(path, ACKNOWLEDGED, mark);
+                }
+                continue;
+            };
+            if !is_set_aside {
+                let last = last_sequence(&trace.connection).map_err(Error::database(path))?;
+                if last < mark {
+                    drop(trace);
+                    self.bear_loss(path, mark);
+                    return Ok(false);
+                }
+            }
+            let most = progress.records_at_once.unwrap_or(MOST_RECORDS);
+            let batch = batch::next(&trace, mark, most)?;
+            drop(trace);
+            let Some(batch) = batch else {
+                return Ok(true);
+            };
+            if !self.send(path, &id, &batch)? {
+                return Ok(false);
+            }
+            if !is_set_aside {
+                let mark = self.progress.get(&id).and_then(|p| p.mark);
+                self.write_down(path, ACKNOWLEDGED, mark.unwrap_or(0));
+            }
+        }
+    }
+
+    /// Sends a batch; whether to go on with this database.
+    fn send(&mut self, path: &Path, id: &str, batch: &Travelling) -> Result<bool, Trouble> {
+        let begun = Instant::now();
+        let answer = if batch.body.is_empty() {
+            Ok(Answer::Acknowledged) // none of it could be read
+        } else {
+            self.client.send(&batch.body, batch.last_sequence)
+        };
+        let progress = self.progress.entry(id.to_owned()).or_default();
+        let smaller = (batch.records_count / 2).max(1);
+        match answer {
+            Ok(Answer::Acknowledged) => {
+                progress.mark = Some(batch.until);
+                progress.held_until = None;
+                if batch.until >= progress.refused_until {
+                    let grown = progress.records_at_once.map(|count| count * 2);
+                    progress.records_at_once = grown.filter(|count| *count < MOST_RECORDS);
+                }
+                self.count(path, batch);
+                self.keep_to_rate(batch.body.len(), begun);
+                Ok(true)
+            }
+            Ok(Answer::Refused { .. }) if batch.records_count > 1 => {
+                // Too much at once, or one among them: those before it go first.
+                progress.refused_until = batch.until;
+                progress.records_at_once = Some(smaller);
+                Ok(true)
+            }
+            Ok(Answer::Refused { why }) => {
+                progress.held_until = Some(Instant::now() + REFUSED_AGAIN);
+                progress.records_at_once = Some(1);
+                self.say_once(format!(
+                    "{}: the collector refuses record {} ({why}). It and what follows stay here, and it is offered \
+                     again every hour: look into the collector's log and limits, and update both programs",
+                    path.display(),
+                    batch.last_sequence
+                ));
+                Ok(false)
+            }
+            Err(trouble) => {
+                if matches!(trouble, Trouble::Unreachable { .. }) {
+                    progress.records_at_once = Some(smaller); // the link may be too slow for so much
+                }
+                Err(trouble)
+            }
+        }
+    }
+
+    fn count(&mut self, path: &Path, batch: &Travelling) {
+        let summary = &mut self.summary;
+        summary.records_count += batch.records_count as u64;
+        summary.rows_count += batch.rows_count as u64;
+        summary.batches_count += u64::from(!batch.body.is_empty());
+        summary.sent_bytes += batch.body.len() as u64;
+        summary.unreadable_records_count += batch.unreadable_count as u64;
+        if batch.unreadable_count > 0 {
+            self.say_once(format!(
+                "{} is damaged: what can be read of it is shipped, and the rest passed over",
+                path.display()
+            ));
+        }
+    }
+
+    /// The collector has more than the database: its next records take numbers that nobody has used.
+    fn bear_loss(&mut self, path: &Path, mark: i64) {
+        self.write_down(path, FLOOR, mark);
+        self.say_once(format!(
+            "{}: the collector has its records up to {mark}, and here it ends before: it was put back from an older \
+             copy, or lost its newest records. What is recorded from now on is numbered beyond them, and shipped; what was \
+             recorded since it was put back stays here (`gleaner-agent export`)",
+            path.display()
+        ));
+    }
+
+    /// What cannot be written down is asked of the collector at the next start.
+    fn write_down(&mut self, path: &Path, key: &str, sequence: i64) {
+        if let Err(error) = mark::remember(path, key, sequence) {
+            self.say_once(format!(
+                "{error}: `status` will not know how far shipping has come"
+            ));
+        }
+    }
+
+    fn keep_to_rate(&self, sent_bytes: usize, begun: Instant) {
+        if let Some(rate) = self.rate_bytes {
+            let seconds = sent_bytes as f64 / rate as f64;
+            sleep(Duration::from_secs_f64(seconds).saturating_sub(begun.elapsed()));
+        }
+    }
+
+    fn say_once(&mut self, text: String) {
+        if !self.said.contains(&text) {
+            say(&text);
+            self.said.insert(text);
+        }
+    }
+}
+
+fn collector(settings: &ShipSettings) -> Result<String, Error> {
+    if let Some(collector) = &settings.collector {
+        return Ok(collector.clone());
+    }
+    let path = settings.folder.join(COLLECTOR);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Error::Collector {
+            what: "no collector is named".to_owned(),
+        }),
+        Err(source) => Err(Error::Read { path, source }),
+    }
+}

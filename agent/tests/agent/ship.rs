@@ -1,0 +1,242 @@
+//! The trace on its way to a collector: all of it, once, in order, whatever the network does.
+
+use crate::collector::{Collector, Fault, Kept};
+use crate::running::{Running, column, query, wait_for};
+use crate::{agent, fail, program, succeed};
+use gleaner_schemas::rows::TABLES;
+use rusqlite::Connection;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `ship` on this database, with such keys of `[ship]` beside the collector's address.
+pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
+    let config = database.with_file_name("agent.toml");
+    let text = format!(
+        "[ship]\ncollector = \"{collector}\"\ninterval = \"100ms\"\ntimeout = \"1s\"\n{keys}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut command = program();
+    command
+        .arg("--database")
+        .arg(database)
+        .arg("--config")
+        .arg(config);
+    command.arg("ship");
+    command
+}
+
+/// A trace of so many samples, 100 ms apart.
+pub(crate) fn traced(folder: &Path, samples: &str) -> PathBuf {
+    let database = folder.join("trace.db");
+    let run = ["run", "--interval", "100ms", "--samples", samples];
+    succeed(agent().arg("--database").arg(&database).args(run));
+    database
+}
+
+/// Of each table of the database the number of rows of each record.
+pub(crate) fn rows(database: &Path) -> BTreeMap<&'static str, BTreeMap<i64, i64>> {
+    let connection = Connection::open(database).unwrap();
+    let of_table = |name: &str| {
+        let query = format!("SELECT sequence, count(*) FROM {name} GROUP BY sequence");
+        let mut statement = connection.prepare(&query).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.unwrap()
+            .collect::<Result<BTreeMap<i64, i64>, _>>()
+            .unwrap()
+    };
+    let tables = TABLES
+        .iter()
+        .map(|table| (table.name, of_table(table.name)));
+    tables.filter(|(_, rows)| !rows.is_empty()).collect()
+}
+
+/// That the collector has what the database has.
+#[track_caller]
+pub(crate) fn is_whole(kept: &Kept, database: &Path) {
+    let stored = rows(database);
+    for (table, rows) in &stored {
+        assert_eq!(kept.rows.get(table), Some(rows), "{table}");
+    }
+    assert_eq!(kept.rows.len(), stored.len());
+}
+
+pub(crate) fn last_sequence(database: &Path) -> i64 {
+    query(
+        database,
+        "SELECT max(sequence) FROM (SELECT sequence FROM samples UNION SELECT sequence FROM events)",
+    )
+}
+
+fn acknowledged(database: &Path) -> Option<i64> {
+    let query = "SELECT value FROM meta WHERE key = 'acknowledged_sequence'";
+    let found: Vec<String> = column(database, query);
+    found.first().map(|text| text.parse().unwrap())
+}
+
+#[test]
+fn once_sends_what_is_there_and_only_what_is_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "3");
+    let collector = Collector::start();
+    let once = || -> Json {
+        let mut ship = ship(&database, &collector.url(), "");
+        serde_json::from_str(&succeed(ship.args(["--once", "--json"]))).unwrap()
+    };
+    let first = once();
+    is_whole(collector.state().only(), &database);
+    assert_eq!(acknowledged(&database), Some(last_sequence(&database)));
+    assert_eq!(first["batches_count"], 1);
+    assert_eq!(first["shipped"]["pending_records_count"], 0);
+    assert_eq!(first["sent_bytes"], collector.state().taken[0].bytes);
+    assert_eq!(once()["records_count"], 0);
+    assert_eq!(collector.state().taken.len(), 1);
+
+    traced(folder.path(), "2");
+    assert!(once()["records_count"].as_i64() >= Some(2));
+    let state = collector.state();
+    is_whole(state.only(), &database);
+    assert!(state.taken.iter().all(|batch| !batch.repeated));
+    let head = &state
+        .heads
+        .iter()
+        .find(|head| head.starts_with("POST"))
+        .unwrap()
+        .to_lowercase();
+    for header in [
+        "content-type: application/vnd.apache.arrow.stream\r\n",
+        "content-encoding: zstd\r\n",
+        "gleaner-sent-ms: 1",
+    ] {
+        assert!(head.contains(header), "{head}");
+    }
+}
+
+/// The sampler writes, the shipper follows it over one connection.
+#[test]
+fn it_follows_a_running_sampler_over_one_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "1");
+    let collector = Collector::start();
+    let mut run = agent();
+    run.arg("--database")
+        .arg(&database)
+        .args(["run", "--interval", "100ms"]);
+    let sampler = Running::start(&mut run);
+    let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
+    shipper.hear("shipping");
+    wait_for("ten batches", || collector.state().taken.len() >= 10);
+    assert_eq!(sampler.end().0, Some(0));
+    let last = last_sequence(&database);
+    wait_for("the rest", || collector.state().only().mark == last);
+    wait_for("it to be written down", || {
+        acknowledged(&database) == Some(last)
+    });
+    let (code, said) = shipper.end();
+    assert_eq!((code, said.as_slice()), (Some(0), &[][..]));
+    let state = collector.state();
+    is_whole(state.only(), &database);
+    assert!(
+        state.taken.iter().all(|batch| !batch.repeated),
+        "{:?}",
+        state.taken
+    );
+    assert_eq!((state.connections_count, state.marks_asked_count), (1, 1));
+}
+
+/// Each fault in turn, each between batches that are taken in: nothing is lost, nothing is there twice.
+#[test]
+fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "1");
+    let collector = Collector::start();
+    let mut run = agent();
+    run.arg("--database")
+        .arg(&database)
+        .args(["run", "--interval", "100ms"]);
+    let sampler = Running::start(&mut run);
+    let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
+    let busy = "{\"error\": \"the disk is full\", \"retry\": true}";
+    for fault in [
+        Fault::CloseBefore,
+        Fault::CloseWithin,
+        Fault::CloseAfter,
+        Fault::CutAnswer,
+        Fault::Garbage,
+        Fault::Slow,
+        Fault::Silent,
+        Fault::Status(429, busy),
+        Fault::Status(503, busy),
+        Fault::Status(500, "<html>oops</html>"),
+        Fault::Status(302, ""),
+    ] {
+        let (asked, taken) = {
+            let mut state = collector.state();
+            state.faults.push_back(fault.clone());
+            (state.marks_asked_count, state.taken.len())
+        };
+        wait_for(&format!("{fault:?} to be over"), || {
+            let state = collector.state();
+            // At least the faulty one and one that went well.
+            state.faults.is_empty() && state.taken.len() >= taken + 2
+        });
+        assert!(
+            collector.state().marks_asked_count > asked,
+            "{fault:?}: not asked what it has"
+        );
+    }
+    assert_eq!(sampler.end().0, Some(0));
+    let last = last_sequence(&database);
+    wait_for("the rest", || collector.state().only().mark == last);
+    wait_for("it to be written down", || {
+        acknowledged(&database) == Some(last)
+    });
+    assert_eq!(shipper.end().0, Some(0));
+    let state = collector.state();
+    is_whole(state.only(), &database);
+    let mut before = 0;
+    for batch in &state.taken {
+        assert!(
+            batch.first_sequence > before || batch.repeated,
+            "out of order: {:?}",
+            state.taken
+        );
+        before = before.max(batch.last_sequence);
+    }
+    // A batch whose acknowledgement was lost is not sent again: the collector was asked.
+    assert!(
+        state.taken.iter().all(|batch| !batch.repeated),
+        "{:?}",
+        state.taken
+    );
+}
+
+/// The record that the collector refuses stays with what follows it, and what comes before it arrives.
+#[test]
+fn a_refused_record_holds_back_what_follows_and_nothing_else() {
+    for status in [400, 413] {
+        let folder = tempfile::tempdir().unwrap();
+        let database = traced(folder.path(), "6");
+        let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");
+        let collector = Collector::start();
+        collector.state().poison = Some((samples[3], status));
+        let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
+        let said = shipper.hear("refuses record");
+        assert!(
+            said.contains(&format!("{} (status {status}: poisoned)", samples[3])),
+            "{said}"
+        );
+        assert_eq!(collector.state().only().mark, samples[3] - 1);
+        let requests = collector.state().requests_count;
+        assert!(requests < 20, "{requests} requests to find one record");
+        assert_eq!(shipper.end(), (Some(0), Vec::new()));
+        let (code, said) = fail(ship(&database, &collector.url(), "").arg("--once"));
+        assert_eq!(code, 1);
+        assert!(said.contains("not all is shipped"), "{said}");
+
+        collector.state().poison = None;
+        succeed(ship(&database, &collector.url(), "").arg("--once"));
+        is_whole(collector.state().only(), &database);
+    }
+}

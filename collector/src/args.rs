@@ -1,0 +1,54 @@
+//! The command line, as typed.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Examples:
+  gleaner-collector run                          as /etc/gleaner/collector.toml says
+  gleaner-collector status                       hosts, lag, what is wrong
+  gleaner-collector verify /srv/gleaner/dataset  every hash and every count
+  gleaner-collector repair /srv/gleaner/dataset  set bad files aside, save what is whole
+
+Exit codes:
+  0  done; verify: all is as it was sealed
+  1  failed; standard error says why
+  2  wrong usage
+  3  status: the collector does not answer, or is not well
+  4  verify, repair: something was damaged";
+
+/// Gathers the traces of a cluster's agents into one dataset, and serves it.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "gleaner-collector", version, after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    #[allow(missing_docs)] // a doc comment would become the program's help
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    #[allow(missing_docs)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct GlobalArgs {
+    /// Configuration in TOML [default: /etc/gleaner/collector.toml, where there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of journal and dataset [default: /var/lib/gleaner/collector]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Take in batches, until interrupted
+    Run,
+}
+
+/// The command, for man pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
+}

@@ -1,0 +1,95 @@
+//! What can go wrong with the collector, where, and what to do about it.
+
+use gleaner_dataset::{BatchError, DatasetError};
+use gleaner_trust::TrustError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why the collector could not start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration file says what it may not.
+    #[error("{}: {message}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        message: String,
+    },
+    /// Plain HTTP to the world.
+    #[error(
+        "local = {address} is no loopback address: only 127.0.0.1 and ::1 may be served without TLS; use listen, with certificates of `gleaner pki init`"
+    )]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Nobody could reach it.
+    #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
+    NoListener,
+    /// Another collector works in the folder.
+    #[error("{} is in use by another collector; end that one, or name another data folder", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// An address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What is known about the hosts cannot be read back.
+    #[error("{} is damaged ({source}); remove it: the collector begins it anew, and agents send again what they are not sure of", path.display())]
+    Hosts {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        source: serde_json::Error,
+    },
+    /// A batch that was taken in cannot be read any more.
+    #[error(
+        "a batch of host {host_id} in the journal cannot be read ({source}); was this collector downgraded?"
+    )]
+    Journal {
+        /// Whose batch.
+        host_id: String,
+        /// What is wrong.
+        source: BatchError,
+    },
+    /// About the dataset.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// About certificates.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+impl Error {
+    /// For `map_err`: the system refused `action` on `path`.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}

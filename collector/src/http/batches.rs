@@ -1,0 +1,253 @@
+//! Taking in: `POST /v1/batches` and `GET /v1/mark`.
+
+use super::App;
+use super::caller::{Caller, Writer};
+use super::refusal::Refusal;
+use super::turns::Turn;
+use crate::hosts::Facts;
+use crate::journal::{Entry, Header, Unwritten};
+use crate::now_ms;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Extension, Query, State};
+use axum::http::{HeaderMap, header};
+use bytes::{Bytes, BytesMut};
+use gleaner_dataset::batch::is_id;
+use gleaner_dataset::{Batch, BatchError};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+/// The sender's clock when it began the request, ms since 1970-01-01 UTC.
+const SENT: &str = "gleaner-sent-ms";
+/// A batch that takes longer than this and its size at [`SLOWEST_BYTES_PER_S`] is cut off.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Slower links are not waited for: smaller batches get through them.
+const SLOWEST_BYTES_PER_S: u64 = 8 << 10;
+const KIB: usize = 1024;
+/// Of a refused batch, so much is read before the connection is closed.
+const DISCARDED_BYTES: usize = 64 << 20;
+/// In so long.
+const DISCARD: Duration = Duration::from_secs(10);
+
+/// What a sender is told once its batch is durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Acknowledged {
+    /// The highest sequence of the batch's records.
+    acknowledged: i64,
+    /// Rows in it.
+    rows: u64,
+}
+
+/// Takes in one batch.
+pub(super) async fn receive(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Acknowledged>, Refusal> {
+    let received = take_in(&app, &caller, &headers, body).await;
+    match received {
+        Ok(done) => {
+            app.refusals.forget(&caller.name());
+            Ok(Json(done))
+        }
+        Err(refusal) => Err(app.refuse(&caller.name(), refusal)),
+    }
+}
+
+/// What a batch needs before its body is read.
+struct Admitted<'a> {
+    writer: Writer,
+    length: usize,
+    arrived_ms: i64,
+    _turn: Turn,
+    _room: SemaphorePermit<'a>,
+}
+
+fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admitted<'a>, Refusal> {
+    let arrived_ms = now_ms();
+    let writer = caller.writer()?;
+    let length = content_length(headers)?;
+    if length > app.batch.compressed_bytes {
+        let limit = app.batch.compressed_bytes;
+        return Err(Refusal::too_large(format!(
+            "the batch has {length} bytes, and {limit} are the most; send fewer records at once"
+        )));
+    }
+    let turn = app.turns.take(&writer, caller);
+    let room = u32::try_from(length.div_ceil(KIB).max(1)).unwrap_or(u32::MAX);
+    let room = app.memory.try_acquire_many(room);
+    Ok(Admitted {
+        writer,
+        length,
+        arrived_ms,
+        _turn: turn.ok_or_else(|| busy("a batch of this host is being taken in already"))?,
+        _room: room.map_err(|_| busy("the collector takes in as much as it has memory for"))?,
+    })
+}
+
+fn busy(what: &str) -> Refusal {
+    Refusal::busy(what, Duration::from_secs(5))
+}
+
+async fn take_in(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Acknowledged, Refusal> {
+    let admitted = match admit(app, caller, headers) {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            discard(body).await;
+            return Err(refusal);
+        }
+    };
+    let Admitted {
+        writer,
+        length,
+        arrived_ms,
+        ..
+    } = &admitted;
+    let length = *length;
+    let body = read_body(body, length).await?;
+    let (batch_limits, content) = (app.batch, body.clone());
+    let decoding = app.decoders.acquire().await;
+    let decoded = tokio::task::spawn_blocking(move || {
+        let batch = Batch::decode(&content, &batch_limits)?;
+        Ok::<_, BatchError>((Facts::of(&batch), summary(&batch)))
+    });
+    let decoded = decoded.await;
+    drop(decoding);
+    let (facts, mut header) = decoded.map_err(|e| Refusal::internal(e.to_string()))??;
+    authorize(app, writer, &header.host_id)?;
+    let sent_ms = headers
+        .get(SENT)
+        .and_then(|v| v.to_str().ok()?.parse().ok());
+    header.received_ms = now_ms();
+    header.skew_ms = sent_ms.map(|sent_ms: i64| sent_ms.saturating_sub(*arrived_ms));
+    let entry = Entry {
+        header: header.clone(),
+        body,
+    };
+    let written = app.journal.append(entry).await;
+    written.map_err(|e| match e {
+        Unwritten::Busy => busy("the collector's disk is busy"),
+        Unwritten::Disk(_) => Refusal::unavailable(e.to_string(), Duration::from_secs(60)),
+    })?;
+    app.hosts.taken_in(&header, facts, length as u64);
+    app.metrics.taken_in(header.rows_count, length as u64);
+    Ok(Acknowledged {
+        acknowledged: header.last_sequence,
+        rows: header.rows_count,
+    })
+}
+
+fn summary(batch: &Batch) -> Header {
+    Header {
+        host_id: batch.host_id.clone(),
+        database_id: batch.database_id.clone(),
+        first_sequence: batch.first_sequence,
+        last_sequence: batch.last_sequence,
+        rows_count: batch.rows_count(),
+        received_ms: 0,
+        skew_ms: None,
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Result<usize, Refusal> {
+    let length = headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|v| v.to_str().ok()?.parse().ok());
+    length.ok_or_else(Refusal::no_length)
+}
+
+/// Reads some of a body that is not wanted: a sender that is still writing when the connection closes would
+/// not see why.
+async fn discard(mut body: Body) {
+    let read = async {
+        let mut rest_bytes = DISCARDED_BYTES;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            match rest_bytes.checked_sub(bytes) {
+                Some(rest) => rest_bytes = rest,
+                None => break,
+            }
+        }
+    };
+    let _ = timeout(DISCARD, read).await; // it was slow: the connection closes
+}
+
+async fn read_body(mut body: Body, length: usize) -> Result<Bytes, Refusal> {
+    let patience = PATIENCE + Duration::from_secs(length as u64 / SLOWEST_BYTES_PER_S);
+    let read = async {
+        // Grows with what has come: a claimed length alone takes no memory.
+        let mut bytes = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| Refusal::malformed(e.to_string()))?;
+            if let Ok(data) = frame.into_data() {
+                bytes.extend_from_slice(&data);
+            }
+        }
+        Ok(bytes.freeze())
+    };
+    timeout(patience, read).await.unwrap_or_else(|_| {
+        Err(Refusal::too_slow(format!(
+            "the batch did not arrive within {} s; send fewer records at once",
+            patience.as_secs()
+        )))
+    })
+}
+
+/// A host writes its own rows only.
+fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
+    let is_theirs = match writer {
+        Writer::Local => true,
+        Writer::Host(id) => id == host_id,
+        Writer::Named(name) => app.hosts.bind(name, host_id),
+    };
+    if is_theirs {
+        return Ok(());
+    }
+    let reason = format!("these are rows of host {host_id}, and this certificate is another's");
+    app.hosts.refused(host_id, now_ms(), &reason);
+    Err(Refusal::forbidden(reason))
+}
+
+/// Which database is asked about.
+#[derive(Debug, Deserialize)]
+pub(super) struct MarkQuery {
+    host: String,
+    database: String,
+}
+
+/// How far a database has come.
+#[derive(Debug, Serialize)]
+pub(super) struct Mark {
+    acknowledged: Option<i64>,
+}
+
+/// Tells a host what is durable here.
+pub(super) async fn mark(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Query(query): Query<MarkQuery>,
+) -> Result<Json<Mark>, Refusal> {
+    let found = || {
+        if !is_id(&query.host) || !is_id(&query.database) {
+            return Err(Refusal::malformed(
+                "host and database are 32 hexadecimal digits each",
+            ));
+        }
+        authorize(&app, &caller.writer()?, &query.host)?;
+        Ok(Mark {
+            acknowledged: app.hosts.mark(&query.host, &query.database),
+        })
+    };
+    found()
+        .map(Json)
+        .map_err(|refusal| app.refuse(&caller.name(), refusal))
+}

@@ -1,0 +1,105 @@
+//! New hosts and new certificates: `POST /v1/enroll`, `POST /v1/renew`, `GET /v1/authority`.
+
+use super::App;
+use super::caller::Caller;
+use super::refusal::Refusal;
+use axum::Json;
+use axum::extract::{Extension, State};
+use gleaner_trust::{Authority, HOST_DAYS, TrustError};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// A new host's request.
+#[derive(Debug, Deserialize)]
+pub(super) struct Enrolment {
+    token: String,
+    host_id: String,
+    request_pem: String,
+}
+
+/// A known host's request.
+#[derive(Debug, Deserialize)]
+pub(super) struct Renewal {
+    request_pem: String,
+}
+
+/// What both are given.
+#[derive(Debug, Serialize)]
+pub(super) struct Granted {
+    certificate_pem: String,
+    authority_pem: String,
+}
+
+/// Certifies a host that has a token.
+pub(super) async fn enroll(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Json(asked): Json<Enrolment>,
+) -> Result<Json<Granted>, Refusal> {
+    let enrolled = certify(&app, move |authority| {
+        let (token, host_id) = (&asked.token, &asked.host_id);
+        let now = SystemTime::now();
+        let certificate = authority.enroll(token, host_id, &asked.request_pem, HOST_DAYS, now)?;
+        eprintln!("gleaner-collector: enrolled host {host_id}");
+        Ok(certificate)
+    });
+    let enrolled = enrolled.await.map(Json);
+    enrolled.map_err(|refusal| app.refuse(&caller.name(), refusal))
+}
+
+/// Certifies anew who has a good certificate.
+pub(super) async fn renew(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Json(asked): Json<Renewal>,
+) -> Result<Json<Granted>, Refusal> {
+    let renewed = async {
+        let presented = caller.certificate()?;
+        certify(&app, move |authority| {
+            authority.renew(&presented, &asked.request_pem, HOST_DAYS, SystemTime::now())
+        })
+        .await
+    };
+    let renewed = renewed.await.map(Json);
+    renewed.map_err(|refusal| app.refuse(&caller.name(), refusal))
+}
+
+/// The authority's certificate, which is no secret: a host compares it with its token.
+pub(super) async fn authority(State(app): State<Arc<App>>) -> Result<String, Refusal> {
+    let read = |authority: &Authority| Ok(authority.certificate_pem().to_owned());
+    with_authority(&app, read).await
+}
+
+async fn certify(
+    app: &App,
+    work: impl FnOnce(&Authority) -> Result<String, TrustError> + Send + 'static,
+) -> Result<Granted, Refusal> {
+    let granted = with_authority(app, |authority| {
+        Ok(Granted {
+            certificate_pem: work(authority)?,
+            authority_pem: authority.certificate_pem().to_owned(),
+        })
+    });
+    granted.await
+}
+
+async fn with_authority<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce(&Authority) -> Result<T, TrustError> + Send + 'static,
+) -> Result<T, Refusal> {
+    let folder = app.pki.clone().ok_or_else(|| {
+        Refusal::not_found(
+            "this collector enrols nobody: set pki to the folder of `gleaner pki init`",
+        )
+    })?;
+    let done = tokio::task::spawn_blocking(move || work(&Authority::open(&folder)?)).await;
+    let done = done.map_err(|e| Refusal::internal(e.to_string()))?;
+    done.map_err(|e| {
+        if e.is_refusal() {
+            Refusal::forbidden(e.to_string())
+        } else {
+            Refusal::internal(e.to_string())
+        }
+    })
+}

@@ -1,0 +1,132 @@
+//! What the collector answers.
+//!
+//! | request | who may | answer |
+//! | --- | --- | --- |
+//! | `POST /v1/batches` | a host, its own rows | acknowledged once durable |
+//! | `GET /v1/mark` | the same | how far its database is durable |
+//! | `POST /v1/enroll`, `GET /v1/authority` | anybody with a token; anybody | a certificate |
+//! | `POST /v1/renew` | a host | its next certificate |
+//! | `GET /v1/tables/…` | readers | Arrow streams |
+//! | `GET /`, `/v1/status`, `/metrics` | readers, and this machine | how it is |
+//! | `POST /v1/seal` | this machine, with all access | once all is in the dataset |
+
+mod batches;
+mod caller;
+mod enroll;
+mod listen;
+mod metrics;
+mod refusal;
+mod refusals;
+mod status;
+mod turns;
+
+pub(crate) use listen::serve;
+
+use crate::config::{Config, LocalAccess};
+use crate::hosts::Hosts;
+use crate::journal::Journal;
+use crate::now_ms;
+use crate::sealer::Sealer;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use gleaner_dataset::batch;
+use metrics::Metrics;
+use refusal::Refusal;
+use refusals::Refusals;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use turns::Turns;
+
+/// What the handlers share.
+pub(crate) struct App {
+    pub(crate) hosts: Arc<Hosts>,
+    journal: Journal,
+    sealer: Sealer,
+    dataset: PathBuf,
+    pki: Option<PathBuf>,
+    local_access: LocalAccess,
+    batch: batch::Limits,
+    /// One permit for each KiB of a batch that is being taken in.
+    memory: Semaphore,
+    /// One for each batch that is being decoded.
+    decoders: Semaphore,
+    connections: Arc<Semaphore>,
+    turns: Turns,
+    refusals: Refusals,
+    metrics: Metrics,
+    started_ms: i64,
+}
+
+impl App {
+    pub(crate) fn new(
+        config: &Config,
+        hosts: Arc<Hosts>,
+        journal: Journal,
+        sealer: Sealer,
+    ) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let certificates = config.listen.as_ref().map(|(_, certificates)| certificates);
+        Self {
+            hosts,
+            journal,
+            sealer,
+            dataset: config.dataset.clone(),
+            pki: certificates.and_then(|c| c.pki.clone()),
+            local_access: config.local_access,
+            batch: config.batch,
+            memory: Semaphore::new(config.memory_bytes / 1024),
+            decoders: Semaphore::new(cores),
+            connections: Arc::new(Semaphore::new(config.connections_limit)),
+            turns: Turns::default(),
+            refusals: Refusals::default(),
+            metrics: Metrics::default(),
+            started_ms: now_ms(),
+        }
+    }
+
+    /// Counts a refusal, and logs it if it is news. Being busy is no news.
+    fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
+        self.metrics.refused(reason(refusal.status));
+        if refusal.status != StatusCode::TOO_MANY_REQUESTS {
+            self.refusals.log(sender, &refusal.reason);
+        }
+        if let Some(host_id) = sender.strip_prefix("host ") {
+            self.hosts.refused(host_id, now_ms(), &refusal.reason);
+        }
+        refusal
+    }
+}
+
+/// Label of a refusal in the metrics.
+fn reason(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "unauthorized",
+        StatusCode::FORBIDDEN => "forbidden",
+        StatusCode::BAD_REQUEST | StatusCode::LENGTH_REQUIRED => "malformed",
+        StatusCode::REQUEST_TIMEOUT => "too_slow",
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::TOO_MANY_REQUESTS => "busy",
+        StatusCode::CONFLICT => "newer",
+        StatusCode::SERVICE_UNAVAILABLE => "disk",
+        _ => "other",
+    }
+}
+
+/// The routes.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/v1/batches", post(batches::receive))
+        .route("/v1/mark", get(batches::mark))
+        .route("/v1/enroll", post(enroll::enroll))
+        .route("/v1/renew", post(enroll::renew))
+        .route("/v1/authority", get(enroll::authority))
+        .route("/v1/status", get(status::status))
+        .route("/v1/seal", post(status::seal))
+        .route("/metrics", get(metrics::scrape))
+        .fallback(|| async {
+            Refusal::not_found("there is nothing here; docs/collector.md lists what there is")
+        })
+        .with_state(app)
+}

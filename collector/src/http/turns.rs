@@ -1,0 +1,48 @@
+//! One batch of a host at a time, so that no host takes the others' memory.
+
+use super::caller::{Caller, Writer};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Batches of this machine's programs that are taken in at the same time.
+const LOCAL_TURNS: usize = 64;
+
+/// Who is sending now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turns(Arc<Mutex<HashMap<String, usize>>>);
+
+/// One sender's turn, until it is dropped.
+pub(super) struct Turn {
+    turns: Turns,
+    name: String,
+}
+
+impl Turns {
+    pub(super) fn take(&self, writer: &Writer, caller: &Caller) -> Option<Turn> {
+        let most = match writer {
+            Writer::Local => LOCAL_TURNS,
+            Writer::Host(_) | Writer::Named(_) => 1,
+        };
+        let name = caller.name();
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.entry(name.clone()).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        let turns = self.clone();
+        Some(Turn { turns, name })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut taken = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = taken.get_mut(&self.name) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&self.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One batch as it lies in the journal.
+//!
+//! ```text
+//! "GLEANJ1\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes  header (JSON)  body
+//! ```
+//! Lengths are 32-bit, little-endian. The magic finds the next entry after a damaged one.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What every entry begins with.
+const MAGIC: [u8; 8] = *b"GLEANJ1\n";
+const HASH_BYTES: usize = 16;
+/// Magic, two lengths, hash.
+const FRAME_BYTES: usize = 8 + 4 + 4 + HASH_BYTES;
+
+/// What is known about a batch without decoding it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The host.
+    pub host_id: String,
+    /// Its database.
+    pub database_id: String,
+    /// Lowest sequence of the batch's records.
+    pub first_sequence: i64,
+    /// Highest sequence of the batch's records.
+    pub last_sequence: i64,
+    /// Rows in all tables.
+    pub rows_count: u64,
+    /// When the batch had arrived, by the collector's clock, ms since 1970-01-01 UTC.
+    pub received_ms: i64,
+    /// The host's clock less the collector's when it was sent; off by the one-way delay.
+    pub skew_ms: Option<i64>,
+}
+
+/// A batch with its header; the body is as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What is known about it.
+    pub header: Header,
+    /// The batch, compressed.
+    pub body: Bytes,
+}
+
+impl Entry {
+    /// Adds the entry to `to`.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        let header = serde_json::to_vec(&self.header).unwrap_or_default(); // plain structs always serialise
+        to.extend_from_slice(&MAGIC);
+        for length in [header.len(), self.body.len()] {
+            // Both far below 4 GiB: a body is bounded where it is received.
+            to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        to.extend_from_slice(&hash(&header, &self.body));
+        to.extend_from_slice(&header);
+        to.extend_from_slice(&self.body);
+    }
+
+    /// The entry at the beginning of `bytes`, and how many bytes it takes; `None` when there is no whole
+    /// one.
+    pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
+        let (frame, rest) = bytes.split_at_checked(FRAME_BYTES)?;
+        if !frame.starts_with(&MAGIC) {
+            return None;
+        }
+        let length = |at: usize| -> Option<usize> {
+            let bytes: &[u8; 4] = frame.get(at..)?.first_chunk()?;
+            usize::try_from(u32::from_le_bytes(*bytes)).ok()
+        };
+        let (header, rest) = rest.split_at_checked(length(8)?)?;
+        let (body, _) = rest.split_at_checked(length(12)?)?;
+        if frame.get(FRAME_BYTES - HASH_BYTES..)? != hash(header, body) {
+            return None;
+        }
+        let size = FRAME_BYTES + header.len() + body.len();
+        let entry = Self {
+            header: serde_json::from_slice(header).ok()?,
+            body: Bytes::copy_from_slice(body),
+        };
+        Some((entry, size))
+    }
+
+    /// Where the next entry might begin in `bytes`, which begins with a damaged one.
+    pub(super) fn next_after_damage(bytes: &[u8]) -> Option<usize> {
+        let beginnings = bytes.windows(MAGIC.len()).enumerate().skip(1);
+        let mut found = beginnings.filter(|(_, window)| *window == MAGIC);
+        found
+            .find(|(at, _)| bytes.get(*at..).and_then(Self::read).is_some())
+            .map(|(at, _)| at)
+    }
+}
+
+fn hash(header: &[u8], body: &[u8]) -> [u8; HASH_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(header).update(body);
+    let mut first = [0; HASH_BYTES];
+    hasher.finalize_xof().fill(&mut first);
+    first
+}

@@ -1,0 +1,254 @@
+//! The journal: where a batch is durable before it is acknowledged, until it is in the dataset.
+//!
+//! One thread writes. What arrives while it syncs is written together by the next sync, so that one
+//! disk serves thousands of hosts. A segment that is full is closed; the sealer reads closed segments
+//! into the dataset and removes them. A crash at any point leaves each acknowledged batch in a segment
+//! or in the dataset, or in both: the dataset leaves out what it has.
+
+mod entry;
+mod segment;
+
+pub use entry::{Entry, Header};
+pub(crate) use segment::{read, remove, set_aside};
+
+use crate::Error;
+use segment::Segment;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use tokio::sync::oneshot;
+
+/// Batches waiting to be written at most; more senders are told to come again.
+const WAITING_BATCHES: usize = 1024;
+/// Bytes written by one sync at most.
+const SYNCED_AT_ONCE_BYTES: usize = 32 << 20;
+
+/// How the journal is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A segment of so many bytes is closed.
+    pub segment_bytes: u64,
+    /// So many bytes of the disk are left free: sealing needs room to make room.
+    pub reserve_bytes: u64,
+}
+
+/// Why a batch was not made durable. It is not in the journal, and may be sent again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unwritten {
+    /// More arrives than the disk takes.
+    #[error("the collector's disk is busy")]
+    Busy,
+    /// No room, or a disk that fails.
+    #[error("the collector cannot write: {0}")]
+    Disk(String),
+}
+
+/// Called with what has just become durable, before its senders are told.
+pub type Durable = Box<dyn Fn(&[Header]) + Send>;
+
+enum Message {
+    Append(Entry, oneshot::Sender<Result<(), Unwritten>>),
+    Rotate(mpsc::Sender<()>),
+}
+
+/// A handle to the journal's thread.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    sender: mpsc::SyncSender<Message>,
+    closed: Arc<Mutex<BTreeMap<u64, u64>>>,
+    /// Bytes of the segment that is being written.
+    open_bytes: Arc<AtomicU64>,
+}
+
+impl Journal {
+    /// Opens the journal in `folder` and starts its thread, which ends with the last handle. What earlier
+    /// runs left is closed already.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(folder: &Path, limits: Limits, durable: Durable) -> Result<Self, Error> {
+        fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        let numbers = segment::numbers(folder)?;
+        let next = numbers.last().map_or(1, |last| last + 1);
+        let closed: BTreeMap<u64, u64> = numbers
+            .into_iter()
+            .map(|number| (number, segment::length(folder, number)))
+            .collect();
+        let closed = Arc::new(Mutex::new(closed));
+        let open_bytes = Arc::new(AtomicU64::new(0));
+        let (sender, messages) = mpsc::sync_channel(WAITING_BATCHES);
+        let thread = Writer {
+            folder: folder.to_owned(),
+            limits,
+            durable,
+            segment: None,
+            next,
+            closed: Arc::clone(&closed),
+            open_bytes: Arc::clone(&open_bytes),
+        };
+        thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || thread.run(&messages))
+            .map_err(Error::io("start a thread for", folder))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            sender,
+            closed,
+            open_bytes,
+        })
+    }
+
+    /// Makes a batch durable.
+    ///
+    /// # Errors
+    /// [`Unwritten`]: it is not in the journal.
+    pub async fn append(&self, entry: Entry) -> Result<(), Unwritten> {
+        let (done, written) = oneshot::channel();
+        let message = Message::Append(entry, done);
+        self.sender.try_send(message).map_err(|_| Unwritten::Busy)?;
+        written.await.unwrap_or(Err(Unwritten::Busy))
+    }
+
+    /// Closes the segment that is being written; waits for it.
+    pub fn rotate(&self) {
+        let (done, rotated) = mpsc::channel();
+        if self.sender.send(Message::Rotate(done)).is_ok() {
+            let _ = rotated.recv(); // an error: the thread has ended, and nothing is being written
+        }
+    }
+
+    /// Where the segments lie.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Closed segments and their lengths in bytes, oldest first.
+    #[must_use]
+    pub fn closed(&self) -> BTreeMap<u64, u64> {
+        self.lock().clone()
+    }
+
+    /// Bytes in all segments.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let closed: u64 = self.lock().values().sum();
+        closed + self.open_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Forgets a segment that was removed or set aside.
+    pub(crate) fn forget(&self, number: u64) {
+        self.lock().remove(&number);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.closed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The journal's thread.
+struct Writer {
+    folder: PathBuf,
+    limits: Limits,
+    durable: Durable,
+    segment: Option<Segment>,
+    next: u64,
+    closed: Arc<Mutex<BTreeMap<u64, u64>>>,
+    open_bytes: Arc<AtomicU64>,
+}
+
+impl Writer {
+    fn run(mut self, messages: &mpsc::Receiver<Message>) {
+        while let Ok(first) = messages.recv() {
+            let mut bytes = Vec::new();
+            let mut senders = Vec::new();
+            let mut rotations = Vec::new();
+            let mut next = Some(first);
+            while let Some(message) = next {
+                match message {
+                    Message::Append(entry, done) => {
+                        entry.write(&mut bytes);
+                        senders.push((entry.header, done));
+                    }
+                    Message::Rotate(done) => rotations.push(done),
+                }
+                next = (bytes.len() < SYNCED_AT_ONCE_BYTES)
+                    .then(|| messages.try_recv().ok())
+                    .flatten();
+            }
+            self.commit(&bytes, senders);
+            if !rotations.is_empty() {
+                self.close();
+            }
+            for done in rotations {
+                let _ = done.send(()); // who asked may have gone
+            }
+        }
+    }
+
+    fn commit(
+        &mut self,
+        bytes: &[u8],
+        senders: Vec<(Header, oneshot::Sender<Result<(), Unwritten>>)>,
+    ) {
+        if senders.is_empty() {
+            return;
+        }
+        let (headers, senders): (Vec<_>, Vec<_>) = senders.into_iter().unzip();
+        let written = self.write(bytes);
+        if written.is_ok() {
+            (self.durable)(&headers);
+        }
+        for done in senders {
+            let _ = done.send(written.clone()); // a sender that has gone sends again
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Unwritten> {
+        let disk = |error: Error| Unwritten::Disk(error.to_string());
+        let free = free_bytes(&self.folder).map_err(disk)?;
+        if free < self.limits.reserve_bytes.saturating_add(bytes.len() as u64) {
+            return Err(Unwritten::Disk(format!(
+                "only {free} bytes are free in {}, and {} are kept free",
+                self.folder.display(),
+                self.limits.reserve_bytes
+            )));
+        }
+        let segment = match &mut self.segment {
+            Some(segment) => segment,
+            none => {
+                let created = Segment::create(&self.folder, self.next).map_err(disk)?;
+                self.next += 1;
+                none.insert(created)
+            }
+        };
+        let appended = segment.append(bytes).map_err(disk);
+        self.open_bytes.store(segment.bytes, Ordering::Relaxed);
+        // After a failed sync the kernel may forget what it could not write, and say that all is well.
+        if appended.is_err() || segment.bytes >= self.limits.segment_bytes {
+            self.close();
+        }
+        appended
+    }
+
+    fn close(&mut self) {
+        if let Some(segment) = self.segment.take() {
+            let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+            closed.insert(segment.number, segment.bytes);
+            self.open_bytes.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Bytes that may still be written to the disk of `folder`.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn free_bytes(folder: &Path) -> Result<u64, Error> {
+    let found = rustix::fs::statvfs(folder).map_err(|e| Error::io("look at", folder)(e.into()))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}

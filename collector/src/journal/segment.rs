@@ -1,0 +1,129 @@
+//! One file of the journal: appended to, synced, read once, removed.
+
+use super::entry::Entry;
+use crate::Error;
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The file that is being written.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) number: u64,
+    path: PathBuf,
+    file: File,
+    /// Bytes that are durable.
+    pub(super) bytes: u64,
+}
+
+impl Segment {
+    /// A new one, its name durable.
+    pub(super) fn create(folder: &Path, number: u64) -> Result<Self, Error> {
+        let path = path(folder, number);
+        let create = || -> std::io::Result<File> {
+            let file = File::create_new(&path)?;
+            File::open(folder)?.sync_all()?;
+            Ok(file)
+        };
+        let file = create().map_err(Error::io("create", &path))?;
+        Ok(Self {
+            number,
+            path,
+            file,
+            bytes: 0,
+        })
+    }
+
+    /// Adds `entries` (as [`Entry::write`] makes them) durably, or not at all.
+    pub(super) fn append(&mut self, entries: &[u8]) -> Result<(), Error> {
+        let written = self
+            .file
+            .write_all(entries)
+            .and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => {
+                self.bytes += entries.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // Half an entry must not stand before the next one. If this fails as well, the reader
+                // finds the next entry by its magic.
+                let _ = self.file.set_len(self.bytes);
+                let _ = self.file.seek(SeekFrom::Start(self.bytes));
+                Err(Error::io("write", &self.path)(source))
+            }
+        }
+    }
+}
+
+/// What a segment holds.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Its whole entries, in order.
+    pub(crate) entries: Vec<Entry>,
+    /// Bytes that belong to none: an entry that a crash cut off (never acknowledged), or damage.
+    pub(crate) lost_bytes: usize,
+    /// Whether whole entries follow what is lost, so that it was no crash that cut it off.
+    pub(crate) is_damaged: bool,
+}
+
+/// Reads a segment.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn read(folder: &Path, number: u64) -> Result<Contents, Error> {
+    let path = path(folder, number);
+    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+    let mut contents = Contents::default();
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        if let Some((entry, size)) = Entry::read(rest) {
+            contents.entries.push(entry);
+            rest = rest.get(size..).unwrap_or_default();
+            contents.is_damaged |= contents.lost_bytes > 0;
+        } else {
+            let skipped = Entry::next_after_damage(rest).unwrap_or(rest.len());
+            contents.lost_bytes += skipped;
+            rest = rest.get(skipped..).unwrap_or_default();
+        }
+    }
+    Ok(contents)
+}
+
+/// Numbers of the segments in `folder`, in order.
+pub(super) fn numbers(folder: &Path) -> Result<Vec<u64>, Error> {
+    let list = || -> std::io::Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let name = entry?.file_name();
+            let name = name.to_str().and_then(|name| name.strip_suffix(".journal"));
+            numbers.extend(name.and_then(|name| name.parse::<u64>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    };
+    list().map_err(Error::io("list", folder))
+}
+
+/// Removes a segment whose entries are in the dataset.
+pub(crate) fn remove(folder: &Path, number: u64) -> Result<(), Error> {
+    let path = path(folder, number);
+    fs::remove_file(&path).map_err(Error::io("remove", &path))
+}
+
+/// Sets a damaged segment aside, for whoever wants to look at it.
+pub(crate) fn set_aside(folder: &Path, number: u64) -> Result<PathBuf, Error> {
+    let path = path(folder, number);
+    let aside = path.with_extension("damaged");
+    fs::rename(&path, &aside).map_err(Error::io("rename", &path))?;
+    Ok(aside)
+}
+
+fn path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:012}.journal"))
+}
+
+/// Length of a segment in bytes; 0 when it cannot be told.
+pub(super) fn length(folder: &Path, number: u64) -> u64 {
+    fs::metadata(path(folder, number)).map_or(0, |found| found.len())
+}

@@ -1,0 +1,279 @@
+//! Moves batches from the journal into the dataset, in the background.
+//!
+//! A segment is removed only after its rows are sealed; a crash in between seals them again, and the
+//! dataset leaves out what it has. So a row is in the dataset once, whatever happens.
+
+use crate::hosts::Hosts;
+use crate::journal::{self, Header, Journal};
+use crate::{Error, now_ms};
+use gleaner_dataset::batch::Limits;
+use gleaner_dataset::{Batch, BatchError, Compaction, Writer};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often it looks whether there is something to do.
+const TICK: Duration = Duration::from_secs(1);
+/// After a failure.
+const RETRY: Duration = Duration::from_secs(30);
+/// Content of a batch is at most as large as a batch that was taken in.
+const ANY_SIZE: Limits = Limits {
+    compressed_bytes: usize::MAX,
+    content_bytes: usize::MAX,
+};
+
+/// When to seal.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// What has arrived is in the dataset after so long.
+    pub seal_after: Duration,
+    /// So many bytes in closed segments are sealed without waiting.
+    pub journal_bytes: u64,
+    /// Rows of so many bytes in memory are sealed at once.
+    pub memory_bytes: usize,
+    /// Which files are merged.
+    pub compaction: Compaction,
+}
+
+/// What the sealer has done and how it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Progress {
+    /// Seals since the collector started.
+    pub seals_count: u64,
+    /// Rows that they added.
+    pub sealed_rows_count: u64,
+    /// Rows that the dataset had already.
+    pub repeated_rows_count: u64,
+    /// Bytes of journal that were damaged and could not be read.
+    pub lost_journal_bytes: u64,
+    /// When the last one ended, ms since 1970-01-01 UTC.
+    pub last_sealed_ms: Option<i64>,
+    /// Small files that were merged into larger ones.
+    pub merged_files_count: u64,
+    /// Why it cannot seal; absent while it can.
+    pub failure: Option<String>,
+    /// Why it cannot merge files; absent while it can.
+    pub compaction_failure: Option<String>,
+}
+
+/// A handle to the sealer's thread.
+#[derive(Clone, Debug)]
+pub struct Sealer {
+    requests: mpsc::Sender<mpsc::Sender<Result<(), String>>>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Sealer {
+    /// Starts the thread, which ends with the last handle.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when there can be no thread.
+    pub fn start(
+        dataset: PathBuf,
+        journal: Journal,
+        hosts: Arc<Hosts>,
+        policy: Policy,
+    ) -> Result<Self, Error> {
+        let (requests, asked) = mpsc::channel();
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let work = Work {
+            dataset,
+            journal,
+            hosts,
+            policy,
+            progress: Arc::clone(&progress),
+        };
+        thread::Builder::new()
+            .name("sealer".to_owned())
+            .spawn(move || work.run(&asked))
+            .map_err(Error::io("start a thread for", "sealing"))?;
+        Ok(Self { requests, progress })
+    }
+
+    /// Seals what has been acknowledged so far, and waits for it.
+    ///
+    /// # Errors
+    /// Why it could not be sealed.
+    pub fn seal_now(&self) -> Result<(), String> {
+        let (done, sealed) = mpsc::channel();
+        let ended = || "the sealer has ended".to_owned();
+        self.requests.send(done).map_err(|_| ended())?;
+        sealed.recv().map_err(|_| ended())?
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let progress = self.progress.lock();
+        progress.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+struct Work {
+    dataset: PathBuf,
+    journal: Journal,
+    hosts: Arc<Hosts>,
+    policy: Policy,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Work {
+    fn run(self, asked: &mpsc::Receiver<mpsc::Sender<Result<(), String>>>) {
+        let mut next = Instant::now(); // what an earlier run left
+        loop {
+            let done = match asked.recv_timeout(TICK) {
+                Ok(done) => Some(done),
+                Err(mpsc::RecvTimeoutError::Timeout) => None,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            };
+            let waiting: u64 = self.journal.closed().values().sum();
+            let can_wait = waiting < self.policy.journal_bytes || self.progress().failure.is_some();
+            if done.is_none() && can_wait && Instant::now() < next {
+                continue;
+            }
+            let sealed = self.seal();
+            let wait = if sealed.is_ok() {
+                self.policy.seal_after
+            } else {
+                RETRY.min(self.policy.seal_after)
+            };
+            next = Instant::now() + wait;
+            let sealed = sealed.map_err(|e| e.to_string());
+            self.tell(&sealed);
+            self.compact();
+            if let Some(done) = done {
+                let _ = done.send(sealed); // who asked may have gone
+            }
+        }
+    }
+
+    fn seal(&self) -> Result<(), Error> {
+        self.journal.rotate();
+        let segments = self.journal.closed();
+        let mut open = Open {
+            work: self,
+            writer: None,
+        };
+        for &number in segments.keys() {
+            let contents = journal::read(self.journal.folder(), number)?;
+            for entry in &contents.entries {
+                open.add(&entry.header, &entry.body)?;
+            }
+            if contents.is_damaged {
+                self.progress().lost_journal_bytes += contents.lost_bytes as u64;
+            }
+            if contents.is_damaged {
+                let aside = journal::set_aside(self.journal.folder(), number)?;
+                eprintln!(
+                    "gleaner-collector: {} bytes of the journal were damaged; what could be read was kept, the rest lies in {}",
+                    contents.lost_bytes,
+                    aside.display()
+                );
+                self.journal.forget(number);
+            }
+        }
+        open.seal()?;
+        self.hosts.save()?;
+        for &number in segments.keys() {
+            if self.journal.closed().contains_key(&number) {
+                journal::remove(self.journal.folder(), number)?;
+                self.journal.forget(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges small files while nothing waits to be sealed.
+    fn compact(&self) {
+        let is_waiting = || {
+            let waiting: u64 = self.journal.closed().values().sum();
+            waiting >= self.policy.journal_bytes
+        };
+        let step = || -> Result<bool, Error> {
+            if !self.dataset.join("manifest.json").exists() {
+                return Ok(false);
+            }
+            let mut writer = Writer::open(&self.dataset)?;
+            while !is_waiting() {
+                let now = std::time::SystemTime::now();
+                let Some(done) = writer.compact_step(&self.policy.compaction, now)? else {
+                    return Ok(false);
+                };
+                let mut progress = self.progress();
+                progress.merged_files_count += done.merged_files as u64;
+                progress.repeated_rows_count += done.repeated_rows;
+            }
+            Ok(true)
+        };
+        let failure = step().err().map(|e| e.to_string());
+        let mut progress = self.progress();
+        if let Some(reason) = &failure
+            && progress.compaction_failure != failure
+        {
+            eprintln!("gleaner-collector: cannot merge files: {reason}");
+        }
+        progress.compaction_failure = failure;
+    }
+
+    fn tell(&self, sealed: &Result<(), String>) {
+        let mut progress = self.progress();
+        let failure = sealed.clone().err();
+        match (&progress.failure, &failure) {
+            (None, Some(reason)) => eprintln!(
+                "gleaner-collector: cannot seal: {reason}; what arrives is kept in the journal"
+            ),
+            (Some(_), None) => eprintln!("gleaner-collector: sealing again"),
+            _ => {}
+        }
+        progress.failure = failure;
+        if sealed.is_ok() {
+            progress.last_sealed_ms = Some(now_ms());
+        }
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The dataset's writer, open as long as there is something to write: others may write in between.
+struct Open<'a> {
+    work: &'a Work,
+    writer: Option<Writer>,
+}
+
+impl Open<'_> {
+    fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
+        let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(Writer::open(&self.work.dataset)?),
+        };
+        for (table, rows) in batch.tables {
+            writer.append(&table, rows)?;
+        }
+        if writer.pending_bytes() >= self.work.policy.memory_bytes {
+            self.seal()?;
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self) -> Result<(), Error> {
+        if let Some(writer) = &mut self.writer {
+            let summary = writer.seal()?;
+            let mut progress = self.work.progress();
+            progress.seals_count += 1;
+            progress.sealed_rows_count += summary.rows;
+            progress.repeated_rows_count += summary.repeated_rows;
+        }
+        Ok(())
+    }
+}
+
+fn unreadable(header: &Header, source: BatchError) -> Error {
+    Error::Journal {
+        host_id: header.host_id.clone(),
+        source,
+    }
+}

@@ -1,0 +1,61 @@
+//! Hashes what passes through on its way into a file, so that it need not be read again.
+
+use std::io::{self, Write};
+
+/// Writes to `inner`; hashes all of it and, apart, what came since [`HashingWriter::part`].
+pub(crate) struct HashingWriter<W> {
+    inner: W,
+    pub(crate) bytes: u64,
+    whole: blake3::Hasher,
+    part: blake3::Hasher,
+    /// What is written after [`HashingWriter::keep`].
+    kept: Option<Vec<u8>>,
+}
+
+impl<W: Write> HashingWriter<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        Self {
+            inner,
+            bytes: 0,
+            whole: blake3::Hasher::new(),
+            part: blake3::Hasher::new(),
+            kept: None,
+        }
+    }
+
+    /// Hash of what was written since this was asked last.
+    pub(crate) fn part(&mut self) -> String {
+        let hash = self.part.finalize().to_string();
+        self.part.reset();
+        hash
+    }
+
+    /// From now on what is written is kept as well.
+    pub(crate) fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What was written into, the hash of all of it, and what was kept.
+    pub(crate) fn finish(self) -> (W, String, Vec<u8>) {
+        let kept = self.kept.unwrap_or_default();
+        (self.inner, self.whole.finalize().to_string(), kept)
+    }
+}
+
+impl<W: Write> Write for HashingWriter<W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let length = self.inner.write(data)?;
+        let written = &data[..length];
+        self.whole.update(written);
+        self.part.update(written);
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(written);
+        }
+        self.bytes += length as u64;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
