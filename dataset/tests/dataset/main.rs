@@ -8,4 +8,5 @@ mod disk;
 mod golden;
 mod killed;
 mod made_rows;
+mod repaired;
 mod round_trip;
