@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Find the memory that workstations own and do not use.
 #[derive(Parser)]
@@ -29,7 +30,9 @@ pub(crate) enum Command {
     Analyze(Analyze),
     Report(Report),
     Export(Export),
+    Synth(Synth),
     Schema(Schema),
+    Pki(crate::pki::args::Pki),
     Completions(Completions),
     Man(Man),
 }
@@ -126,6 +129,38 @@ pub(crate) enum Format {
     Parquet,
     /// Comma-separated text with a header.
     Csv,
+}
+
+/// Write a dataset of hosts that never were, for benches and loads.
+///
+/// All of it is invented: sizes, names, habits. The seed decides every byte.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner synth -o out/synthetic --hosts 20 --days 7
+  gleaner synth -o out/large --hosts 10000 --days 1 --seed 42 --json
+  gleaner analyze out/synthetic")]
+pub(crate) struct Synth {
+    /// Folder of the dataset; new or empty.
+    #[arg(long, short, value_name = "DATASET")]
+    pub(crate) output: PathBuf,
+    /// Hosts.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) hosts: usize,
+    /// Days of each.
+    #[arg(long, default_value_t = 7)]
+    pub(crate) days: u32,
+    /// What decides all else.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// First day (UTC).
+    #[arg(long, value_name = "DATE", default_value = "2026-11-02")]
+    pub(crate) start: jiff::civil::Date,
+    /// Time between samples.
+    #[arg(long, value_name = "TIME", default_value = "90s", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) interval: Duration,
+    /// Print what was written as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print what is stored: every table and column, with unit and meaning.

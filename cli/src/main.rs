@@ -5,9 +5,11 @@ mod args;
 mod demo;
 mod export;
 mod man;
+mod pki;
 mod progress;
 mod report;
 mod schema;
+mod synth;
 mod table;
 
 use args::{Args, Command};
@@ -34,7 +36,9 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Synth(args) => synth::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::pages(&args),
     }

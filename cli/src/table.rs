@@ -7,7 +7,7 @@ use gleaner_schemas::units::{Bytes, Seconds};
 use std::fmt::Write;
 
 /// A table whose first `left` columns are text and whose others are numbers, aligned right.
-fn table(header: &[&str], left: usize) -> Table {
+pub(crate) fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(header.to_vec());
     for (i, column) in table.column_iter_mut().enumerate() {

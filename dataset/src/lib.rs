@@ -17,6 +17,7 @@
 //! appended.
 
 pub mod batch;
+mod compact;
 mod error;
 mod hashing;
 mod identity;
@@ -26,6 +27,7 @@ mod lock;
 mod manifest;
 mod mapped;
 mod marks;
+mod merge;
 mod open_files;
 mod order;
 mod pending;
@@ -37,6 +39,7 @@ mod staged;
 mod writer;
 
 pub use batch::{Batch, BatchError};
+pub use compact::{Compacted, Compaction};
 pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 pub use reader::Dataset;

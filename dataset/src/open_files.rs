@@ -42,6 +42,12 @@ impl OpenFiles {
             .insert(entry.path.clone(), (now, Arc::clone(&file)));
         Ok(file)
     }
+
+    /// These files are of no use any more.
+    pub(crate) fn forget(&self, paths: &[String]) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.open.retain(|path, _| !paths.contains(path));
+    }
 }
 
 impl std::fmt::Debug for OpenFiles {

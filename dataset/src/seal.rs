@@ -61,9 +61,7 @@ impl Writer {
                 order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
             summary.repeated_rows += (appended.num_rows() - rows.num_rows()) as u64;
             let path = self.root.join(STAGING).join(staged.len().to_string());
-            if let Some(entry) = staged::write(&path, &table, date, &rows)? {
-                staged.push((path, entry));
-            }
+            staged.extend(staged::write(path, &table, date, &rows)?);
         }
         for (_, entry) in &staged {
             summary.files += 1;
@@ -113,6 +111,7 @@ impl Writer {
         Manifest::put(&self.root)?;
         self.manifest = manifest;
         // The dataset is as it is to be; what cannot be put away now is when it is opened next.
+        self.files.forget(replaced);
         for path in replaced {
             let _ = retired::retire(&self.root, path);
         }

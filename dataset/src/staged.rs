@@ -16,7 +16,7 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Rows in a record batch at most: what is decompressed at once.
 const BATCH_ROWS: usize = 64 * 1024;
@@ -72,6 +72,11 @@ impl StagedFile {
         })
     }
 
+    /// Bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.get_ref().bytes
+    }
+
     /// Adds all rows of the next host: sorted, and of a host after those before.
     pub(crate) fn add_host(&mut self, rows: &RecordBatch) -> Result<()> {
         let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
@@ -123,8 +128,8 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Makes the file durable. `None`, and no file, when no row was added.
-    pub(crate) fn finish(mut self) -> Result<Option<FileEntry>> {
+    /// Makes the file durable; where it lies, and its entry. `None`, and no file, when no row was added.
+    pub(crate) fn finish(mut self) -> Result<Option<(PathBuf, FileEntry)>> {
         self.flush()?;
         let Some(bounds) = self.bounds.take() else {
             layout::remove(&self.path)?;
@@ -145,7 +150,7 @@ impl StagedFile {
         };
         let (bytes, blake3, footer_blake3) =
             end().map_err(DatasetError::io("write", &self.path))?;
-        Ok(Some(FileEntry {
+        let entry = FileEntry {
             path: format!(
                 "{}/{}.arrow",
                 layout::folder(self.table.name, &self.date),
@@ -163,18 +168,19 @@ impl StagedFile {
             first_host_id: bounds.hosts.0,
             last_host_id: bounds.hosts.1,
             hosts: Vec::new(),
-        }))
+        };
+        Ok(Some((self.path, entry)))
     }
 }
 
 /// Writes sorted rows of one table and day to `path`, durably.
 pub(crate) fn write(
-    path: &Path,
+    path: PathBuf,
     table: &Table,
     date: String,
     rows: &RecordBatch,
-) -> Result<Option<FileEntry>> {
-    let mut file = StagedFile::create(path.to_owned(), table, date)?;
+) -> Result<Option<(PathBuf, FileEntry)>> {
+    let mut file = StagedFile::create(path, table, date)?;
     let identities = Identities::of(rows).map_err(DatasetError::rows(table.name))?;
     for run in identities.host_runs() {
         file.add_host(&rows.slice(run.start, run.len()))?;

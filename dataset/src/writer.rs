@@ -30,6 +30,8 @@ pub struct Writer {
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
+    /// Files that could not be merged with others.
+    pub(crate) unsound: HashSet<String>,
     _lock: Lock,
 }
 
@@ -70,6 +72,7 @@ impl Writer {
             files: OpenFiles::default(),
             marks: None,
             grace: retired::GRACE,
+            unsound: HashSet::new(),
             _lock: lock,
         })
     }

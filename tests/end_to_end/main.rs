@@ -3,5 +3,7 @@
 
 mod chain;
 mod layers;
+mod pki;
 mod privacy;
 mod surfaces;
+mod synth;

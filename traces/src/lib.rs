@@ -1,4 +1,5 @@
-//! Traces of other programs and for other programs: exports of a dataset as Parquet and CSV.
+//! Traces of other programs and for other programs: exports of a dataset as Parquet and CSV, and synthetic
+//! clusters ([`synth`]).
 //!
 //! ```text
 //! OUT/gleaner-export.json                          says that the folder is an export, and whether whole
@@ -9,6 +10,7 @@ mod error;
 mod export;
 mod file;
 mod folder;
+pub mod synth;
 
 pub use error::{ExportError, Result};
 pub use export::{Exported, Progress, export_csv, export_parquet};

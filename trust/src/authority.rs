@@ -4,15 +4,12 @@ use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::{Peer, check_host_id};
 use crate::register::{Record, Register, State};
 use crate::revocation::Revocations;
-use crate::{Dates, Result, Role, TrustError, certificate, files, hex, random, request};
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, date_time_ymd,
-};
+use crate::{Dates, Result, Role, TrustError, certificate, files, profile, request};
+use rcgen::{Issuer, KeyPair, PublicKeyData};
 use rustls::pki_types::CertificateDer;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// A clock that is behind by less than this takes a certificate made just now.
 const BACKDATED: Duration = Duration::from_secs(86_400);
@@ -45,6 +42,17 @@ pub struct Issued {
     pub key_pem: String,
 }
 
+impl Issued {
+    /// Writes both files durably, the key first and readable by the folder's owner alone (to whom
+    /// root gives it). Who reads them meanwhile
+    /// sees two that do not belong together, which [`ServerTrust`](crate::ServerTrust) and
+    /// [`ClientTrust`](crate::ClientTrust) do not take.
+    pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
+        files::write(key, self.key_pem.as_bytes(), files::SECRET)?;
+        files::write(certificate, self.certificate_pem.as_bytes(), files::PUBLIC)
+    }
+}
+
 /// An open authority.
 pub struct Authority {
     folder: PathBuf,
@@ -73,7 +81,7 @@ impl Authority {
             return Err(TrustError::AuthorityExists(folder.to_owned()));
         }
         Register::of(folder).make()?;
-        files::make_private_folder(&crate::token::folder(folder))?;
+        files::make_folder_for_owner(&crate::token::folder(folder))?;
         // The certificate is written last and says that all is there. A key without it is what an
         // earlier attempt left: as good as a new one.
         let key = match files::read_if_there(&key_path)? {
@@ -84,7 +92,7 @@ impl Authority {
                 key
             }
         };
-        let certificate = own_params(name, &Validity::days(valid_days))?
+        let certificate = profile::own_params(name, &Validity::days(valid_days))?
             .self_signed(&key)
             .map_err(TrustError::making("authority's certificate"))?;
         let issuer = Issuer::from_ca_cert_der(certificate.der(), key)
@@ -201,7 +209,8 @@ impl Authority {
 
     /// Makes the first certificate of a host that has a token.
     ///
-    /// The request is checked before the token is used up.
+    /// The request is checked before the token is used up. Whose answer was lost asks again with the
+    /// same key, and is given the certificate that was made for it.
     pub fn enroll(
         &self,
         token: &str,
@@ -212,9 +221,16 @@ impl Authority {
     ) -> Result<String> {
         let key = request::public_key(request_pem)?;
         let _lock = self.lock()?;
-        self.redeem_locked(token, host_id, now)?;
-        let host_id = host_id.to_owned();
-        self.sign(&Role::Host { host_id }, &key, &Validity::days(days))
+        let host = Role::Host {
+            host_id: host_id.to_owned(),
+        };
+        match self.redeem_locked(token, host_id, now) {
+            Ok(()) => self.sign(&host, &key, &Validity::days(days)),
+            Err(TrustError::TokenUsed) => self
+                .issued_for(&host, &key, now)?
+                .ok_or(TrustError::TokenUsed),
+            Err(e) => Err(e),
+        }
     }
 
     /// Makes a token with which one host can enrol itself, once, while it is valid.
@@ -309,6 +325,24 @@ impl Authority {
         certificate_of(&self.folder)
     }
 
+    /// The valid certificate that was made for this very key, if there is one. It says nothing that
+    /// the holder of the key may not know.
+    fn issued_for(
+        &self,
+        role: &Role,
+        key: &impl PublicKeyData,
+        now: SystemTime,
+    ) -> Result<Option<String>> {
+        let revocations = self.revocations()?;
+        let wanted = key.subject_public_key_info();
+        for (record, pem) in self.register.with_key(role, &wanted)? {
+            if record.dates.until >= now && revocations.of(&record.serial).is_none() {
+                return Ok(Some(pem));
+            }
+        }
+        Ok(None)
+    }
+
     fn with_revocations(&self, mut records: Vec<Record>) -> Result<Vec<Record>> {
         let revocations = self.revocations()?;
         for record in &mut records {
@@ -328,12 +362,12 @@ impl Authority {
     /// Signs, and has it on record before anybody can use it.
     fn sign(&self, role: &Role, key: &impl PublicKeyData, validity: &Validity) -> Result<String> {
         role.check()?;
-        let serial = new_serial()?;
+        let serial = profile::new_serial()?;
         let validity = Validity {
             from: validity.from,
             until: validity.until.min(self.dates.until),
         };
-        let pem = params(role, &serial, &validity)?
+        let pem = profile::params(role, &serial, &validity)?
             .signed_by(key, &self.issuer)
             .map_err(TrustError::making("certificate"))?
             .pem();
@@ -360,67 +394,4 @@ fn read_key(path: &Path, pem: &[u8]) -> Result<KeyPair> {
         wanted: "the authority's private key (PKCS #8)",
         reason: e.to_string(),
     })
-}
-
-/// 128 bits without the first (numbers are positive), the second set (no leading zeros).
-fn new_serial() -> Result<[u8; 16]> {
-    let mut serial = random::<16>()?;
-    serial[0] = serial[0] & 0x7f | 0x40;
-    Ok(serial)
-}
-
-fn own_params(name: &str, validity: &Validity) -> Result<CertificateParams> {
-    let serial = new_serial()?;
-    let mut params = CertificateParams::default();
-    // Two authorities of one name would be taken for each other where both are trusted for a while:
-    // verifiers find issuers and revocation lists by name.
-    let unlike_others = hex(&serial[..4]);
-    params.distinguished_name = common_name(&format!("{name} Gleaner authority {unlike_others}"));
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params.serial_number = Some(SerialNumber::from_slice(&serial));
-    params.not_before = date_time_ymd(1970, 1, 1) + since_1970(validity.from);
-    params.not_after = date_time_ymd(1970, 1, 1) + since_1970(validity.until);
-    Ok(params)
-}
-
-fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<CertificateParams> {
-    let making = TrustError::making("certificate's names");
-    let names = match role {
-        Role::Collector { names } => names.clone(),
-        Role::Host { .. } | Role::Reader { .. } => Vec::new(),
-    };
-    let mut params = CertificateParams::new(names).map_err(making)?;
-    if let Some(uri) = role.uri() {
-        let uri = uri
-            .try_into()
-            .map_err(TrustError::making("certificate's name"))?;
-        params.subject_alt_names.push(SanType::URI(uri));
-    }
-    let (subject, usage) = match role {
-        Role::Collector { .. } => ("Gleaner collector", ExtendedKeyUsagePurpose::ServerAuth),
-        Role::Host { host_id } => (host_id.as_str(), ExtendedKeyUsagePurpose::ClientAuth),
-        Role::Reader { name } => (name.as_str(), ExtendedKeyUsagePurpose::ClientAuth),
-    };
-    params.distinguished_name = common_name(subject);
-    params.is_ca = IsCa::ExplicitNoCa;
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![usage];
-    params.use_authority_key_identifier_extension = true;
-    params.serial_number = Some(SerialNumber::from_slice(serial));
-    params.not_before = date_time_ymd(1970, 1, 1) + since_1970(validity.from);
-    params.not_after = date_time_ymd(1970, 1, 1) + since_1970(validity.until);
-    Ok(params)
-}
-
-fn common_name(name: &str) -> DistinguishedName {
-    let mut names = DistinguishedName::new();
-    names.push(DnType::CommonName, name);
-    names
-}
-
-/// Since 1970, in whole seconds: certificates know no more.
-pub(crate) fn since_1970(time: SystemTime) -> Duration {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Duration::from_secs(since.as_secs())
 }

@@ -2,8 +2,8 @@
 
 use crate::{Result, TrustError, hex, random};
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// Readable by its owner alone.
@@ -18,23 +18,27 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
-        .map_err(TrustError::io(path))?;
-    Ok(bytes)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .and_then(|count| match u64::try_from(count) {
+            Ok(count) if count <= MOST_BYTES => Ok(bytes),
+            _ => Err(io::Error::other("larger than 64 MiB: not one of ours")),
+        })
+        .map_err(TrustError::io(path))
 }
 
 /// The whole of a file, or nothing where there is none.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(TrustError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            Ok(None)
-        }
+        Err(TrustError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e),
     }
 }
 
 /// Writes a file durably: beside, flushed, renamed, and the folder flushed.
+///
+/// The file is its folder's owner's: what an administrator's command leaves in the authority's folder,
+/// the collector must be able to read under a user of its own.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", hex(&random::<8>()?)));
@@ -45,6 +49,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         .mode(mode)
         .open(&beside)
         .and_then(|mut file| {
+            give_to_owner(&file, folder_of(path))?;
             file.write_all(bytes)?;
             file.sync_all()
         })
@@ -56,23 +61,47 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     sync_folder_of(path)
 }
 
-/// Makes a rename or a removal in the folder of `path` durable.
-pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
-    let folder = match path.parent() {
+fn give_to_owner(file: &File, folder: &Path) -> io::Result<()> {
+    let (ours, owner) = (file.metadata()?, fs::metadata(folder)?);
+    if (ours.uid(), ours.gid()) == (owner.uid(), owner.gid()) {
+        return Ok(());
+    }
+    match fchown(file, Some(owner.uid()), Some(owner.gid())) {
+        // Only root gives files away; others keep their own, as anywhere.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+/// Makes a rename or a removal in the folder of `path` durable.
+pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
+    let folder = folder_of(path);
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(TrustError::io(folder))
 }
 
-/// Makes a folder that its owner alone may enter, if it is not there.
+/// Makes a folder that its owner alone may enter, if it is not there; those above it, anybody may.
 pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    fs::create_dir_all(folder_of(path)).map_err(TrustError::io(path))?;
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made.map_err(TrustError::io(path)),
+    }
+}
+
+/// The same inside another folder, for the same owner as that.
+pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
+    make_private_folder(path)?;
+    File::open(path)
+        .and_then(|folder| give_to_owner(&folder, folder_of(path)))
         .map_err(TrustError::io(path))
 }
 
@@ -86,6 +115,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
         .mode(SECRET)
         .open(&path)
         .and_then(|file| {
+            give_to_owner(&file, folder)?;
             file.lock()?;
             Ok(file)
         })

@@ -61,7 +61,10 @@ impl Role {
     }
 
     /// Refuses what no certificate may carry.
-    pub(crate) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`TrustError::Name`]
+    pub fn check(&self) -> Result<()> {
         match self {
             Self::Host { host_id } => check_host_id(host_id),
             Self::Reader { name } if is_reader_name(name) => Ok(()),

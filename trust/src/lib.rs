@@ -10,6 +10,7 @@ mod client;
 mod error;
 mod files;
 mod identity;
+mod profile;
 mod register;
 mod request;
 mod revocation;

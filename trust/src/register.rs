@@ -3,7 +3,7 @@
 //! The certificate itself is the record. Its file name begins with its kind and name, so that one
 //! host's are found without opening ten thousand.
 
-use crate::certificate::{dates_of, parse, serial_of};
+use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::Peer;
 use crate::{Dates, Result, Role, TrustError, files, hex};
 use rustls::pki_types::CertificateDer;
@@ -64,7 +64,7 @@ impl Register {
     }
 
     pub(crate) fn make(&self) -> Result<()> {
-        files::make_private_folder(&self.folder)
+        files::make_folder_for_owner(&self.folder)
     }
 
     pub(crate) fn add(&self, role: &Role, serial: &[u8], certificate_pem: &str) -> Result<()> {
@@ -76,28 +76,43 @@ impl Register {
 
     /// Every certificate of one host, reader, or (whatever their names) of collectors.
     pub(crate) fn of_role(&self, role: &Role) -> Result<Vec<Record>> {
-        self.read(&prefix(role))
+        let paths = self.paths(&prefix(role))?;
+        paths.iter().map(|path| read_record(path)).collect()
     }
 
-    pub(crate) fn all(&self) -> Result<Vec<Record>> {
-        self.read("")
-    }
-
-    fn read(&self, prefix: &str) -> Result<Vec<Record>> {
-        let mut records = Vec::new();
-        let entries = fs::read_dir(&self.folder).map_err(TrustError::io(&self.folder))?;
-        for entry in entries {
-            let name = entry.map_err(TrustError::io(&self.folder))?.file_name();
-            // What is being written ends in .tmp.
-            if name
-                .to_str()
-                .is_some_and(|n| n.starts_with(prefix) && n.ends_with(".crt"))
-            {
-                records.push(read_record(&self.folder.join(name))?);
+    /// Those of them that were made for one public key (SubjectPublicKeyInfo), in PEM form as well.
+    pub(crate) fn with_key(&self, role: &Role, key: &[u8]) -> Result<Vec<(Record, String)>> {
+        let mut found = Vec::new();
+        for path in self.paths(&prefix(role))? {
+            let pem = String::from_utf8_lossy(&files::read(&path)?).into_owned();
+            let record = read_record(&path)?;
+            if parse(&from_pem(&pem)?)?.public_key().raw == key {
+                found.push((record, pem));
             }
         }
+        Ok(found)
+    }
+
+    /// Every certificate, the oldest first.
+    pub(crate) fn all(&self) -> Result<Vec<Record>> {
+        let paths = self.paths("")?;
+        let records: Result<Vec<_>> = paths.iter().map(|path| read_record(path)).collect();
+        let mut records = records?;
         records.sort_by(|a, b| (a.dates.from, &a.serial).cmp(&(b.dates.from, &b.serial)));
         Ok(records)
+    }
+
+    fn paths(&self, prefix: &str) -> Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(TrustError::io(&self.folder))? {
+            let name = entry.map_err(TrustError::io(&self.folder))?.file_name();
+            let ours = |name: &str| name.starts_with(prefix) && name.ends_with(".crt");
+            // What is being written ends in .tmp.
+            if name.to_str().is_some_and(ours) {
+                paths.push(self.folder.join(name));
+            }
+        }
+        Ok(paths)
     }
 }
 

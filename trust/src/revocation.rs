@@ -1,7 +1,7 @@
 //! The revocation list (CRL, RFC 5280, 5), which the collector asks about every client.
 
-use crate::authority::since_1970;
 use crate::certificate::system_time;
+use crate::profile::since_1970;
 use crate::{Result, TrustError, files, hex};
 use rcgen::{
     CertificateRevocationListParams, Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber,

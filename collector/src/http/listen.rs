@@ -11,13 +11,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 /// For a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// For the last words.
+const PARTING: Duration = Duration::from_secs(2);
 /// For the header of a stranger's request.
 const STRANGER: Duration = Duration::from_secs(10);
 /// The same for those with a certificate; this bounds the pause between two requests as well, and agents
@@ -71,11 +73,16 @@ async fn talk(
         return converse(stream, caller, router).await;
     };
     let generation = trust.generation();
-    let acceptor = TlsAcceptor::from(trust.config());
+    let shaking = TlsAcceptor::from(trust.config()).accept(stream);
     let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time");
-    let stream = timeout(HANDSHAKE, acceptor.accept(stream))
-        .await
-        .map_err(slow)??;
+    let shaken = timeout(HANDSHAKE, shaking.into_fallible()).await;
+    let stream = match shaken.map_err(slow)? {
+        Ok(stream) => stream,
+        Err((error, stream)) => {
+            part(stream).await;
+            return Err(error);
+        }
+    };
     let chain = stream.get_ref().1.peer_certificates();
     let caller = match chain.and_then(|chain| Some((chain, chain.first()?))) {
         None => Caller::anonymous(address),
@@ -86,6 +93,17 @@ async fn talk(
         }
     };
     converse(stream, caller, router).await
+}
+
+/// Ends a connection whose other end has been told why: it would not see that if what it still sends met a
+/// closed socket.
+async fn part(mut stream: TcpStream) {
+    let read = async {
+        let _ = stream.shutdown().await; // it may have gone
+        let mut unwanted = [0; 4096];
+        while matches!(stream.read(&mut unwanted).await, Ok(1..)) {}
+    };
+    let _ = timeout(PARTING, read).await; // it goes on: the connection closes
 }
 
 async fn converse<S>(stream: S, caller: Caller, router: Router) -> io::Result<()>

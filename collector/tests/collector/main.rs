@@ -1,7 +1,10 @@
 //! The collector's promises, on the built program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod disk;
 mod intake;
 mod killed;
 mod made;
 mod running;
+mod strangers;
+mod trusted;

@@ -25,8 +25,10 @@ pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 pub(crate) struct Collector {
     child: Child,
     said: Receiver<String>,
-    /// Of the plain listener, or of the TLS one where that is all there is.
+    /// Of the plain listener.
     pub(crate) url: String,
+    /// Of the TLS listener, where there is one.
+    pub(crate) tls_url: Option<String>,
     data: PathBuf,
 }
 
@@ -60,10 +62,14 @@ impl Collector {
             child,
             said,
             url: String::new(),
+            tls_url: None,
             data,
         };
-        let line = collector.hear("listening on");
-        collector.url = line.rsplit(' ').next().unwrap().to_owned();
+        let url = |line: String| line.rsplit(' ').next().unwrap().to_owned();
+        if config.contains("listen = ") {
+            collector.tls_url = Some(url(collector.hear("listening on https:")));
+        }
+        collector.url = url(collector.hear("listening on http:"));
         collector
     }
 
@@ -87,6 +93,10 @@ impl Collector {
     /// What it has said since it was last listened to.
     pub(crate) fn said(&self) -> Vec<String> {
         self.said.try_iter().collect()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn dataset(&self) -> PathBuf {

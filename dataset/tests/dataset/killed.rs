@@ -1,17 +1,18 @@
-//! `kill -9` at random moments of a seal: the dataset stays readable, and each seal is in it whole or
-//! not at all.
+//! `kill -9` at random moments of a seal and the compaction after it: the dataset stays readable, and each
+//! seal is in it whole and once, or not at all.
 
 use crate::made_rows::{Name, batch, read_names};
-use gleaner_dataset::{Dataset, Writer};
+use gleaner_dataset::{Compaction, Dataset, Writer};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const STRIKES_IN_FLIGHT: u32 = 12;
+const STRIKES_IN_COMPACTION: u32 = 4;
 const FOLDER: &str = "GLEANER_KILLED_DATASET";
 
 fn tables() -> [Table; 2] {
@@ -34,6 +35,11 @@ fn rows_of(seal: i64, table: &Table) -> Vec<Name> {
 /// What the process does that is killed.
 fn seal_for_ever(root: &str) -> ! {
     let mut stdout = std::io::stdout();
+    let compaction = Compaction {
+        quiet: Duration::ZERO,
+        ..Compaction::default()
+    };
+    let later = UNIX_EPOCH + Duration::from_secs(100 * 365 * 86_400); // every day is over
     loop {
         let mut writer = Writer::open(root).unwrap();
         let last = writer.last_sequence("host-0", "database-0").unwrap();
@@ -45,6 +51,8 @@ fn seal_for_ever(root: &str) -> ! {
         }
         writeln!(stdout, "sealing {seal}").unwrap();
         writer.seal().unwrap();
+        writeln!(stdout, "compacting {seal}").unwrap();
+        while writer.compact_step(&compaction, later).unwrap().is_some() {}
         writeln!(stdout, "sealed {seal}").unwrap();
     }
 }
@@ -53,6 +61,7 @@ fn seal_for_ever(root: &str) -> ! {
 struct Strike {
     sealed: i64,
     in_flight: bool,
+    in_compaction: bool,
 }
 
 /// Lets a child seal twice, then kills it `share` of a seal's length into the third.
@@ -79,12 +88,16 @@ fn strike(root: &Path, share: f64) -> Strike {
     std::thread::sleep(a_seal.mul_f64(share));
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    while let Some(later) = number("sealed") {
-        sealed = later;
+    let mut compacting = 0;
+    for line in said.map_while(Result::ok) {
+        let number = |word| line.strip_prefix(word)?.trim().parse().ok();
+        sealed = number("sealed").unwrap_or(sealed);
+        compacting = number("compacting").unwrap_or(compacting);
     }
     Strike {
         sealed,
         in_flight: sealed < sealing,
+        in_compaction: sealed < compacting,
     }
 }
 
@@ -98,7 +111,8 @@ fn killed_seals_are_whole_or_absent() {
     let seed = since.subsec_nanos();
     let mut random = seed;
     let (mut in_flight, mut attempts, mut absent, mut in_place) = (0, 0, 0, 0);
-    while in_flight < STRIKES_IN_FLIGHT {
+    let mut in_compaction = 0;
+    while in_flight < STRIKES_IN_FLIGHT || in_compaction < STRIKES_IN_COMPACTION {
         attempts += 1;
         assert!(
             attempts < 20 * STRIKES_IN_FLIGHT,
@@ -118,12 +132,14 @@ fn killed_seals_are_whole_or_absent() {
             strike.sealed
         );
         in_flight += u32::from(strike.in_flight);
+        in_compaction += u32::from(strike.in_compaction);
         in_place += u32::from(!orphans(folder.path()).is_empty());
         absent += u32::from(strike.in_flight && held == strike.sealed);
     }
     println!(
-        "seed {seed}: {in_flight} strikes in flight of {attempts}; {absent} seals absent ({in_place} of \
-         them with files in place that the manifest did not name yet), the others whole"
+        "seed {seed}: {in_flight} strikes in flight of {attempts}, {in_compaction} of them in a compaction; \
+         {absent} seals absent, the others whole; files in place that the manifest did not name: {in_place} \
+         times"
     );
     drop(Writer::open(folder.path()).unwrap()); // the dead one's lock is free
     assert_eq!(orphans(folder.path()), Vec::<PathBuf>::new());
@@ -133,6 +149,7 @@ fn killed_seals_are_whole_or_absent() {
 fn seals_held(dataset: &Dataset) -> i64 {
     let counts = tables().map(|table| {
         let mut seals = 0;
+        let mut rows = 0;
         for host in dataset.hosts().unwrap() {
             let found = read_names(dataset, &table, &host);
             seals = found.iter().map(|n| n.sequence).max().unwrap_or(0);
@@ -142,7 +159,9 @@ fn seals_held(dataset: &Dataset) -> i64 {
                 .collect();
             expected.sort();
             assert_eq!(found, expected);
+            rows += found.len() as u64;
         }
+        assert_eq!(dataset.rows(&table), rows, "no row lies in two files");
         seals
     });
     assert_eq!(

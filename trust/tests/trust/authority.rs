@@ -6,7 +6,7 @@ use gleaner_trust::{Authority, KeyAndRequest, Peer, Role, State, TrustError};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -29,6 +29,49 @@ fn keys_are_their_owners_alone() {
     let left = fs::read_dir(deployment.path("pki")).unwrap();
     let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 6, "{left:?}"); // nothing temporary: the three files, two folders, the lock
+}
+
+#[test]
+fn folders_above_the_authoritys_stay_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("etc/gleaner/pki");
+    Authority::init(&pki, "test", 3650).unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&pki) & 0o777, 0o700);
+    // Whatever is not masked: the collector's user must get through to its own folder.
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).unwrap();
+    assert_eq!(mode(pki.parent().unwrap()), mode(&plain));
+    // A file in the way is said to be one.
+    let in_the_way = folder.path().join("file");
+    fs::write(&in_the_way, "").unwrap();
+    let refused = Authority::init(&in_the_way, "test", 3650).err().unwrap();
+    assert!(matches!(refused, TrustError::Io { .. }), "{refused}");
+}
+
+#[test]
+fn what_root_writes_is_the_collectors_to_read() {
+    let deployment = Deployment::new();
+    let pki = deployment.path("pki");
+    let nobody = Some(65_534);
+    fs::remove_dir_all(&pki).unwrap();
+    fs::create_dir(&pki).unwrap();
+    std::os::unix::fs::chown(&pki, nobody, nobody).unwrap();
+    let authority = Authority::init(&pki, "test", 3650).unwrap();
+    authority.new_token(DAY, None).unwrap();
+    authority.issue(&host(HOST), 90).unwrap();
+    authority.revoke(HOST).unwrap();
+    let owner = |path: std::path::PathBuf| {
+        let found = fs::metadata(&path).unwrap();
+        (found.uid(), found.gid())
+    };
+    for folder in ["", "issued", "tokens"] {
+        let mut made = fs::read_dir(pki.join(folder)).unwrap().peekable();
+        assert!(made.peek().is_some());
+        for entry in made {
+            assert_eq!(owner(entry.unwrap().path()), (65_534, 65_534));
+        }
+    }
 }
 
 #[test]

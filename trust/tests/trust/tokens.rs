@@ -129,10 +129,19 @@ fn enrolling_checks_the_request_before_it_uses_the_token() {
     assert!(authority.enroll(&made, "h", "nonsense", 90, now).is_err());
     let request = KeyAndRequest::new().unwrap().request_pem;
     let pem = authority.enroll(&made, HOST, &request, 90, now).unwrap();
+    // The answer was lost, and the host asks again with the same key; another key is another's.
+    let again = authority.enroll(&made, HOST, &request, 90, now).unwrap();
+    assert_eq!(again, pem);
+    let other = KeyAndRequest::new().unwrap().request_pem;
+    let refused = authority.enroll(&made, HOST, &other, 90, now);
+    assert!(matches!(refused, Err(TrustError::TokenUsed)));
     let listed = authority.list().unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(
         listed[0].serial,
         gleaner_trust::certificate::serial(&pem).unwrap()
     );
+    authority.revoke(HOST).unwrap();
+    let refused = authority.enroll(&made, HOST, &request, 90, now);
+    assert!(matches!(refused, Err(TrustError::TokenUsed)));
 }

@@ -1,5 +1,4 @@
 //! What is exported is what the dataset holds.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;

@@ -1,0 +1,113 @@
+//! Slow and rude senders: given up, told where they can be told, and nobody else is kept waiting.
+
+use crate::made::{body, id};
+use crate::running::{Collector, wait_for};
+use crate::trusted::Deployment;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Longer than a stranger is waited for, on a machine that builds something else meanwhile.
+const GIVEN_UP: Duration = Duration::from_secs(80);
+
+fn connect(url: &str) -> TcpStream {
+    let socket = TcpStream::connect(url.rsplit('/').next().unwrap()).unwrap();
+    socket.set_read_timeout(Some(GIVEN_UP)).unwrap();
+    socket
+}
+
+/// Everything until the other end closes.
+fn read_to_end(mut socket: TcpStream) -> String {
+    let mut answer = Vec::new();
+    match socket.read_to_end(&mut answer) {
+        Ok(_) => {}
+        Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => {}
+        Err(e) => panic!("not given up: {e}"),
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn connections_that_say_nothing_are_closed_and_do_not_count_for_others() {
+    let deployment = Deployment::new();
+    let collector = deployment.start("connections_limit = 8");
+    let url = collector.tls_url.clone().unwrap();
+    // Six of the eight places: none shakes hands.
+    let silent: Vec<_> = (0..6).map(|_| connect(&url)).collect();
+    let (host, batch) = (deployment.host(&id(1)), body(&id(1), &id(2), 1..=1));
+    let begin = Instant::now();
+    let sent = crate::running::try_post(&host, &format!("{url}/v1/batches"), &batch);
+    assert_eq!(sent.unwrap().0, 200);
+    assert!(begin.elapsed() < GIVEN_UP);
+    for socket in silent {
+        read_to_end(socket);
+    }
+    collector.hear("no TLS handshake in time");
+}
+
+#[test]
+fn more_connections_than_there_are_places_are_turned_away_until_some_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "connections_limit = 4");
+    let held: Vec<_> = (0..4).map(|_| connect(&collector.url)).collect();
+    // The places are taken once the collector has accepted them.
+    wait_for("a connection to be turned away", || {
+        let socket = connect(&collector.url);
+        socket
+            .set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
+        matches!((&socket).read(&mut [0; 1]), Ok(0))
+            || (&socket)
+                .read(&mut [0; 1])
+                .is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionReset)
+    });
+    drop(held);
+    wait_for("a place", || {
+        crate::running::try_get(
+            &crate::running::agent(),
+            &format!("{}/v1/status", collector.url),
+        )
+        .is_ok_and(|(status, _)| status == 200)
+    });
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up_and_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    let mut slow = connect(&collector.url);
+    let head = "POST /v1/batches HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nab";
+    slow.write_all(head.as_bytes()).unwrap();
+    // Meanwhile others are served.
+    assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
+    let answer = read_to_end(slow);
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.contains("did not arrive within"), "{answer}");
+    assert!(answer.contains("\"retry\":true"), "{answer}");
+}
+
+#[test]
+fn a_batch_without_a_length_and_words_that_are_no_http_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    let say = |words: &str| {
+        let mut socket = connect(&collector.url);
+        socket.write_all(words.as_bytes()).unwrap();
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        read_to_end(socket)
+    };
+    let chunked = "POST /v1/batches HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n";
+    let answer = say(chunked);
+    assert!(answer.starts_with("HTTP/1.1 411"), "{answer}");
+    say("EHLO collector\r\n");
+    let header = format!(
+        "GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
+        "y".repeat(100_000)
+    );
+    let answer = say(&header);
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
+        "{answer}"
+    );
+    assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
+}

@@ -1,0 +1,58 @@
+//! Seeded draws, the same on every machine.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1, LogNormal};
+
+/// One host's stream of random numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    /// The stream numbered `stream` of `seed`.
+    pub(super) fn new(seed: u64, stream: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        Self(rng)
+    }
+
+    /// 32 hex digits.
+    pub(super) fn id(&mut self) -> String {
+        format!("{:016x}{:016x}", self.0.next_u64(), self.0.next_u64())
+    }
+
+    /// A name of 63 bits.
+    pub(super) fn number(&mut self) -> i64 {
+        (self.0.next_u64() >> 1).cast_signed()
+    }
+
+    /// From 0 to below 1.
+    pub(super) fn share(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    /// Whether something of this probability happens.
+    pub(super) fn chance(&mut self, probability: f64) -> bool {
+        self.share() < probability
+    }
+
+    /// From `least` to below `end`; `least` where that is nothing.
+    pub(super) fn between(&mut self, least: i64, end: i64) -> i64 {
+        if end <= least {
+            return least;
+        }
+        self.0.random_range(least..end)
+    }
+
+    /// Around `median`, now and then several times as much.
+    pub(super) fn around(&mut self, median: f64, spread: f64) -> f64 {
+        let factor = LogNormal::new(0.0, spread).map_or(1.0, |factor| factor.sample(&mut self.0));
+        median * factor
+    }
+
+    /// Time until something that happens every `mean` on average.
+    pub(super) fn wait(&mut self, mean: f64) -> f64 {
+        let wait: f64 = Exp1.sample(&mut self.0);
+        mean * wait
+    }
+}

@@ -1,0 +1,377 @@
+//! One host's trace, record after record.
+
+use super::activity::Sources;
+use super::class::{self, Class};
+use super::cluster::Parameters;
+use super::dice::Dice;
+use super::files::Files;
+use super::memory::{Installed, Memory, nodes};
+use super::owner::Owner;
+use super::power::{Cause, Interruption, interruption};
+use super::processes::Processes;
+use super::record::{Record, Rows, SampleRows};
+use super::state::Step;
+use super::{MIB, PAGE_BYTES};
+use gleaner_schemas::rows::{AbsenceRow, EventRow, GapRow, HostRow, SampleRow};
+use std::collections::VecDeque;
+
+const DAY_MS: i64 = 86_400_000;
+/// From boot to the agent's first sample.
+const BOOT_MS: i64 = 20_000;
+/// From waking to the first sample.
+const WAKE_MS: i64 = 1500;
+/// Shorter absences are no return of the owner (the idle rule's five minutes).
+const LEAST_AWAY_MS: i64 = 300_000;
+
+/// A host's records in the order of their sequence numbers, made one step at a time.
+///
+/// ```
+/// use gleaner_traces::synth::{Cluster, Parameters};
+///
+/// let parameters = Parameters { hosts: 2, days: 1, start_ms: 1_793_577_600_000, interval_ms: 90_000, seed: 7 };
+/// let mut host = Cluster::new(&parameters)?.host(0);
+/// assert_eq!(host.host_id().len(), 32);
+/// assert_eq!(host.next().map(|record| record.sequence), Some(1));
+/// # Ok::<(), gleaner_traces::synth::SynthError>(())
+/// ```
+#[derive(Debug)]
+pub struct HostTrace {
+    index: usize,
+    interval_ms: i64,
+    end_ms: i64,
+    class: &'static Class,
+    dice: Dice,
+    host_id: String,
+    database_id: String,
+    boot_id: String,
+    /// When the host was booted.
+    booted_ms: i64,
+    /// When the agent started: what was before it has not seen.
+    agent_ms: i64,
+    owner: Owner,
+    processes: Processes,
+    files: Files,
+    memory: Memory,
+    sources: Sources,
+    kernel_release: &'static str,
+    last: Option<Last>,
+    next_ms: i64,
+    sequence: i64,
+    ready: VecDeque<Record>,
+}
+
+/// The sample before.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    time_ms: i64,
+}
+
+impl HostTrace {
+    pub(super) fn new(parameters: &Parameters, index: usize) -> Self {
+        let mut dice = Dice::new(parameters.seed, index as u64);
+        let class = class::of_host(index);
+        let start_ms = parameters.start_ms;
+        let installed = Installed::new(class.memory_gib, class.swap_gib);
+        let (host_id, database_id) = (dice.id(), dice.id());
+        // Booted as the trace begins, or within an interval: hosts do not sample in step.
+        let longest_ms = parameters.interval_ms.min(DAY_MS - BOOT_MS);
+        let booted_ms = start_ms + dice.between(0, longest_ms);
+        Self {
+            index,
+            interval_ms: parameters.interval_ms,
+            end_ms: start_ms + i64::from(parameters.days) * DAY_MS,
+            class,
+            host_id,
+            database_id,
+            boot_id: String::new(),
+            booted_ms,
+            agent_ms: booted_ms,
+            owner: Owner::new(&mut dice, start_ms),
+            processes: Processes::new(&mut dice),
+            files: Files::new(&mut dice, class.files),
+            memory: Memory::new(&mut dice, installed),
+            sources: Sources::new(&mut dice),
+            kernel_release: if dice.chance(0.6) {
+                "6.12.57-synthetic"
+            } else {
+                "6.8.0-synthetic"
+            },
+            last: None,
+            next_ms: booted_ms + BOOT_MS,
+            sequence: 0,
+            ready: VecDeque::new(),
+            dice,
+        }
+    }
+
+    /// The host's name: 32 hex digits.
+    #[must_use]
+    pub fn host_id(&self) -> &str {
+        &self.host_id
+    }
+
+    /// The name of its one database: 32 hex digits.
+    #[must_use]
+    pub fn database_id(&self) -> &str {
+        &self.database_id
+    }
+
+    /// Time of the next record; `None` at the end.
+    pub fn peek_ms(&mut self) -> Option<i64> {
+        self.fill();
+        self.ready.front().map(|record| record.time_ms)
+    }
+
+    fn fill(&mut self) {
+        while self.ready.is_empty() && self.next_ms < self.end_ms {
+            self.advance();
+            // Of a time without samples that reaches beyond the end, nothing is known before it.
+            let end = self.ready.iter().position(|r| r.time_ms >= self.end_ms);
+            self.ready.truncate(end.unwrap_or(self.ready.len()));
+        }
+    }
+
+    /// The next sample, and what comes before it.
+    fn advance(&mut self) {
+        let Some(last) = self.last else {
+            self.boot(self.booted_ms);
+            return self.sample(self.next_ms, None, Vec::new());
+        };
+        let due_ms = self.next_ms;
+        let next = self.owner.stretch(&mut self.dice, last.time_ms);
+        let last_active_ms = self.owner.last_active_ms();
+        let span_ms = (last.time_ms, due_ms);
+        let habit = self.class.habit;
+        match interruption(&mut self.dice, habit, span_ms, &next, last_active_ms) {
+            Some(interruption) => self.interrupt(interruption, last.time_ms, due_ms),
+            None => self.sample(due_ms, None, Vec::new()),
+        }
+    }
+
+    /// What a time without samples leaves, and the sample after it.
+    fn interrupt(&mut self, interruption: Interruption, last_ms: i64, due_ms: i64) {
+        let Interruption {
+            cause,
+            from_ms,
+            to_ms,
+        } = interruption;
+        match cause {
+            Cause::Sleep => {
+                let now_ms = due_ms.max(to_ms + WAKE_MS);
+                let amount_ms = Some(to_ms - from_ms);
+                let events = vec![
+                    (from_ms, event("sleep", amount_ms, None)),
+                    (to_ms, event("wake", amount_ms, None)),
+                ];
+                // The agent's own rule: what is missing is a gap from two intervals on.
+                let is_gap = now_ms - last_ms > 2 * self.interval_ms;
+                self.sample(now_ms, is_gap.then_some("sleep"), events);
+            }
+            Cause::Off => {
+                self.write_event(from_ms, event("agent_stop", None, Some("SIGTERM")));
+                self.boot(to_ms);
+                self.sample(to_ms + BOOT_MS, Some("boot"), Vec::new());
+            }
+            Cause::Stopped => {
+                self.write_event(from_ms, event("agent_stop", None, Some("SIGTERM")));
+                self.start_agent(to_ms);
+                self.sample(to_ms + 1, Some("stopped"), Vec::new());
+            }
+        }
+    }
+
+    fn boot(&mut self, booted_ms: i64) {
+        self.booted_ms = booted_ms;
+        self.boot_id = self.dice.id();
+        self.processes.boot(&mut self.dice);
+        self.files.boot();
+        self.memory.boot(&mut self.dice);
+        let boot_id = self.boot_id.clone();
+        self.write_event(booted_ms, event("boot", None, Some(&boot_id)));
+        self.start_agent(booted_ms + BOOT_MS - 1);
+    }
+
+    fn start_agent(&mut self, time_ms: i64) {
+        self.agent_ms = time_ms;
+        self.sources.begin(time_ms);
+        let version = env!("CARGO_PKG_VERSION");
+        self.write_event(time_ms, event("agent_start", None, Some(version)));
+    }
+
+    /// Writes the sample at `time_ms`, after the gap before it and what was noted meanwhile.
+    fn sample(&mut self, time_ms: i64, gap: Option<&str>, mut events: Vec<(i64, EventRow)>) {
+        let before = self.last;
+        let stretch = self.owner.stretch(&mut self.dice, time_ms);
+        let is_present = stretch.from_ms <= time_ms;
+        let left_ms = self.owner.last_active_ms();
+        let returned = before.filter(|before| is_present && stretch.from_ms > before.time_ms);
+        if returned.is_some() && stretch.from_ms > self.agent_ms {
+            let away_ms = stretch.from_ms - left_ms.unwrap_or(0).max(self.agent_ms);
+            if away_ms >= LEAST_AWAY_MS {
+                let returned = event("owner_returned", Some(away_ms), Some("input"));
+                // Told at once; within a sleep's end it waits for the sample with the rest.
+                if events.is_empty() {
+                    self.write_event(stretch.from_ms, returned);
+                } else {
+                    events.push((stretch.from_ms, returned));
+                }
+            }
+        }
+        let active_ms = if is_present {
+            let pause_ms = self.dice.between(0, 20_000);
+            Some((time_ms - pause_ms).max(stretch.from_ms))
+        } else {
+            left_ms
+        };
+
+        let follows = before.filter(|_| gap.is_none());
+        let is_whole = follows
+            .is_none_or(|before| before.time_ms.div_euclid(DAY_MS) != time_ms.div_euclid(DAY_MS));
+        let passed_ms = follows.map(|before| time_ms - before.time_ms);
+        let step = Step {
+            class: self.class,
+            time_ms,
+            boottime_ms: time_ms - self.booted_ms,
+            interval_ms: passed_ms.unwrap_or(self.interval_ms),
+            is_present,
+            is_whole,
+        };
+        let rows = self.sample_rows(&step, passed_ms, active_ms);
+        if let (Some(cause), Some(before)) = (gap, before) {
+            let gap = GapRow {
+                from_time_ms: before.time_ms,
+                to_time_ms: time_ms,
+                cause: cause.to_owned(),
+            };
+            self.write(time_ms, Rows::Gap(gap));
+        }
+        if is_whole {
+            let host = self.host_row(&rows.sample);
+            self.write(time_ms, Rows::Host(host));
+        }
+        for (time_ms, event) in events {
+            self.write_event(time_ms, event);
+        }
+        self.write(time_ms, Rows::Sample(Box::new(rows)));
+        self.last = Some(Last { time_ms });
+        // The agent's timer is a little late each time, and makes up for it.
+        self.next_ms = time_ms + self.interval_ms + self.dice.between(-2, 3);
+    }
+
+    fn sample_rows(
+        &mut self,
+        step: &Step<'_>,
+        passed_ms: Option<i64>,
+        active_ms: Option<i64>,
+    ) -> SampleRows {
+        let dice = &mut self.dice;
+        let (processes, cgroups, held) = self.processes.step(dice, step);
+        let (files, cached) = self.files.step(dice, step);
+        let (figures, short_bytes) = self.memory.step(dice, step, &held, &cached);
+        if short_bytes > 0 {
+            self.processes.swap_out(short_bytes);
+        }
+        let (activity, owner_idle_ms) = self.sources.step(dice, step, active_ms);
+        let cpu_us = dice.around(5200.0 + 12.0 * held.count as f64, 0.2) as i64;
+        let sample = SampleRow {
+            boot_id: Some(self.boot_id.clone()),
+            interval_ms: passed_ms,
+            owner_idle_ms,
+            active_processes_count: processes.len() as i64,
+            agent_cpu_us: cpu_us,
+            agent_wall_us: cpu_us + dice.between(200, 4000),
+            agent_rss_bytes: 9 * MIB + PAGE_BYTES * dice.between(0, 200),
+            ..figures
+        };
+        let absences = self.absences(step);
+        SampleRows {
+            nodes: if self.class.nodes > 1 {
+                nodes(&sample)
+            } else {
+                Vec::new()
+            },
+            sample,
+            processes,
+            files,
+            activity,
+            absences,
+            cgroups,
+        }
+    }
+
+    /// What this host never has, where the state is given whole; and processes that ended while they were read.
+    fn absences(&mut self, step: &Step<'_>) -> Vec<AbsenceRow> {
+        let row = |item: &str, reason: &str, detail: &str, absent_count| AbsenceRow {
+            item: item.to_owned(),
+            reason: reason.to_owned(),
+            detail: detail.to_owned(),
+            absent_count,
+        };
+        let mut rows = Vec::new();
+        let missing = self.sources.missing_count();
+        if step.is_whole && missing > 0 {
+            rows.push(row("activity", "unsupported", "no such source", missing));
+        }
+        if step.is_whole && !self.memory.has_zswap {
+            for item in ["zswap_bytes", "zswapped_bytes"] {
+                rows.push(row(item, "unsupported", "the kernel does not give it", 1));
+            }
+        }
+        if self.dice.chance(if step.is_present { 0.15 } else { 0.02 }) {
+            let count = self.dice.between(1, 4);
+            let detail = "stat: No such process (os error 3)";
+            rows.push(row("processes", "vanished", detail, count));
+        }
+        rows
+    }
+
+    fn host_row(&self, sample: &SampleRow) -> HostRow {
+        HostRow {
+            host_name: format!("synthetic-{:05}", self.index),
+            kernel_release: self.kernel_release.to_owned(),
+            architecture: "x86_64".to_owned(),
+            cpus_count: self.class.cpus,
+            physical_bytes: sample.physical_bytes,
+            page_size_bytes: PAGE_BYTES,
+            sample_interval_ms: self.interval_ms,
+            headroom_share: super::memory::HEADROOM_SHARE,
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            privacy: "hashed".to_owned(),
+            os_name: Some("synthetic".to_owned()),
+            cpu_model: Some("synthetic".to_owned()),
+            cores_count: Some(self.class.cores),
+            machine_model: Some(self.class.model.to_owned()),
+            nodes_count: Some(self.class.nodes),
+        }
+    }
+
+    fn write_event(&mut self, time_ms: i64, event: EventRow) {
+        self.write(time_ms, Rows::Event(event));
+    }
+
+    fn write(&mut self, time_ms: i64, rows: Rows) {
+        self.sequence += 1;
+        self.ready.push_back(Record {
+            sequence: self.sequence,
+            time_ms,
+            rows,
+        });
+    }
+}
+
+impl Iterator for HostTrace {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        self.fill();
+        self.ready.pop_front()
+    }
+}
+
+fn event(kind: &str, amount_ms: Option<i64>, detail: Option<&str>) -> EventRow {
+    EventRow {
+        kind: kind.to_owned(),
+        amount_ms,
+        detail: detail.map(str::to_owned),
+    }
+}

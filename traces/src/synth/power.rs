@@ -1,0 +1,83 @@
+//! When a host is not sampled: it sleeps, is off, or its agent is restarted.
+
+use super::class::Habit;
+use super::dice::Dice;
+use super::owner::Stretch;
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: f64 = 24.0 * HOUR_MS as f64;
+
+/// Days between two reboots, and between two restarts of the agent, of a host that nobody uses.
+const REBOOT_DAYS: f64 = 20.0;
+const RESTART_DAYS: f64 = 10.0;
+
+/// What keeps a host from being sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It sleeps.
+    Sleep,
+    /// It is off, or boots anew.
+    Off,
+    /// The agent does not run.
+    Stopped,
+}
+
+/// A time in which a host is not sampled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interruption {
+    pub(super) cause: Cause,
+    pub(super) from_ms: i64,
+    /// When the host is awake, booted, or the agent about to start.
+    pub(super) to_ms: i64,
+}
+
+/// What comes between the sample at `from_ms` and the one due at `due_ms`, if anything. `next` is when the owner
+/// is there next, `last_active_ms` when they were.
+pub(super) fn interruption(
+    dice: &mut Dice,
+    habit: Habit,
+    (from_ms, due_ms): (i64, i64),
+    next: &Stretch,
+    last_active_ms: Option<i64>,
+) -> Option<Interruption> {
+    let is_away = next.from_ms > due_ms;
+    let passed_days = (due_ms - from_ms) as f64 / DAY_MS;
+    // Drawn in any case, so that a draw more or less does not depend on the owner.
+    let (reboots, restarts) = (
+        dice.chance(passed_days / REBOOT_DAYS),
+        dice.chance(passed_days / RESTART_DAYS),
+    );
+    if !is_away {
+        return None;
+    }
+    let (cause, patience_ms, least_ms, lead_ms) = match habit {
+        Habit::Sleep => (Cause::Sleep, 10 * MINUTE_MS, 20 * MINUTE_MS, 2000),
+        Habit::Off => (Cause::Off, 5 * MINUTE_MS, 4 * HOUR_MS, 2 * MINUTE_MS),
+        Habit::On => (Cause::Off, 0, i64::MAX, 0),
+    };
+    if let Some(last_ms) = last_active_ms {
+        let down_ms = (last_ms + patience_ms).max(from_ms + 1);
+        let up_ms = next.from_ms - lead_ms;
+        if down_ms < due_ms && up_ms - down_ms >= least_ms {
+            return Some(Interruption {
+                cause,
+                from_ms: down_ms,
+                to_ms: up_ms,
+            });
+        }
+    }
+    let (cause, length_ms) = if reboots {
+        (Cause::Off, dice.between(MINUTE_MS / 2, 3 * MINUTE_MS))
+    } else if restarts {
+        (Cause::Stopped, dice.between(1000, 10 * MINUTE_MS))
+    } else {
+        return None;
+    };
+    let down_ms = from_ms + (due_ms - from_ms) / 2;
+    Some(Interruption {
+        cause,
+        from_ms: down_ms,
+        to_ms: down_ms + length_ms,
+    })
+}

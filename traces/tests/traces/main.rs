@@ -1,0 +1,6 @@
+//! Exports read back, and synthetic clusters against what a real trace obeys.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
+
+mod export;
+mod obeys;
+mod synth;
