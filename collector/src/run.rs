@@ -50,6 +50,7 @@ async fn serve(config: &Config) -> Result<(), Error> {
     }
     if let Some((address, certificates)) = &config.listen {
         let trust = trust(certificates)?;
+        app.shows(&trust);
         let socket = bind(*address, "https").await?;
         tokio::spawn(look_at_files(Arc::clone(&trust)));
         tokio::spawn(http::serve(
