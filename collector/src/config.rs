@@ -2,7 +2,7 @@
 
 use crate::args::GlobalArgs;
 use crate::{Error, journal, sealer};
-use gleaner_dataset::batch;
+use gleaner_dataset::{Compaction, batch};
 use gleaner_schemas::{interval, units};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -142,6 +142,7 @@ impl Config {
                 seal_after: file.seal_after.unwrap_or(Duration::from_secs(600)),
                 journal_bytes: 64 << 20,
                 memory_bytes: bytes(memory / 2),
+                compaction: Compaction::default(),
             },
         })
     }

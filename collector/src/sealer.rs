@@ -7,7 +7,7 @@ use crate::hosts::Hosts;
 use crate::journal::{self, Header, Journal};
 use crate::{Error, now_ms};
 use gleaner_dataset::batch::Limits;
-use gleaner_dataset::{Batch, BatchError, Writer};
+use gleaner_dataset::{Batch, BatchError, Compaction, Writer};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -32,6 +32,8 @@ pub struct Policy {
     pub journal_bytes: u64,
     /// Rows of so many bytes in memory are sealed at once.
     pub memory_bytes: usize,
+    /// Which files are merged.
+    pub compaction: Compaction,
 }
 
 /// What the sealer has done and how it is.
@@ -47,8 +49,12 @@ pub struct Progress {
     pub lost_journal_bytes: u64,
     /// When the last one ended, ms since 1970-01-01 UTC.
     pub last_sealed_ms: Option<i64>,
+    /// Small files that were merged into larger ones.
+    pub merged_files_count: u64,
     /// Why it cannot seal; absent while it can.
     pub failure: Option<String>,
+    /// Why it cannot merge files; absent while it can.
+    pub compaction_failure: Option<String>,
 }
 
 /// A handle to the sealer's thread.
@@ -135,6 +141,7 @@ impl Work {
             next = Instant::now() + wait;
             let sealed = sealed.map_err(|e| e.to_string());
             self.tell(&sealed);
+            self.compact();
             if let Some(done) = done {
                 let _ = done.send(sealed); // who asked may have gone
             }
@@ -175,6 +182,38 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// Merges small files while nothing waits to be sealed.
+    fn compact(&self) {
+        let is_waiting = || {
+            let waiting: u64 = self.journal.closed().values().sum();
+            waiting >= self.policy.journal_bytes
+        };
+        let merge = || -> Result<(), Error> {
+            if !self.dataset.join("manifest.json").exists() {
+                return Ok(());
+            }
+            let mut writer = Writer::open(&self.dataset)?;
+            while !is_waiting() {
+                let now = std::time::SystemTime::now();
+                let Some(done) = writer.compact_step(&self.policy.compaction, now)? else {
+                    return Ok(());
+                };
+                let mut progress = self.progress();
+                progress.merged_files_count += done.merged_files as u64;
+                progress.repeated_rows_count += done.repeated_rows;
+            }
+            Ok(())
+        };
+        let failure = merge().err().map(|e| e.to_string());
+        let mut progress = self.progress();
+        if let Some(reason) = &failure
+            && progress.compaction_failure != failure
+        {
+            eprintln!("gleaner-collector: cannot merge files: {reason}");
+        }
+        progress.compaction_failure = failure;
     }
 
     fn tell(&self, sealed: &Result<(), String>) {

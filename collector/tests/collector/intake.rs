@@ -103,6 +103,23 @@ fn the_journal_is_sealed_by_age_and_by_size() {
 }
 
 #[test]
+fn many_small_seals_become_few_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    let (host, database) = (id(1), id(2));
+    for sequence in 5..25 {
+        assert_eq!(collector.send(&body(&host, &database, [sequence])).0, 200);
+        collector.seal();
+    }
+    wait_for("files to be merged", || {
+        let status = collector.get("/v1/status").1;
+        status["dataset_files_count"].as_i64().unwrap() < 20
+    });
+    let expected: Vec<i64> = (5..25).collect();
+    assert_eq!(sequences(&collector.dataset(), &host), expected);
+}
+
+#[test]
 fn the_status_tells_a_host_its_clock_and_its_gaps() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
