@@ -35,6 +35,7 @@ mod reader;
 mod retired;
 mod rows;
 mod seal;
+mod selection;
 mod staged;
 mod writer;
 
@@ -45,6 +46,7 @@ pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 pub use reader::Dataset;
 pub use rows::{Identity, RowsBuilder};
 pub use seal::Summary;
+pub use selection::{Selection, instant_ms};
 pub use writer::Writer;
 
 /// Version of the layout and of `manifest.json`; what the columns are is

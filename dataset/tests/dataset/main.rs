@@ -9,3 +9,4 @@ mod golden;
 mod killed;
 mod made_rows;
 mod round_trip;
+mod selected;
