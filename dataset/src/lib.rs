@@ -38,6 +38,7 @@ mod retired;
 mod rows;
 mod salvage;
 mod seal;
+mod selection;
 mod staged;
 mod verify;
 mod writer;
@@ -50,6 +51,7 @@ pub use reader::Dataset;
 pub use repair::{Lost, Repaired, repair};
 pub use rows::{Identity, RowsBuilder};
 pub use seal::Summary;
+pub use selection::{Selection, instant_ms};
 pub use verify::{Problem, ProblemKind, Verified};
 pub use writer::Writer;
 

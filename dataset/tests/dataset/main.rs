@@ -10,3 +10,4 @@ mod killed;
 mod made_rows;
 mod repaired;
 mod round_trip;
+mod selected;
