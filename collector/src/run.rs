@@ -1,4 +1,4 @@
-//! `gleaner-collector run`: everything put together, until it is interrupted.
+//! Everything put together: `gleaner-collector run`, or a collector inside another program.
 
 use crate::Error;
 use crate::config::{Certificates, Config};
@@ -13,57 +13,112 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How often certificates and revocations are looked at.
 const LOOK_AT_FILES: Duration = Duration::from_secs(5);
+
+/// A collector at work; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Collector {
+    /// Where agents and readers come, by TLS.
+    pub tls: Option<SocketAddr>,
+    /// Where this machine's programs come, without.
+    pub local: Option<SocketAddr>,
+    sealer: Sealer,
+    runtime: Option<Runtime>,
+    _lock: File,
+}
 
 /// Runs until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// Why it cannot start.
 pub fn run(config: &Config) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::io("start threads for", "the collector"))?;
-    let served = runtime.block_on(serve(config));
-    // What is still being answered is sent again; nothing acknowledged depends on it.
-    runtime.shutdown_timeout(Duration::from_secs(5));
-    served
+    let collector = Collector::start(config)?;
+    for (scheme, address) in [("https", collector.tls), ("http", collector.local)] {
+        if let Some(address) = address {
+            eprintln!("gleaner-collector: listening on {scheme}://{address}");
+        }
+    }
+    let runtime = collector.runtime.as_ref();
+    runtime.map_or(Ok(()), |runtime| runtime.block_on(interrupted()))
 }
 
-async fn serve(config: &Config) -> Result<(), Error> {
-    let _lock = lock(&config.data)?;
-    let hosts = Arc::new(Hosts::open(&config.data.join("hosts.json"))?);
-    let journal = open_journal(config, &hosts)?;
-    let sealer = Sealer::start(
-        config.dataset.clone(),
-        journal.clone(),
-        Arc::clone(&hosts),
-        config.seal,
-    )?;
-    let app = Arc::new(App::new(config, hosts, journal, sealer));
-    let router = http::router(Arc::clone(&app));
-    if config.listen.is_none() && config.local.is_none() {
-        return Err(Error::NoListener);
+impl Collector {
+    /// Takes the data folder, and listens.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn start(config: &Config) -> Result<Self, Error> {
+        if config.listen.is_none() && config.local.is_none() {
+            return Err(Error::NoListener);
+        }
+        let lock = lock(&config.data)?;
+        let hosts = Arc::new(Hosts::open(&config.data.join("hosts.json"))?);
+        let journal = open_journal(config, &hosts)?;
+        let sealer = Sealer::start(
+            config.dataset.clone(),
+            journal.clone(),
+            Arc::clone(&hosts),
+            config.seal,
+        )?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(Error::io("start threads for", "the collector"))?;
+        let app = Arc::new(App::new(config, hosts, journal, sealer.clone()));
+        let (tls, local) = runtime.block_on(listen(config, app))?;
+        Ok(Self {
+            tls,
+            local,
+            sealer,
+            runtime: Some(runtime),
+            _lock: lock,
+        })
     }
+
+    /// Moves what has been acknowledged so far to the dataset, and waits for it.
+    ///
+    /// # Errors
+    /// Why it could not be sealed.
+    pub fn seal(&self) -> Result<(), String> {
+        self.sealer.seal_now()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        // What is still being answered is sent again; nothing acknowledged depends on it.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(5));
+        }
+    }
+}
+
+/// Serves in the background; the addresses, of TLS and without.
+async fn listen(
+    config: &Config,
+    app: Arc<App>,
+) -> Result<(Option<SocketAddr>, Option<SocketAddr>), Error> {
+    let router = http::router(Arc::clone(&app));
+    let (mut tls, mut local) = (None, None);
     if let Some((address, certificates)) = &config.listen {
         let trust = trust(certificates)?;
-        let socket = bind(*address, "https").await?;
+        app.shows(&trust);
+        let (socket, bound) = bind(*address).await?;
+        tls = Some(bound);
         tokio::spawn(look_at_files(Arc::clone(&trust)));
-        tokio::spawn(http::serve(
-            socket,
-            Some(trust),
-            Arc::clone(&app),
-            router.clone(),
-        ));
+        let served = http::serve(socket, Some(trust), Arc::clone(&app), router.clone());
+        tokio::spawn(served);
     }
     if let Some(address) = config.local {
-        let socket = bind(address, "http").await?;
-        tokio::spawn(http::serve(socket, None, Arc::clone(&app), router));
+        let (socket, bound) = bind(address).await?;
+        local = Some(bound);
+        tokio::spawn(http::serve(socket, None, app, router));
     }
-    interrupted().await
+    Ok((tls, local))
 }
 
 /// Opens the journal, and learns from what an earlier run left there how far each host has come.
@@ -121,13 +176,12 @@ async fn look_at_files(trust: Arc<ServerTrust>) {
     }
 }
 
-async fn bind(address: SocketAddr, scheme: &str) -> Result<TcpListener, Error> {
+/// Binds; the address with the port that was given, where 0 asked for any.
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { address, source };
     let socket = TcpListener::bind(address).await.map_err(failed)?;
-    // The port that was given, where 0 asked for any.
     let bound = socket.local_addr().map_err(failed)?;
-    eprintln!("gleaner-collector: listening on {scheme}://{bound}");
-    Ok(socket)
+    Ok((socket, bound))
 }
 
 async fn interrupted() -> Result<(), Error> {

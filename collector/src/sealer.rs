@@ -37,7 +37,7 @@ pub struct Policy {
 }
 
 /// What the sealer has done and how it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Seals since the collector started.
     pub seals_count: u64,
@@ -190,23 +190,23 @@ impl Work {
             let waiting: u64 = self.journal.closed().values().sum();
             waiting >= self.policy.journal_bytes
         };
-        let step = || -> Result<bool, Error> {
+        let merge = || -> Result<(), Error> {
             if !self.dataset.join("manifest.json").exists() {
-                return Ok(false);
+                return Ok(());
             }
             let mut writer = Writer::open(&self.dataset)?;
             while !is_waiting() {
                 let now = std::time::SystemTime::now();
                 let Some(done) = writer.compact_step(&self.policy.compaction, now)? else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let mut progress = self.progress();
                 progress.merged_files_count += done.merged_files as u64;
                 progress.repeated_rows_count += done.repeated_rows;
             }
-            Ok(true)
+            Ok(())
         };
-        let failure = step().err().map(|e| e.to_string());
+        let failure = merge().err().map(|e| e.to_string());
         let mut progress = self.progress();
         if let Some(reason) = &failure
             && progress.compaction_failure != failure

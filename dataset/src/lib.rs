@@ -39,6 +39,7 @@ mod retired;
 mod rows;
 mod salvage;
 mod seal;
+mod selection;
 mod staged;
 mod thin;
 mod verify;
@@ -53,6 +54,7 @@ pub use repair::{Lost, Repaired, repair};
 pub use retain::{DETAILS, Policy, Retained};
 pub use rows::{Identity, RowsBuilder};
 pub use seal::Summary;
+pub use selection::{Selection, instant_ms};
 pub use verify::{Problem, ProblemKind, Verified};
 pub use writer::Writer;
 

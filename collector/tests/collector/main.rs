@@ -6,5 +6,7 @@ mod intake;
 mod killed;
 mod made;
 mod running;
+mod scraped;
+mod status;
 mod strangers;
 mod trusted;

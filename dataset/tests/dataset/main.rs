@@ -11,3 +11,4 @@ mod made_rows;
 mod repaired;
 mod retained;
 mod round_trip;
+mod selected;
