@@ -23,6 +23,12 @@ pub enum DatasetError {
         /// The folder.
         root: PathBuf,
     },
+    /// No name for a writer.
+    #[error("{name:?} is no name for a writer: lower-case letters, digits, - and _, 64 at most")]
+    WriterName {
+        /// The name.
+        name: String,
+    },
     /// Another writer has the dataset open.
     #[error("{} is being written by another program; wait for it to end, or export to another folder", root.display())]
     Locked {

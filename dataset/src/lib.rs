@@ -4,6 +4,7 @@
 //! DATASET/manifest.json                               every file, with its hash, rows and times
 //! DATASET/samples/date=2026-11-21/3f9c….arrow         rows sorted by host and time, zstd; index in the footer
 //! DATASET/processes/date=2026-11-21/81d0….arrow       date: the UTC day of the rows' time
+//! DATASET/manifests/<name>.json                       the same of other writers, where there are several
 //! DATASET/.retired/samples/date=2026-11-21/….arrow    what a newer file replaced, for a while
 //! ```
 //!
@@ -28,6 +29,7 @@ mod manifest;
 mod mapped;
 mod marks;
 mod merge;
+mod names;
 mod open_files;
 mod order;
 mod pending;

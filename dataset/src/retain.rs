@@ -1,6 +1,6 @@
 //! What is kept for how long, and how densely: whole UTC days, a step at a time.
 
-use crate::layout::{self, STAGING};
+use crate::layout;
 use crate::manifest::FileEntry;
 use crate::mapped::Mapped;
 use crate::staged::StagedFile;
@@ -115,7 +115,7 @@ impl Writer {
         let thinned = self.thin_day(&date, policy.thin_to_ms);
         if thinned.is_err() {
             // Room for others; what cannot be removed is swept when the dataset is opened next.
-            let _ = layout::clear(&self.root.join(STAGING));
+            self.clear_staging();
         }
         thinned.map(Some)
     }
@@ -137,8 +137,7 @@ impl Writer {
                 files.push(file);
                 replaced.push(entry.clone());
             }
-            let path = self.root.join(STAGING).join(at.to_string());
-            let staged = StagedFile::create(path, table, date.to_owned())?.thinned_to(to_ms);
+            let staged = self.staged_file(at, table, date)?.thinned_to(to_ms);
             tables.push((*table, files, staged));
         }
         for host in &hosts {

@@ -6,6 +6,7 @@ use crate::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::mapped::footer_bytes;
+use crate::names::WriterName;
 use crate::{DatasetError, Result};
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
@@ -30,6 +31,7 @@ const ALIGNMENT_BYTES: usize = 8;
 /// A file on its way.
 pub(crate) struct StagedFile {
     path: PathBuf,
+    name: WriterName,
     table: Table,
     date: String,
     writer: FileWriter<HashingWriter<BufWriter<File>>>,
@@ -48,8 +50,13 @@ struct Bounds {
 }
 
 impl StagedFile {
-    /// Begins a file of one table and day at `path`.
-    pub(crate) fn create(path: PathBuf, table: &Table, date: String) -> Result<Self> {
+    /// Begins a file of one table and day at `path`, for the writer called `name`.
+    pub(crate) fn create(
+        path: PathBuf,
+        name: &WriterName,
+        table: &Table,
+        date: String,
+    ) -> Result<Self> {
         let begin = || -> io::Result<_> {
             let file = HashingWriter::new(BufWriter::new(File::create(&path)?));
             let options = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, MetadataVersion::V5)
@@ -63,6 +70,7 @@ impl StagedFile {
         let writer = begin().map_err(DatasetError::io("write", &path))?;
         Ok(Self {
             path,
+            name: name.clone(),
             table: *table,
             date,
             writer,
@@ -163,9 +171,9 @@ impl StagedFile {
             end().map_err(DatasetError::io("write", &self.path))?;
         let entry = FileEntry {
             path: format!(
-                "{}/{}.arrow",
+                "{}/{}",
                 layout::folder(self.table.name, &self.date),
-                &blake3[..NAME_DIGITS]
+                self.name.file(&blake3[..NAME_DIGITS])
             ),
             table: self.table.name.to_owned(),
             date: self.date,
@@ -185,19 +193,15 @@ impl StagedFile {
     }
 }
 
-/// Writes sorted rows of one table and day to `path`, durably.
-pub(crate) fn write(
-    path: PathBuf,
-    table: &Table,
-    date: String,
-    rows: &RecordBatch,
-) -> Result<Option<(PathBuf, FileEntry)>> {
-    let mut file = StagedFile::create(path, table, date)?;
-    let identities = Identities::of(rows).map_err(DatasetError::rows(table.name))?;
-    for run in identities.host_runs() {
-        file.add_host(&rows.slice(run.start, run.len()))?;
+impl StagedFile {
+    /// Adds the sorted rows of any hosts.
+    pub(crate) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
+        for run in identities.host_runs() {
+            self.add_host(&rows.slice(run.start, run.len()))?;
+        }
+        Ok(())
     }
-    file.finish()
 }
 
 fn to_io(error: ArrowError) -> io::Error {

@@ -12,3 +12,4 @@ mod repaired;
 mod retained;
 mod round_trip;
 mod selected;
+mod several;
