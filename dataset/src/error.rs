@@ -55,6 +55,12 @@ pub enum DatasetError {
         /// What the parser said.
         source: serde_json::Error,
     },
+    /// A file that the manifest names is not there.
+    #[error("{} is not there; a dataset that was opened long ago is to be opened again (what is replaced is kept for an hour), one that was opened just now to be repaired", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file has another length than when it was sealed.
     #[error("{} is torn: {found} bytes instead of {expected}; restore it from a copy, or export the dataset again", path.display())]
     Torn {

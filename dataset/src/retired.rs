@@ -16,7 +16,7 @@ pub(crate) fn open(root: &Path, relative: &str) -> Result<File> {
     match File::open(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let retired = File::open(root.join(RETIRED).join(relative));
-            retired.map_err(|_| DatasetError::io("open", path)(e))
+            retired.map_err(|_| DatasetError::Missing { path })
         }
         other => other.map_err(DatasetError::io("open", path)),
     }
