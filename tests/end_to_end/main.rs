@@ -5,5 +5,6 @@ mod chain;
 mod layers;
 mod pki;
 mod privacy;
+mod shipped;
 mod surfaces;
 mod synth;
