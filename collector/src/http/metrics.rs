@@ -185,6 +185,11 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         "Small files that were merged into larger ones",
         seal.merged_files_count,
     );
+    counter(
+        "damaged_files",
+        "Files of the dataset that were found damaged, and set aside",
+        seal.damaged_files_count,
+    );
     registry.register_with_unit(
         "lost_journal",
         "Journal that was damaged on the disk and could not be read",

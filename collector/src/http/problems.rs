@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     CertificateEnding,
     /// Acknowledged records were lost to damage.
     JournalDamaged,
+    /// Files of the dataset were damaged, and set aside.
+    DatasetDamaged,
     /// Hosts were turned away when they last came.
     HostsRefused,
     /// Hosts were not heard of.
@@ -65,7 +67,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::CannotSeal,
         Self::CannotMerge,
         Self::DatasetUnreadable,
@@ -73,6 +75,7 @@ impl Kind {
         Self::DiskNearlyFull,
         Self::CertificateEnding,
         Self::JournalDamaged,
+        Self::DatasetDamaged,
         Self::HostsRefused,
         Self::HostsSilent,
         Self::ClocksWrong,
@@ -107,6 +110,7 @@ impl Kind {
             Self::DiskNearlyFull => "disk_nearly_full",
             Self::CertificateEnding => "certificate_ending",
             Self::JournalDamaged => "journal_damaged",
+            Self::DatasetDamaged => "dataset_damaged",
             Self::HostsRefused => "hosts_refused",
             Self::HostsSilent => "hosts_silent",
             Self::ClocksWrong => "clocks_wrong",
@@ -185,6 +189,16 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
                 Bytes::from(status.seal.lost_journal_bytes)
             ),
             "Look at the disk (`smartctl -a`, the kernel's log). The damaged segment lies in the journal's folder as *.damaged.",
+        ));
+    }
+    if status.seal.damaged_files_count > 0 {
+        found.push(problem(
+            Kind::DatasetDamaged,
+            format!(
+                "{} of the dataset had been damaged on the disk; what held of them is served, the rest is set aside.",
+                count(status.seal.damaged_files_count, "file")
+            ),
+            "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
         ));
     }
     found.extend(refused(status));
@@ -493,6 +507,7 @@ mod tests {
         }
         let damaged = Progress {
             lost_journal_bytes: 1,
+            damaged_files_count: 2,
             failure: Some("no room".to_owned()),
             compaction_failure: Some("no room".to_owned()),
             ..Progress::default()
@@ -507,6 +522,7 @@ mod tests {
             Kind::DatasetUnreadable,
             Kind::CannotMerge,
             Kind::JournalDamaged,
+            Kind::DatasetDamaged,
         ];
         assert_eq!(kinds(&status), expected);
     }
