@@ -7,4 +7,5 @@ mod killed;
 mod made;
 mod running;
 mod strangers;
+mod tables;
 mod trusted;
