@@ -169,6 +169,23 @@ Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 fa
         #[arg(long)]
         json: bool,
     },
+    /// Make this host known to a collector, with a one-time token from there
+    #[command(after_help = "Examples:
+  gleaner-agent enroll https://collector.example:7443 TOKEN
+  gleaner pki token | ssh root@host 'read -r token && gleaner-agent enroll https://collector.example:7443 \"$token\"'
+
+The key is made here and never leaves this host; the token names the authority that the collector must have.")]
+    Enroll {
+        /// The collector's address
+        #[arg(value_name = "https://HOST:PORT")]
+        collector: String,
+        /// As `gleaner pki token` printed it
+        #[arg(value_name = "TOKEN")]
+        token: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Send the trace to the collector, and go on with it as it grows
     #[command(after_help = "Examples:
   gleaner-agent ship                             # until SIGTERM, beside `gleaner-agent run`

@@ -316,7 +316,7 @@ mod tests {
 
         assert_eq!(config.ship.collector.as_deref(), Some("https://c:7443"));
         assert_eq!(config.ship.key, Path::new("/k"));
-        assert_eq!(config.ship.certificate, Path::new("/x/ship/host.crt"));
+        assert_eq!(config.ship.certificate, Path::new("/x/ship/host.pem"));
         assert_eq!(config.ship.interval, Duration::from_secs(300));
         assert_eq!(config.ship.timeout, Duration::from_secs(9));
         assert_eq!(config.ship.rate_bytes, Some(64 << 10));

@@ -128,6 +128,31 @@ pub enum Error {
         /// What is in the way.
         why: String,
     },
+    /// Enrolment that the collector refused, or that could not be asked for.
+    #[error("this host is not enrolled: {why}")]
+    Enrolment {
+        /// Why.
+        why: String,
+    },
+    /// A private key that TLS cannot use.
+    #[error(
+        "the private key cannot be used: {why}; enrol this host anew with `gleaner-agent enroll`"
+    )]
+    Key {
+        /// Why.
+        why: String,
+    },
+    /// A file of the folder of enrolment.
+    #[error("cannot write {path}: {source}; give another folder in the configuration (ship.folder)", path = .path.display())]
+    Put {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Certificates and tokens.
+    #[error(transparent)]
+    Trust(#[from] gleaner_trust::TrustError),
     /// Timers and signals.
     #[error("cannot wait for the next sample: {source}")]
     Wait {
@@ -221,6 +246,14 @@ impl Error {
             Self::Database { source, .. } => source.to_string(),
             Self::Damaged { what, .. } => what.clone(),
             _ => "see the agent's log".to_owned(),
+        }
+    }
+
+    /// For `map_err`: a file of the folder of enrolment could not be written.
+    pub(crate) fn put(path: &Path) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Put {
+            path: path.to_owned(),
+            source,
         }
     }
 

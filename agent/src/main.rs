@@ -88,6 +88,18 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::from(NOT_ALL_READ));
             }
         }
+        Command::Enroll {
+            collector,
+            token,
+            json,
+        } => {
+            let enrolled = ship::grant::enroll(&config, &collector, &token)?;
+            print(if json {
+                print::document(&enrolled)
+            } else {
+                enrolled.text()
+            })?;
+        }
         Command::Ship { once: false, .. } => ship::run(&config)?,
         Command::Ship { once: true, json } => {
             let summary = ship::once(&config)?;

@@ -1,6 +1,7 @@
 //! Whether tracing works, and what it may not read.
 
 use crate::Error;
+use crate::ship::mark::Shipped;
 use crate::trace::damage;
 use crate::trace::database::{meta, open_to_read};
 use crate::trace::store::beside;
@@ -34,6 +35,8 @@ pub struct Status {
     pub healthy: bool,
     /// Whether an agent is at work on the database.
     pub running: bool,
+    /// How far shipping has come.
+    pub shipped: Shipped,
     /// Damaged databases that were set aside.
     pub damaged: Vec<PathBuf>,
     /// What the last sample could not read.
@@ -121,6 +124,7 @@ fn query(
         last_sample_age_ms,
         healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
         running: is_locked(path),
+        shipped: Shipped::read(connection, now_ms)?,
         damaged: damage::kept(path),
         absences: absences.collect::<rusqlite::Result<_>>()?,
     })
@@ -204,6 +208,7 @@ impl Status {
             time(self.sample_interval_ms),
             time(self.last_sample_age_ms),
         );
+        text.push_str(&self.shipped.text());
         if !self.damaged.is_empty() {
             text.push_str(
                 "damaged databases, set aside; `export --database FILE` reads what can be read\n",

@@ -45,6 +45,15 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Take in batches, until interrupted
     Run,
+    /// Ask a running collector how it and its hosts are; what is wrong comes first
+    Status {
+        /// Where it listens without TLS [default: `local` of the configuration]
+        #[arg(long)]
+        url: Option<String>,
+        /// As JSON (docs/collector.md tells its shape)
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The command, for man pages and completions.

@@ -1,10 +1,15 @@
 //! The `gleaner-collector` command.
 
+use anyhow::Context;
 use clap::Parser;
 use gleaner_collector::args::{Args, Command};
 use gleaner_collector::config::Config;
-use gleaner_collector::run;
+use gleaner_collector::{ask, run};
+use std::io::Write;
 use std::process::ExitCode;
+
+/// Exit code of `status`.
+const NOT_WELL: u8 = 3;
 
 fn main() -> ExitCode {
     match dispatch(&Args::parse()) {
@@ -19,6 +24,32 @@ fn main() -> ExitCode {
 fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Run => run::run(&Config::resolve(&args.global)?)?,
+        Command::Status { url, json } => return status(args, url.as_deref(), *json),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
+    let url = match url {
+        Some(url) => url.to_owned(),
+        None => {
+            let local = Config::resolve(&args.global)?.local;
+            let local = local.context("local = \"none\": name a collector by --url")?;
+            format!("http://{local}")
+        }
+    };
+    let answer = match ask::ask(&url, as_json) {
+        Ok(answer) => answer,
+        Err(error) => {
+            eprintln!("gleaner-collector: {error}");
+            return Ok(ExitCode::from(NOT_WELL));
+        }
+    };
+    match std::io::stdout().write_all(answer.text.as_bytes()) {
+        // Whoever read it has seen enough.
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => return Err(e.into()),
+        _ => {}
+    }
+    let code = if answer.is_well { 0 } else { NOT_WELL };
+    Ok(ExitCode::from(code))
 }

@@ -37,7 +37,7 @@ pub struct Policy {
 }
 
 /// What the sealer has done and how it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Seals since the collector started.
     pub seals_count: u64,

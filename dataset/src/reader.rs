@@ -118,23 +118,6 @@ impl Dataset {
         error.map(Err).into_iter().chain(rows)
     }
 
-    /// Reads every file whole and compares it with the hash that it was sealed with.
-    ///
-    /// # Errors
-    /// The first file, in the manifest's order, that is missing, torn or altered.
-    pub fn verify(&self) -> Result<()> {
-        self.manifest.files.iter().try_for_each(|entry| {
-            let found = self.files.open(&self.root, entry)?.file_hash();
-            if found == entry.blake3 {
-                return Ok(());
-            }
-            Err(DatasetError::Altered {
-                path: self.root.join(&entry.path),
-                detail: format!("its BLAKE3 hash is {found} instead of {}", entry.blake3),
-            })
-        })
-    }
-
     fn files(&self, table: &Table) -> impl Iterator<Item = &FileEntry> + use<'_> {
         let name = table.name;
         self.manifest.files.iter().filter(move |f| f.table == name)

@@ -111,13 +111,18 @@ fn what_is_issued_is_listed_until_it_is_revoked() {
     );
     let again = good(folder, &["revoke", HOST]);
     assert!(again.contains("nothing changed"), "{again}");
+    let said = good(folder, &["revoke", "pki/collector.crt"]);
+    assert!(said.contains("new authority"), "{said}");
     let revoked = json(folder, &["revoke", "ada", "--json"]);
     assert_eq!(revoked[0]["state"], "revoked");
     let listed = json(folder, &["list", "--json"]);
     let states = |name: &str| find(listed.as_array().unwrap(), name)["state"].clone();
     assert_eq!(states(HOST), "revoked");
     assert_eq!(states("ada"), "revoked");
-    assert_eq!(states("collector.example"), "valid");
+    let token = pki(folder, &["token"]);
+    assert_eq!(token.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&token.stderr).into_owned();
+    assert!(said.contains("--collector"), "{said}");
 }
 
 #[test]

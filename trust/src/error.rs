@@ -41,7 +41,9 @@ pub enum TrustError {
         key: PathBuf,
     },
     /// A revocation list of another authority, which would say nothing about anybody.
-    #[error("{0} is not signed by the authority: give the revocation list of the same authority")]
+    #[error(
+        "{0} has a revocation list that none of the given authorities signed: give their own, or add the authority that signed it"
+    )]
     ForeignRevocations(PathBuf),
     /// A certificate that does not say, or says wrongly, whose it is.
     #[error("certificate refused: {0}")]

@@ -18,9 +18,12 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
-        .map_err(TrustError::io(path))?;
-    Ok(bytes)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .and_then(|count| match u64::try_from(count) {
+            Ok(count) if count <= MOST_BYTES => Ok(bytes),
+            _ => Err(io::Error::other("larger than 64 MiB: not one of ours")),
+        })
+        .map_err(TrustError::io(path))
 }
 
 /// The whole of a file, or nothing where there is none.
@@ -85,13 +88,13 @@ pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
         .map_err(TrustError::io(folder))
 }
 
-/// Makes a folder that its owner alone may enter, if it is not there.
+/// Makes a folder that its owner alone may enter, if it is not there; those above it, anybody may.
 pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(TrustError::io(path))
+    fs::create_dir_all(folder_of(path)).map_err(TrustError::io(path))?;
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made.map_err(TrustError::io(path)),
+    }
 }
 
 /// The same inside another folder, for the same owner as that.

@@ -9,6 +9,7 @@ use rustls::{RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
@@ -19,10 +20,11 @@ pub struct ServerPaths {
     pub certificate: PathBuf,
     /// Its private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
     pub key: PathBuf,
-    /// The authority, or authorities, that clients' certificates lead to.
+    /// The authority that clients' certificates lead to; several, one after another.
     pub authority: PathBuf,
-    /// The authority's revocation list. Where there are intermediate authorities, one list for each
-    /// that signs clients' certificates, one after another.
+    /// The authority's revocation list; several, one after another. Each must be signed by one of
+    /// `authority`, and each authority that signs clients' certificates must have one: without, they
+    /// are refused.
     pub revoked: Option<PathBuf>,
 }
 
@@ -162,7 +164,7 @@ fn check_lists(
     lists: &[CertificateRevocationListDer<'_>],
     authorities: &[CertificateDer<'_>],
 ) -> Result<()> {
-    let parsed = authorities
+    let authorities = authorities
         .iter()
         .map(certificate::parse)
         .collect::<Result<Vec<_>>>()?;
@@ -173,13 +175,11 @@ fn check_lists(
                 wanted: "the authority's revocation list",
                 reason: e.to_string(),
             })?;
-        let mut issuers = parsed
-            .iter()
-            .filter(|a| a.subject() == list.issuer())
-            .peekable();
-        // An intermediate authority's list has its issuer in no file of ours.
-        let of_an_intermediate = issuers.peek().is_none() && lists.len() > 1;
-        if !of_an_intermediate && !issuers.any(|a| list.verify_signature(a.public_key()).is_ok()) {
+        let signed = |authority: &X509Certificate<'_>| {
+            authority.subject() == list.issuer()
+                && list.verify_signature(authority.public_key()).is_ok()
+        };
+        if !authorities.iter().any(signed) {
             return Err(TrustError::ForeignRevocations(path.to_owned()));
         }
     }

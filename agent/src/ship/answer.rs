@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::print::printable;
+use crate::ship::address::Address;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -33,6 +34,18 @@ pub(crate) enum Trouble {
         "the collector at {address} does not accept this host's certificate ({why}): enrol this host anew with `gleaner-agent enroll`"
     )]
     NotAdmitted { address: String, why: String },
+    /// Its certificate is not one of the authority's.
+    #[error(
+        "what answers at {address} does not prove that it is the collector ({why}): is the address right, and this host's clock? Nothing was sent"
+    )]
+    Stranger { address: String, why: String },
+    /// The link.
+    #[error("the link to the collector at {address} is too slow ({why})")]
+    Slow {
+        address: String,
+        why: String,
+        retry_after: Option<Duration>,
+    },
     /// Later.
     #[error("the collector at {address} takes nothing in for now ({why})")]
     Busy {
@@ -55,9 +68,14 @@ impl Trouble {
     /// How long the collector asked to be left alone.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Busy { retry_after, .. } => *retry_after,
+            Self::Busy { retry_after, .. } | Self::Slow { retry_after, .. } => *retry_after,
             _ => None,
         }
+    }
+
+    /// Whether less at once might have gone through.
+    pub(crate) const fn may_be_size(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Slow { .. })
     }
 }
 
@@ -111,12 +129,25 @@ impl Reply {
         }
     }
 
+    /// Itself, when all is well.
+    pub(crate) fn of_status_200(&self, address: &Address) -> Result<&Self, Trouble> {
+        match self.status {
+            200 => Ok(self),
+            _ => Err(self.trouble(&address.to_string())),
+        }
+    }
+
     /// What it means for any request that it failed in this way.
     pub(crate) fn trouble(&self, address: &str) -> Trouble {
         let (address, why) = (address.to_owned(), self.why());
         match self.status {
             401 | 403 => Trouble::NotAdmitted { address, why },
             409 => Trouble::Older { address, why },
+            408 => Trouble::Slow {
+                address,
+                why,
+                retry_after: self.retry_after(),
+            },
             429 | 503 => Trouble::Busy {
                 address,
                 why,
@@ -210,7 +241,7 @@ mod tests {
             assert!(matches!(to(status), Err(Trouble::NotAdmitted { .. })));
         }
         assert!(matches!(to(409), Err(Trouble::Older { .. })));
-        for status in [429, 503] {
+        for status in [408, 429, 503] {
             let trouble = to(status).unwrap_err();
             assert_eq!(trouble.retry_after(), Some(Duration::from_secs(7)));
         }

@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::trace::database::{last_sequence, meta, records_tables};
 use crate::trace::store::beside;
+use gleaner_schemas::units::Seconds;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::Serialize;
@@ -33,6 +34,28 @@ pub struct Shipped {
 }
 
 impl Shipped {
+    /// A line for people; nothing when nothing was ever shipped.
+    #[must_use]
+    pub(crate) fn text(&self) -> String {
+        let mut text = match (self.acknowledged_sequence, self.behind_ms) {
+            (None, _) => String::new(),
+            (Some(_), Some(behind_ms)) => format!(
+                "  shipped         all but {} records, the oldest written {} ago\n",
+                self.pending_records_count,
+                Seconds::from_ms(behind_ms)
+            ),
+            (Some(_), None) => "  shipped         all\n".to_owned(),
+        };
+        if let Some(lost) = self.lost_until_sequence {
+            text += &format!(
+                "the collector has more than this database, which was put back from an older copy or lost its newest \
+                 records; what comes next is numbered from {} on, and shipped\n",
+                lost.saturating_add(1)
+            );
+        }
+        text
+    }
+
     /// Of the trace open as `connection`.
     ///
     /// # Errors

@@ -10,10 +10,13 @@ pub(crate) mod answer;
 pub(crate) mod backoff;
 pub(crate) mod batch;
 pub(crate) mod client;
+pub(crate) mod folder;
+pub mod grant;
 pub mod mark;
 pub mod settings;
 pub(crate) mod shipper;
 pub mod summary;
+pub(crate) mod tls;
 
 use crate::Error;
 use crate::config::Config;

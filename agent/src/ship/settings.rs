@@ -1,6 +1,7 @@
 //! The configuration's table `[ship]`.
 
 use crate::interval;
+use crate::ship::folder::{AUTHORITY, HOST};
 use gleaner_schemas::units;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -57,8 +58,8 @@ impl ShipTable {
         ShipSettings {
             collector: Some(self.collector).filter(|text| !text.is_empty()),
             authority: file(self.authority, AUTHORITY),
-            certificate: file(self.certificate, CERTIFICATE),
-            key: file(self.key, KEY),
+            certificate: file(self.certificate, HOST),
+            key: file(self.key, HOST),
             interval: self.interval.unwrap_or(DEFAULT_INTERVAL),
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
             rate_bytes: self.rate,
@@ -66,12 +67,6 @@ impl ShipTable {
         }
     }
 }
-
-/// Names in the folder.
-pub(crate) const COLLECTOR: &str = "collector.url";
-const AUTHORITY: &str = "authority.crt";
-const CERTIFICATE: &str = "host.crt";
-const KEY: &str = "host.key";
 
 fn given(path: PathBuf) -> Option<PathBuf> {
     Some(path).filter(|path| !path.as_os_str().is_empty())

@@ -7,9 +7,12 @@ use crate::ship::address::Address;
 use crate::ship::answer::{Answer, Trouble};
 use crate::ship::batch::{self, MOST_RECORDS, Travelling};
 use crate::ship::client::Client;
+use crate::ship::folder::{COLLECTOR, HOST};
+use crate::ship::grant;
 use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, Shipped};
-use crate::ship::settings::{COLLECTOR, ShipSettings};
+use crate::ship::settings::ShipSettings;
 use crate::ship::summary::Summary;
+use crate::ship::tls;
 use crate::trace::damage;
 use crate::trace::database::{last_sequence, open_to_read};
 use crate::trace::recorder::say;
@@ -18,10 +21,13 @@ use gleaner_dataset::batch::is_id;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A record that the collector refused is offered again so often.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3600);
+
+/// A renewal that failed is tried again so often: weeks are left.
+const RENEW_AGAIN: Duration = Duration::from_secs(3600);
 
 /// How far shipping of one database has come.
 #[derive(Default)]
@@ -38,6 +44,12 @@ struct Progress {
 
 pub(crate) struct Shipper {
     client: Client,
+    /// Where an enrolled host's certificate lies.
+    host_file: PathBuf,
+    /// Whether it is in use: certificates brought by somebody else are theirs to renew.
+    is_enrolled: bool,
+    /// No renewal is tried before: one failed.
+    renew_after: Option<Instant>,
     database: PathBuf,
     rate_bytes: Option<u64>,
     /// By database id: a database that is set aside keeps its own.
@@ -54,17 +66,16 @@ impl Shipper {
     /// [`Error::Collector`], [`Error::Read`].
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let address = Address::parse(&collector(&config.ship)?)?;
-        if address.is_secret() {
-            return Err(Error::Collector {
-                what: format!("{address} wants TLS, which is not there yet"),
-            });
-        }
+        let trust = address.is_secret().then(|| tls::load(&config.ship));
         Ok(Self {
             summary: Summary {
                 collector: address.to_string(),
                 ..Summary::default()
             },
-            client: Client::new(address, config.ship.timeout),
+            client: Client::new(address, trust.transpose()?, config.ship.timeout)?,
+            host_file: config.ship.folder.join(HOST),
+            is_enrolled: config.ship.certificate == config.ship.folder.join(HOST),
+            renew_after: None,
             database: config.database.clone(),
             rate_bytes: config.ship.rate_bytes,
             progress: HashMap::new(),
@@ -84,6 +95,7 @@ impl Shipper {
 
     /// Sends what is there; whether that was all of it.
     pub(crate) fn round(&mut self) -> Result<bool, Trouble> {
+        self.see_to_certificate();
         let shipped = self.all();
         if shipped.is_err() {
             // Whether the last batch arrived is for the collector to say.
@@ -91,6 +103,32 @@ impl Shipper {
             self.finished.clear();
         }
         shipped
+    }
+
+    /// Takes up what was replaced, and renews what is to end soon. With a certificate that has not ended yet
+    /// shipping goes on, whatever becomes of the renewal.
+    fn see_to_certificate(&mut self) {
+        if let Err(error) = self.client.follow_files() {
+            say(&format!("{error}; what was read before is gone on with"));
+        }
+        if !self.is_enrolled || self.renew_after.is_some_and(|t| Instant::now() < t) {
+            return;
+        }
+        match grant::renew(&self.client, &self.host_file, SystemTime::now()) {
+            Ok(false) => {}
+            Ok(true) => {
+                say("the certificate is renewed");
+                if let Err(error) = self.client.follow_files() {
+                    say(&error.to_string());
+                }
+            }
+            Err(trouble) => {
+                self.renew_after = Some(Instant::now() + RENEW_AGAIN);
+                self.say_once(format!(
+                    "the certificate could not be renewed: {trouble}; tried again every hour"
+                ));
+            }
+        }
     }
 
     /// What was sent since the start, and what is left.
@@ -210,7 +248,7 @@ impl Shipper {
                 Ok(false)
             }
             Err(trouble) => {
-                if matches!(trouble, Trouble::Unreachable { .. }) {
+                if trouble.may_be_size() {
                     progress.records_at_once = Some(smaller); // the link may be too slow for so much
                 }
                 Err(trouble)

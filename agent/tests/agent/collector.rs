@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) poison: Option<(i64, u16)>,
     /// Refuses batches of more bytes with 413.
     pub(crate) most_bytes: Option<usize>,
+    /// Batches that no fault befell.
+    pub(crate) well_count: usize,
     pub(crate) connections_count: usize,
     pub(crate) marks_asked_count: usize,
     pub(crate) requests_count: usize,
@@ -245,6 +247,7 @@ fn batch(
             return Ok(true);
         }
         take_in(&mut state, &batch, body.len());
+        state.well_count += usize::from(fault.is_none());
     }
     let said = format!(
         "{{\"acknowledged\": {}, \"rows\": 1, \"repeated\": false}}",

@@ -6,7 +6,8 @@ mod list;
 use anyhow::Context;
 use args::{Init, Issue, Pki, PkiCommand, Revoke, Token};
 use gleaner_trust::{
-    AUTHORITY_DAYS, Authority, COLLECTOR_DAYS, HOST_DAYS, READER_DAYS, Role, State, certificate,
+    AUTHORITY_DAYS, Authority, COLLECTOR_DAYS, HOST_DAYS, READER_DAYS, Record, Role, State,
+    certificate,
 };
 use serde_json::json;
 use std::fmt::Write as _;
@@ -189,6 +190,12 @@ fn revoke(args: &Revoke) -> anyhow::Result<String> {
     }
     if revoked.is_empty() {
         text.push_str("revoked already: nothing changed");
+    }
+    let is_collector = |r: &Record| matches!(r.role, Role::Collector { .. });
+    if revoked.iter().any(is_collector) {
+        text.push_str(
+            "Hosts do not read the list: if this collector's key was stolen, make a new authority (docs/trust.md).",
+        );
     }
     Ok(text)
 }

@@ -18,7 +18,7 @@ use gleaner_dataset::batch::{MEDIA_TYPE, is_id};
 use gleaner_dataset::{Dataset, DatasetError, Selection, instant_ms};
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
-use gleaner_schemas::rows::{TABLES, table};
+use gleaner_schemas::rows::{DATASET_TABLES, table};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,10 @@ pub(super) async fn list(
         let reading = Arc::clone(&app);
         let dataset = tokio::task::spawn_blocking(move || open(&reading)).await;
         let dataset = dataset.map_err(|e| Refusal::internal(e.to_string()))??;
-        Ok(TABLES.iter().map(|t| entry(t, dataset.as_ref())).collect())
+        Ok(DATASET_TABLES
+            .iter()
+            .map(|t| entry(t, dataset.as_ref()))
+            .collect())
     };
     let listed: Result<_, Refusal> = listed.await;
     listed
@@ -151,7 +154,7 @@ async fn begin(
 }
 
 fn no_such_table(name: &str) -> Refusal {
-    let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+    let names: Vec<&str> = DATASET_TABLES.iter().map(|table| table.name).collect();
     Refusal::not_found(format!(
         "there is no table {name:?}; there are {}",
         names.join(", ")

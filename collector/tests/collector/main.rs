@@ -6,6 +6,8 @@ mod intake;
 mod killed;
 mod made;
 mod running;
+mod scraped;
+mod status;
 mod strangers;
 mod tables;
 mod trusted;

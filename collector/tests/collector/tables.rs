@@ -10,7 +10,7 @@ use arrow::ipc::reader::StreamReader;
 use arrow::record_batch::RecordBatch;
 use gleaner_dataset::{Dataset, Selection, Writer};
 use gleaner_schemas::column::{Row, Table};
-use gleaner_schemas::rows::{SampleRow, TABLES};
+use gleaner_schemas::rows::{DATASET_TABLES, SampleRow};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -82,7 +82,7 @@ fn two_hosts(folder: &Path) -> Collector {
 fn a_table_is_streamed_whole_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let collector = two_hosts(folder.path());
-    for table in &TABLES {
+    for table in &DATASET_TABLES {
         let expected = selected(&collector, table, &Selection::default());
         for compression in ["", "?compression=zstd", "?compression=none"] {
             let found = read(&collector, &format!("/{}{compression}", table.name));
@@ -207,7 +207,7 @@ fn before_the_first_seal_there_are_schemas() {
     assert_eq!((rows.num_rows(), &names[..]), (0, &["time", "load5"][..]));
     let (status, listed) = collector.get("/v1/tables");
     assert_eq!(status, 200);
-    assert_eq!(listed.as_array().unwrap().len(), TABLES.len());
+    assert_eq!(listed.as_array().unwrap().len(), DATASET_TABLES.len());
     assert_eq!(listed[0]["rows_count"], 0);
 }
 

@@ -32,6 +32,24 @@ fn keys_are_their_owners_alone() {
 }
 
 #[test]
+fn folders_above_the_authoritys_stay_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("etc/gleaner/pki");
+    Authority::init(&pki, "test", 3650).unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&pki) & 0o777, 0o700);
+    // Whatever is not masked: the collector's user must get through to its own folder.
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).unwrap();
+    assert_eq!(mode(pki.parent().unwrap()), mode(&plain));
+    // A file in the way is said to be one.
+    let in_the_way = folder.path().join("file");
+    fs::write(&in_the_way, "").unwrap();
+    let refused = Authority::init(&in_the_way, "test", 3650).err().unwrap();
+    assert!(matches!(refused, TrustError::Io { .. }), "{refused}");
+}
+
+#[test]
 fn what_root_writes_is_the_collectors_to_read() {
     let deployment = Deployment::new();
     let pki = deployment.path("pki");

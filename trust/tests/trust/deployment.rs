@@ -114,6 +114,8 @@ pub(crate) struct Met {
     pub(crate) by_server: Result<Vec<CertificateDer<'static>>, String>,
     /// The server's certificates, or why the client did not get its word.
     pub(crate) by_client: Result<Vec<CertificateDer<'static>>, String>,
+    /// Whether certificates were shown and checked, rather than an earlier connection believed.
+    pub(crate) in_full: bool,
 }
 
 /// Connects a client to a server at 127.0.0.1 by the name `collector.example`; the server says one
@@ -155,12 +157,14 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> M
         Ok(_) => Err(format!("{word:?}")),
         Err(e) => Err(e.to_string()),
     };
+    let in_full = stream.conn.handshake_kind() == Some(rustls::HandshakeKind::Full);
     stream.conn.send_close_notify();
     send_alert(&mut stream.conn, &mut stream.sock);
     drop(stream);
     Met {
         by_server: serving.join().unwrap(),
         by_client,
+        in_full,
     }
 }
 

@@ -199,6 +199,17 @@ fn tls_1_2_is_spoken_as_well() {
 }
 
 #[test]
+fn no_connection_stands_on_an_earlier_one() {
+    let deployment = Deployment::new();
+    let server = deployment.server();
+    let client = deployment.client(&host(HOST));
+    for _ in 0..3 {
+        let met = connect(server.config(), client.clone());
+        assert!(met.in_full && met.by_client.is_ok());
+    }
+}
+
+#[test]
 fn a_connection_that_lasts_is_checked_again() {
     let deployment = Deployment::new();
     let server = deployment.server();

@@ -7,5 +7,6 @@ mod handshake;
 mod hostile;
 mod http;
 mod openssl;
+mod own_pki;
 mod rotation;
 mod tokens;

@@ -1,5 +1,10 @@
 //! The trace on its way to a collector: all of it, once, in order, whatever the network does.
 
+mod backlog;
+mod damaged;
+mod killed;
+mod lost;
+
 use crate::collector::{Collector, Fault, Kept};
 use crate::running::{Running, column, query, wait_for};
 use crate::{agent, fail, program, succeed};
@@ -69,7 +74,7 @@ pub(crate) fn last_sequence(database: &Path) -> i64 {
     )
 }
 
-fn acknowledged(database: &Path) -> Option<i64> {
+pub(crate) fn acknowledged(database: &Path) -> Option<i64> {
     let query = "SELECT value FROM meta WHERE key = 'acknowledged_sequence'";
     let found: Vec<String> = column(database, query);
     found.first().map(|text| text.parse().unwrap())
@@ -171,20 +176,17 @@ fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
         Fault::Status(500, "<html>oops</html>"),
         Fault::Status(302, ""),
     ] {
-        let (asked, taken) = {
+        let asked = {
             let mut state = collector.state();
             state.faults.push_back(fault.clone());
-            (state.marks_asked_count, state.taken.len())
+            state.marks_asked_count
         };
-        wait_for(&format!("{fault:?} to be over"), || {
+        wait_for(&format!("{fault:?}, and the question what arrived"), || {
             let state = collector.state();
-            // At least the faulty one and one that went well.
-            state.faults.is_empty() && state.taken.len() >= taken + 2
+            state.faults.is_empty() && state.marks_asked_count > asked
         });
-        assert!(
-            collector.state().marks_asked_count > asked,
-            "{fault:?}: not asked what it has"
-        );
+        let well = collector.state().well_count;
+        wait_for("it to go on", || collector.state().well_count > well);
     }
     assert_eq!(sampler.end().0, Some(0));
     let last = last_sequence(&database);
@@ -239,4 +241,61 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
         succeed(ship(&database, &collector.url(), "").arg("--once"));
         is_whole(collector.state().only(), &database);
     }
+}
+
+/// An outage is told of once when it begins and once when it is over.
+#[test]
+fn an_outage_is_waited_out_and_told_of_in_two_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "2");
+    let mut collector = Collector::start();
+    let url = collector.url();
+    collector.stop();
+    let shipper = Running::start(&mut ship(&database, &url, ""));
+    shipper.hear("no answer from the collector");
+    traced(folder.path(), "2");
+    let collector = collector.restart();
+    shipper.hear("shipping again after");
+    let last = last_sequence(&database);
+    wait_for("all to be there", || {
+        collector
+            .state()
+            .databases
+            .values()
+            .any(|kept| kept.mark == last)
+    });
+    let collector = collector.restart();
+    traced(folder.path(), "1"); // over a new connection, without a word
+    let last = last_sequence(&database);
+    wait_for("all to be there", || collector.state().only().mark == last);
+    assert_eq!(shipper.end(), (Some(0), Vec::new()));
+    is_whole(collector.state().only(), &database);
+
+    let (code, said) = fail(ship(&database, "http://127.0.0.1:1", "").arg("--once"));
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("no answer") && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+#[test]
+fn a_second_shipper_is_refused_and_so_is_a_collector_in_the_clear() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "1");
+    let collector = Collector::start();
+    let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
+    shipper.hear("shipping");
+    let refused = |collector: &str, words: &str| {
+        let (code, said) = fail(&mut ship(&database, collector, ""));
+        assert_eq!(code, 1);
+        assert!(said.contains(words), "{said}");
+    };
+    refused(&collector.url(), "another gleaner-agent is shipping");
+    shipper.kill();
+    refused("http://192.0.2.1:7443", "in the clear");
+    refused("", "no collector is named");
+    refused("https://127.0.0.1:7443", "host.pem is not there");
+    let (_, said) = fail(agent().args(["--database", "/nowhere/trace.db", "ship"]));
+    assert!(said.contains("no trace at /nowhere/trace.db"), "{said}");
 }

@@ -1,0 +1,165 @@
+//! Certificates from the collector's authority: the first one for a token, and each next one in time.
+
+use crate::Error;
+use crate::config::Config;
+use crate::host;
+use crate::ship::address::Address;
+use crate::ship::answer::{Reply, Trouble};
+use crate::ship::client::Client;
+use crate::ship::folder::{self, AUTHORITY, COLLECTOR, HOST, PUBLIC, SECRET};
+use crate::ship::tls;
+use crate::trace::database::{meta, open_to_read};
+use gleaner_trust::{ClientPaths, ClientTrust, Credentials, KeyAndRequest, fingerprint, token};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+#[derive(Serialize)]
+struct Enrolment<'a> {
+    token: &'a str,
+    host_id: &'a str,
+    request_pem: &'a str,
+}
+
+#[derive(Serialize)]
+struct Renewal<'a> {
+    request_pem: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    certificate_pem: String,
+    authority_pem: String,
+}
+
+/// What enrolment came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Enrolled {
+    /// The collector's address.
+    pub collector: String,
+    /// This host's name there.
+    pub host_id: String,
+    /// Where certificate, key and address lie.
+    pub folder: PathBuf,
+    /// The authority's fingerprint (SHA-256).
+    pub authority: String,
+}
+
+impl Enrolled {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!(
+            "This host is {} to {}.\nCertificate and key lie in {}; they are renewed by `gleaner-agent ship`.\n\
+             Next: start it, beside `gleaner-agent run`:\n  gleaner-agent ship\n",
+            self.host_id,
+            self.collector,
+            self.folder.display()
+        )
+    }
+}
+
+/// Enrols this host with the collector at `address` for a one-time token.
+///
+/// Nobody is trusted before: whatever answers must have the authority that the token names. The key is made
+/// here and never leaves this host.
+///
+/// # Errors
+/// [`Error::Collector`], [`Error::Trust`], [`Error::Enrolment`], [`Error::Put`].
+pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, Error> {
+    let address = Address::parse(address)?;
+    if !address.is_secret() {
+        return Err(Error::Collector {
+            what: format!("{address} has no TLS, and so there is nothing to enrol for"),
+        });
+    }
+    let refused = |trouble: Trouble| Error::Enrolment {
+        why: trouble.to_string(),
+    };
+    let patience = config.ship.timeout;
+    let authority = token::fingerprint(token)?.to_owned(); // before anything is asked
+    let host_id = host_id(config)?;
+    let stranger = Client::with_tls(address.clone(), tls::unverified(), patience);
+    let reply = stranger.get("/v1/authority").map_err(refused)?;
+    let authority_pem = reply.of_status_200(&address).map_err(refused)?.body.clone();
+    let credentials = Credentials::for_enrolment(&authority_pem, token)?;
+
+    let client = Client::with_tls(address.clone(), tls::config(&credentials)?, patience);
+    let made = KeyAndRequest::new()?;
+    let asked = Enrolment {
+        token: token.trim(),
+        host_id: &host_id,
+        request_pem: &made.request_pem,
+    };
+    let reply = client.post("/v1/enroll", &asked).map_err(refused)?;
+    let granted = granted(&reply, &address).map_err(refused)?;
+    if fingerprint(&granted.authority_pem)? != authority {
+        return Err(gleaner_trust::TrustError::ForeignAuthority.into());
+    }
+    let folder = &config.ship.folder;
+    folder::make(folder)?;
+    folder::put(&folder.join(AUTHORITY), &granted.authority_pem, PUBLIC)?;
+    put_host(&folder.join(HOST), &granted, &made)?;
+    folder::put(&folder.join(COLLECTOR), &format!("{address}\n"), PUBLIC)?;
+    check(folder)?;
+    Ok(Enrolled {
+        collector: address.to_string(),
+        host_id,
+        folder: folder.clone(),
+        authority,
+    })
+}
+
+/// Asks for the next certificate where two thirds of this one's life are gone; whether it came.
+pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<bool, Trouble> {
+    let dates = client.credentials().and_then(|c| c.dates());
+    if !dates.is_some_and(|dates| dates.renewal_due(now)) {
+        return Ok(false);
+    }
+    let made = KeyAndRequest::new().map_err(Error::from)?;
+    let asked = Renewal {
+        request_pem: &made.request_pem,
+    };
+    let reply = client.post("/v1/renew", &asked)?;
+    let granted = granted(&reply, client.address())?;
+    put_host(path, &granted, &made)?;
+    Ok(true)
+}
+
+fn put_host(path: &Path, granted: &Granted, made: &KeyAndRequest) -> Result<(), Error> {
+    let both = format!("{}\n{}", granted.certificate_pem.trim(), made.key_pem);
+    folder::put(path, &both, SECRET)
+}
+
+/// That what was put there is of use.
+fn check(folder: &Path) -> Result<(), Error> {
+    let paths = ClientPaths {
+        certificate: folder.join(HOST),
+        key: folder.join(HOST),
+        authority: folder.join(AUTHORITY),
+    };
+    Ok(ClientTrust::load(&paths).map(drop)?)
+}
+
+fn granted(reply: &Reply, address: &Address) -> Result<Granted, Trouble> {
+    let body = &reply.of_status_200(address)?.body;
+    serde_json::from_str(body).map_err(|e| Trouble::Unexpected {
+        address: address.to_string(),
+        why: e.to_string(),
+    })
+}
+
+/// As the trace names this host, or will.
+fn host_id(config: &Config) -> Result<String, Error> {
+    let found = match open_to_read(&config.database) {
+        Ok(connection) => {
+            meta(&connection, "host_id").map_err(Error::database(&config.database))?
+        }
+        Err(Error::NoDatabase { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    found.or_else(host::id).ok_or_else(|| Error::Enrolment {
+        why: "this host has no name yet, since it has no /etc/machine-id: run `gleaner-agent run --samples 1` first"
+            .to_owned(),
+    })
+}

@@ -1,0 +1,85 @@
+//! The shipper is killed at work, again and again, while the sampler writes.
+//!
+//! `GLEANER_KILL_ROUNDS` (20) says how often; `GLEANER_SEED` repeats a run.
+
+use super::{acknowledged, is_whole, last_sequence, ship, traced};
+use crate::agent;
+use crate::collector::Collector;
+use crate::killed::{Random, number, seed};
+use crate::running::{Running, wait_for};
+use rustix::process::Signal;
+use std::fs;
+use std::time::Duration;
+
+/// Stops the shipper in the middle of its work: until it is found doing anything but sleeping.
+fn stop_at_work(shipper: &Running, random: &mut Random) {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", shipper.id())).unwrap();
+    wait_for("the shipper to be at work", || {
+        std::thread::sleep(Duration::from_micros(random.below(3000)));
+        shipper.signal(Signal::STOP);
+        wait_for("the shipper to stop", || read("stat").contains(") T "));
+        // clock_nanosleep: 230 on x86-64, 115 elsewhere.
+        let call = read("syscall");
+        let sleeps = ["230 ", "115 "]
+            .iter()
+            .any(|number| call.starts_with(number));
+        if sleeps {
+            shipper.signal(Signal::CONT);
+        }
+        !sleeps
+    });
+}
+
+#[test]
+fn killed_at_work_again_and_again_every_record_arrives_once() {
+    let rounds = number("GLEANER_KILL_ROUNDS", 20);
+    let mut random = Random(seed());
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "5");
+    let collector = Collector::start();
+    let mut run = agent();
+    run.arg("--database")
+        .arg(&database)
+        .args(["run", "--interval", "100ms"]);
+    let sampler = Running::start(&mut run);
+    sampler.hear("sampling every");
+    let (mut unacknowledged, mut asked) = (0, 0);
+    for _ in 0..rounds {
+        let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
+        shipper.hear("shipping");
+        let requests = collector.state().requests_count;
+        // Half of them at the first request, half of them somewhere in the middle.
+        if random.below(2) == 0 {
+            wait_for("a request", || {
+                collector.state().requests_count > requests + 2
+            });
+        }
+        stop_at_work(&shipper, &mut random);
+        shipper.kill();
+        asked += usize::from(collector.state().requests_count > requests);
+        let mark = collector
+            .state()
+            .databases
+            .values()
+            .map(|kept| kept.mark)
+            .max();
+        // Taken in over there, and not yet known here.
+        unacknowledged += usize::from(mark > acknowledged(&database));
+    }
+    println!(
+        "{rounds} rounds, all at work; {asked} after a request, {unacknowledged} before an answer was written down"
+    );
+    assert!(asked > 0);
+
+    assert_eq!(sampler.end().0, Some(0));
+    let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
+    let last = last_sequence(&database);
+    wait_for("the rest", || collector.state().only().mark == last);
+    assert_eq!(shipper.end().0, Some(0));
+    let state = collector.state();
+    is_whole(state.only(), &database);
+    assert!(
+        state.taken.iter().all(|batch| !batch.repeated),
+        "the collector is asked before anything is sent"
+    );
+}

@@ -1,0 +1,391 @@
+//! A cluster's worth of shippers in one process, for benches: each host with a certificate and a TLS
+//! connection of its own, sending what a synthetic host records.
+//!
+//! ```text
+//! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
+//! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --backlog 960 --at-once 32  a day each, at once
+//! ```
+//!
+//! Sixteen synthetic hosts are made; all others are copies under names of their own, which costs this
+//! process little. Prints JSON.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use gleaner_dataset::{Batch, Identity, RowsBuilder};
+use gleaner_schemas::rows::TABLES;
+use gleaner_traces::synth::{Cluster, Parameters};
+use gleaner_trust::{Authority, ClientPaths, ClientTrust, Role};
+use rustls::ClientConfig;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Mutex, Semaphore};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+const TEMPLATES: usize = 16;
+const INTERVAL_MS: u64 = 90_000;
+/// Records of a shipper's batch at most.
+const RECORDS_AT_ONCE: usize = 512;
+
+struct Args {
+    pki: PathBuf,
+    url: String,
+    hosts: usize,
+    seconds: u64,
+    backlog: usize,
+    at_once: usize,
+}
+
+/// A batch uncompressed, with the names to replace.
+struct Template {
+    content: Vec<u8>,
+    rows: u64,
+    host_id: String,
+    database_id: String,
+}
+
+#[derive(Default)]
+struct Sums {
+    batches: AtomicU64,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    retries: AtomicU64,
+    failures: AtomicU64,
+    last_failure: Mutex<String>,
+    latencies_us: Mutex<Vec<u64>>,
+}
+
+fn main() {
+    let args = args();
+    let count = if args.backlog > 0 {
+        args.backlog
+    } else {
+        (args.seconds * 1000 / INTERVAL_MS + 2) as usize
+    };
+    let records = if args.backlog > 0 { RECORDS_AT_ONCE } else { 1 };
+    eprintln!("making {count} samples of {TEMPLATES} hosts");
+    let templates = Arc::new(templates(count, records));
+    let configs = certificates(&args);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let sums = Arc::new(Sums::default());
+    let begin = Instant::now();
+    runtime.block_on(send_all(&args, &templates, configs, &sums));
+    report(&args, &sums, begin.elapsed());
+}
+
+fn args() -> Args {
+    let mut given: BTreeMap<String, String> = BTreeMap::new();
+    let mut words = std::env::args().skip(1);
+    while let Some(key) = words.next() {
+        given.insert(key, words.next().expect("a value after each option"));
+    }
+    let number = |key: &str, or: usize| given.get(key).map_or(or, |v| v.parse().expect(key));
+    Args {
+        pki: given["--pki"].clone().into(),
+        url: given["--url"].trim_start_matches("https://").to_owned(),
+        hosts: number("--hosts", 100),
+        seconds: number("--seconds", 180) as u64,
+        backlog: number("--backlog", 0),
+        at_once: number("--at-once", 64),
+    }
+}
+
+/// For each synthetic host its batches in order.
+fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
+    let parameters = Parameters {
+        hosts: TEMPLATES,
+        days: u32::try_from(1 + samples / 960 * 3).unwrap(),
+        start_ms: 1_793_577_600_000, // 2026-11-02
+        interval_ms: INTERVAL_MS as i64,
+        seed: 1,
+    };
+    let cluster = Cluster::new(&parameters).unwrap();
+    (0..TEMPLATES)
+        .map(|index| {
+            let mut host = cluster.host(index);
+            let (host_id, database_id) = (host.host_id().to_owned(), host.database_id().to_owned());
+            let mut batches = Vec::new();
+            let mut left = samples;
+            while left > 0 {
+                let records: Vec<_> = host.by_ref().take(records_at_once.min(left)).collect();
+                assert!(!records.is_empty(), "the synthetic trace is too short");
+                left -= records.len();
+                batches.push(template(&host_id, &database_id, &records));
+            }
+            batches
+        })
+        .collect()
+}
+
+fn template(
+    host_id: &str,
+    database_id: &str,
+    records: &[gleaner_traces::synth::Record],
+) -> Template {
+    let mut builders: BTreeMap<&str, RowsBuilder> = TABLES
+        .iter()
+        .map(|table| (table.name, RowsBuilder::new(table)))
+        .collect();
+    let mut rows = 0;
+    for record in records {
+        let identity = Identity {
+            host_id,
+            database_id,
+            sequence: record.sequence,
+            time_ms: record.time_ms,
+        };
+        let pushed = record.try_each(|table, values| {
+            rows += 1;
+            builders.get_mut(table).unwrap().push(identity, values)
+        });
+        pushed.unwrap();
+    }
+    let tables: Vec<_> = TABLES
+        .iter()
+        .map(|table| {
+            (
+                *table,
+                builders.remove(table.name).unwrap().finish().unwrap(),
+            )
+        })
+        .collect();
+    let body = Batch::encode(&tables).unwrap();
+    Template {
+        content: zstd::decode_all(body.as_slice()).unwrap(),
+        rows,
+        host_id: host_id.to_owned(),
+        database_id: database_id.to_owned(),
+    }
+}
+
+impl Template {
+    /// As host number `n` would send it.
+    fn body(&self, n: usize) -> Vec<u8> {
+        let mut content = self.content.clone();
+        for (from, to) in [
+            (&self.host_id, host_id(n)),
+            (&self.database_id, host_id(n + (1 << 40))),
+        ] {
+            let mut at = 0;
+            while let Some(found) = find(&content[at..], from.as_bytes()) {
+                // Names follow each other without a gap in their column.
+                at += found;
+                content[at..at + 32].copy_from_slice(to.as_bytes());
+                at += 32;
+            }
+        }
+        zstd::encode_all(content.as_slice(), 3).unwrap()
+    }
+}
+
+fn find(content: &[u8], wanted: &[u8]) -> Option<usize> {
+    let first = wanted[0];
+    let mut at = 0;
+    while let Some(candidate) = content[at..].iter().position(|&b| b == first) {
+        at += candidate;
+        if content[at..].starts_with(wanted) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+fn host_id(n: usize) -> String {
+    format!(
+        "{:032x}",
+        (n as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    )
+}
+
+/// Each host's own, made once and kept beside the authority.
+fn certificates(args: &Args) -> Vec<Arc<ClientConfig>> {
+    let authority = Authority::open(&args.pki).unwrap();
+    let folder = args.pki.join("swarm");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |n: usize, ending: &str| folder.join(format!("{n}.{ending}"));
+    (0..args.hosts)
+        .map(|n| {
+            if n % 1000 == 0 {
+                eprintln!("certificates: {n} of {}", args.hosts);
+            }
+            if !path(n, "crt").exists() {
+                let role = Role::Host {
+                    host_id: host_id(n),
+                };
+                let issued = authority.issue(&role, 90).unwrap();
+                std::fs::write(path(n, "key"), issued.key_pem).unwrap();
+                std::fs::write(path(n, "crt"), issued.certificate_pem).unwrap();
+            }
+            let paths = ClientPaths {
+                certificate: path(n, "crt"),
+                key: path(n, "key"),
+                authority: args.pki.join("authority.crt"),
+            };
+            ClientTrust::load(&paths).unwrap().credentials().config()
+        })
+        .collect()
+}
+
+async fn send_all(
+    args: &Args,
+    templates: &Arc<Vec<Vec<Template>>>,
+    configs: Vec<Arc<ClientConfig>>,
+    sums: &Arc<Sums>,
+) {
+    let turns = Arc::new(Semaphore::new(args.at_once));
+    let end = Instant::now() + Duration::from_secs(args.seconds);
+    let hosts: Vec<_> = configs
+        .into_iter()
+        .enumerate()
+        .map(|(n, config)| {
+            let (templates, sums, turns) = (templates.clone(), sums.clone(), turns.clone());
+            let url = args.url.clone();
+            let phase = Duration::from_millis(INTERVAL_MS).mul_f64(n as f64 / args.hosts as f64);
+            let is_backlog = args.backlog > 0;
+            tokio::spawn(async move {
+                let mut host = Host {
+                    n,
+                    url,
+                    config,
+                    connection: None,
+                };
+                let batches = &templates[n % TEMPLATES];
+                if is_backlog {
+                    let _turn = turns.acquire().await.unwrap();
+                    for batch in batches {
+                        host.deliver(batch, &sums).await;
+                    }
+                    return;
+                }
+                let mut due = Instant::now() + phase;
+                for batch in batches {
+                    if due > end {
+                        break;
+                    }
+                    tokio::time::sleep_until(due.into()).await;
+                    host.deliver(batch, &sums).await;
+                    due += Duration::from_millis(INTERVAL_MS);
+                }
+                // The connection stays until all have sent.
+                tokio::time::sleep_until(end.into()).await;
+            })
+        })
+        .collect();
+    for host in hosts {
+        host.await.unwrap();
+    }
+}
+
+struct Host {
+    n: usize,
+    url: String,
+    config: Arc<ClientConfig>,
+    connection: Option<TlsStream<TcpStream>>,
+}
+
+impl Host {
+    /// Sends until it is acknowledged.
+    async fn deliver(&mut self, batch: &Template, sums: &Sums) {
+        let body = batch.body(self.n);
+        let begin = Instant::now();
+        loop {
+            match self.post(&body).await {
+                Ok(200) => break,
+                Ok(429 | 503) => {
+                    sums.retries.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(status) => panic!("host {} was refused: {status}", self.n),
+                Err(error) => {
+                    self.connection = None;
+                    sums.failures.fetch_add(1, Ordering::Relaxed);
+                    *sums.last_failure.lock().await = error.to_string();
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+        let took = u64::try_from(begin.elapsed().as_micros()).unwrap();
+        sums.latencies_us.lock().await.push(took);
+        sums.batches.fetch_add(1, Ordering::Relaxed);
+        sums.rows.fetch_add(batch.rows, Ordering::Relaxed);
+        sums.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
+    }
+
+    async fn post(&mut self, body: &[u8]) -> std::io::Result<u16> {
+        let stream = match &mut self.connection {
+            Some(stream) => stream,
+            none => {
+                let socket = TcpStream::connect(&self.url).await?;
+                socket.set_nodelay(true)?;
+                let name = "localhost".try_into().unwrap();
+                let connector = TlsConnector::from(self.config.clone());
+                none.insert(connector.connect(name, socket).await?)
+            }
+        };
+        let head = format!(
+            "POST /v1/batches HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: zstd\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body).await?;
+        stream.flush().await?;
+        read_status(stream).await
+    }
+}
+
+/// Reads one answer; its status.
+async fn read_status(stream: &mut TlsStream<TcpStream>) -> std::io::Result<u16> {
+    let mut answer = Vec::new();
+    let mut some = [0; 2048];
+    loop {
+        let count = stream.read(&mut some).await?;
+        if count == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        answer.extend_from_slice(&some[..count]);
+        let text = String::from_utf8_lossy(&answer);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("content-length")
+                .then(|| value.parse::<usize>().unwrap())
+        });
+        if body.len() >= length.unwrap_or(0) {
+            return Ok(head[9..12].parse().unwrap());
+        }
+    }
+}
+
+fn report(args: &Args, sums: &Sums, took: Duration) {
+    let mut latencies = sums.latencies_us.blocking_lock().clone();
+    latencies.sort_unstable();
+    let quantile = |q: f64| {
+        let at = ((latencies.len() as f64 - 1.0) * q) as usize;
+        latencies.get(at).map(|&us| us as f64 / 1000.0)
+    };
+    let seconds = took.as_secs_f64();
+    let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+    let found = serde_json::json!({
+        "hosts": args.hosts,
+        "seconds": seconds,
+        "batches": of(&sums.batches),
+        "rows": of(&sums.rows),
+        "rows_per_second": of(&sums.rows) as f64 / seconds,
+        "sent_bytes": of(&sums.bytes),
+        "retries": of(&sums.retries),
+        "failures": of(&sums.failures),
+        "last_failure": *sums.last_failure.blocking_lock(),
+        "acknowledged_ms": { "p50": quantile(0.5), "p99": quantile(0.99), "most": quantile(1.0) },
+    });
+    println!("{found:#}");
+}
