@@ -240,6 +240,16 @@ impl Hosts {
         host.certificate_name.as_deref() == Some(certificate_name)
     }
 
+    /// Ids of the hosts of this name.
+    #[must_use]
+    pub fn named(&self, host_name: &str) -> Vec<String> {
+        let hosts = self.lock();
+        let named = hosts
+            .iter()
+            .filter(|(_, host)| host.host_name.as_deref() == Some(host_name));
+        named.map(|(id, _)| id.clone()).collect()
+    }
+
     /// All of them, as they are now.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, Host> {
