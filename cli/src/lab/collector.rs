@@ -21,6 +21,8 @@ pub(super) const PKI: &str = "pki";
 const DAYS: u32 = 30;
 /// A lab is looked at after seconds, not after hours.
 const SEAL_AFTER: &str = "10s";
+/// Left free on the disk: a lab may be tried on a small one.
+const RESERVE: &str = "64MiB";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the collector says of itself, as far as a lab cares.
@@ -49,7 +51,7 @@ pub(super) fn prepare(state: &State, node: &Node) -> anyhow::Result<Authority> {
     let folder = state.folder_of(&node.namespace);
     let (data, pki) = (text(&folder)?, text(&pki)?);
     let config = format!(
-        "data = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\n",
+        "data = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\nreserve = \"{RESERVE}\"\n",
         node.address
     );
     fs::create_dir_all(&folder)?;
