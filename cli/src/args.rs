@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Report(Report),
     Export(Export),
     Synth(Synth),
+    Lab(crate::lab::args::Lab),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
     Completions(Completions),
