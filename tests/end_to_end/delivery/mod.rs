@@ -1,0 +1,8 @@
+//! From a host's SQLite to the dataset by the built programs: whatever is killed, cut, slowed, filled or
+//! broken on the way, every row is there once at the end, and with the same values.
+
+mod kills;
+mod network;
+mod partitions;
+mod relay;
+mod running;
