@@ -43,6 +43,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A collector was asked how it is, and did not say.
+    #[error("the collector at {url} does not answer: {reason}")]
+    Silent {
+        /// Where it was asked.
+        url: String,
+        /// What came instead.
+        reason: String,
+    },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

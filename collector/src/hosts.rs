@@ -57,6 +57,9 @@ pub struct Host {
 pub struct Refused {
     /// When, ms since 1970-01-01 UTC.
     pub time_ms: i64,
+    /// What kind of refusal, as the metrics name it.
+    #[serde(default)]
+    pub kind: String,
     /// Why.
     pub reason: String,
 }
@@ -182,10 +185,11 @@ impl Hosts {
     }
 
     /// A host was turned away. Only of hosts that are known: a stranger's names are not kept.
-    pub fn refused(&self, host_id: &str, time_ms: i64, reason: &str) {
+    pub fn refused(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
         if let Some(host) = self.lock().get_mut(host_id) {
             host.refused = Some(Refused {
                 time_ms,
+                kind: kind.to_owned(),
                 reason: reason.to_owned(),
             });
         }

@@ -5,6 +5,7 @@
 //! is told; later [`sealer`] moves it into the dataset. [`hosts`] remembers how far each host has come.
 
 pub mod args;
+pub mod ask;
 pub mod config;
 pub mod error;
 pub mod hosts;
@@ -12,6 +13,8 @@ mod http;
 pub mod journal;
 pub mod run;
 pub mod sealer;
+pub mod upkeep;
+mod wording;
 
 pub use error::Error;
 

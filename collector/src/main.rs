@@ -1,10 +1,18 @@
 //! The `gleaner-collector` command.
 
+use anyhow::Context;
 use clap::Parser;
 use gleaner_collector::args::{Args, Command};
 use gleaner_collector::config::Config;
-use gleaner_collector::run;
+use gleaner_collector::upkeep::{self, Finding};
+use gleaner_collector::{ask, run};
+use std::io::Write;
 use std::process::ExitCode;
+
+/// Exit code of `status`.
+const NOT_WELL: u8 = 3;
+/// Exit code of `verify` and `repair`.
+const DAMAGED: u8 = 4;
 
 fn main() -> ExitCode {
     match dispatch(&Args::parse()) {
@@ -19,6 +27,48 @@ fn main() -> ExitCode {
 fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Run => run::run(&Config::resolve(&args.global)?)?,
+        Command::Verify { dataset, json } => return tell(&upkeep::verified(dataset)?, *json),
+        Command::Repair { dataset, json } => return tell(&upkeep::repaired(dataset)?, *json),
+        Command::Status { url, json } => return status(args, url.as_deref(), *json),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
+    let url = match url {
+        Some(url) => url.to_owned(),
+        None => {
+            let local = Config::resolve(&args.global)?.local;
+            let local = local.context("local = \"none\": name a collector by --url")?;
+            format!("http://{local}")
+        }
+    };
+    let answer = match ask::ask(&url, as_json) {
+        Ok(answer) => answer,
+        Err(error) => {
+            eprintln!("gleaner-collector: {error}");
+            return Ok(ExitCode::from(NOT_WELL));
+        }
+    };
+    print(&answer.text)?;
+    let code = if answer.is_well { 0 } else { NOT_WELL };
+    Ok(ExitCode::from(code))
+}
+
+fn tell(found: &Finding, as_json: bool) -> anyhow::Result<ExitCode> {
+    print(&if as_json {
+        format!("{:#}\n", found.json)
+    } else {
+        found.text.clone()
+    })?;
+    let code = if found.is_sound { 0 } else { DAMAGED };
+    Ok(ExitCode::from(code))
+}
+
+fn print(text: &str) -> std::io::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever read it has seen enough.
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
+        _ => Ok(()),
+    }
 }

@@ -106,6 +106,7 @@ async fn listen(
     let (mut tls, mut local) = (None, None);
     if let Some((address, certificates)) = &config.listen {
         let trust = trust(certificates)?;
+        app.shows(&trust);
         let (socket, bound) = bind(*address).await?;
         tls = Some(bound);
         tokio::spawn(look_at_files(Arc::clone(&trust)));

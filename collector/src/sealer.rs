@@ -6,8 +6,12 @@
 use crate::hosts::Hosts;
 use crate::journal::{self, Header, Journal};
 use crate::{Error, now_ms};
+use arrow::record_batch::RecordBatch;
 use gleaner_dataset::batch::Limits;
-use gleaner_dataset::{Batch, BatchError, Compaction, Writer};
+use gleaner_dataset::{Batch, BatchError, Compaction, DatasetError, Identity, RowsBuilder, Writer};
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::ClockRow;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -37,7 +41,7 @@ pub struct Policy {
 }
 
 /// What the sealer has done and how it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Seals since the collector started.
     pub seals_count: u64,
@@ -45,6 +49,8 @@ pub struct Progress {
     pub sealed_rows_count: u64,
     /// Rows that the dataset had already.
     pub repeated_rows_count: u64,
+    /// Files of the dataset that were found damaged, and set aside.
+    pub damaged_files_count: u64,
     /// Bytes of journal that were damaged and could not be read.
     pub lost_journal_bytes: u64,
     /// When the last one ended, ms since 1970-01-01 UTC.
@@ -154,6 +160,7 @@ impl Work {
         let mut open = Open {
             work: self,
             writer: None,
+            clocks: BTreeMap::new(),
         };
         for &number in segments.keys() {
             let contents = journal::read(self.journal.folder(), number)?;
@@ -216,6 +223,19 @@ impl Work {
         progress.compaction_failure = failure;
     }
 
+    /// Sets aside what is damaged, so that sealing can go on; nothing of it is thrown away.
+    fn repair(&self, writer: &mut Writer) -> Result<(), Error> {
+        let repaired = writer.repair()?;
+        for problem in &repaired.problems {
+            eprintln!(
+                "gleaner-collector: {} was damaged and is set aside in .damaged; `gleaner-collector verify` tells more",
+                problem.path
+            );
+        }
+        self.progress().damaged_files_count += repaired.problems.len() as u64;
+        Ok(())
+    }
+
     fn tell(&self, sealed: &Result<(), String>) {
         let mut progress = self.progress();
         let failure = sealed.clone().err();
@@ -241,6 +261,8 @@ impl Work {
 struct Open<'a> {
     work: &'a Work,
     writer: Option<Writer>,
+    /// Of each host, the first batch of this seal that told its clock.
+    clocks: BTreeMap<String, Header>,
 }
 
 impl Open<'_> {
@@ -253,6 +275,9 @@ impl Open<'_> {
         for (table, rows) in batch.tables {
             writer.append(&table, rows)?;
         }
+        if header.skew_ms.is_some() && !self.clocks.contains_key(&header.host_id) {
+            self.clocks.insert(header.host_id.clone(), header.clone());
+        }
         if writer.pending_bytes() >= self.work.policy.memory_bytes {
             self.seal()?;
         }
@@ -261,7 +286,15 @@ impl Open<'_> {
 
     fn seal(&mut self) -> Result<(), Error> {
         if let Some(writer) = &mut self.writer {
-            let summary = writer.seal()?;
+            writer.append(&ClockRow::TABLE, clocks(&self.clocks)?)?;
+            self.clocks.clear();
+            let summary = match writer.seal() {
+                Err(DatasetError::Torn { .. } | DatasetError::Altered { .. }) => {
+                    self.work.repair(writer)?;
+                    writer.seal()?
+                }
+                sealed => sealed?,
+            };
             let mut progress = self.work.progress();
             progress.seals_count += 1;
             progress.sealed_rows_count += summary.rows;
@@ -269,6 +302,25 @@ impl Open<'_> {
         }
         Ok(())
     }
+}
+
+/// A row for each host whose clock was told.
+fn clocks(told: &BTreeMap<String, Header>) -> Result<RecordBatch, DatasetError> {
+    let mut rows = RowsBuilder::new(&ClockRow::TABLE);
+    for header in told.values() {
+        let identity = Identity {
+            host_id: &header.host_id,
+            database_id: &header.database_id,
+            sequence: header.last_sequence,
+            time_ms: header.received_ms,
+        };
+        let row = ClockRow {
+            skew_ms: header.skew_ms.unwrap_or_default(),
+            collector: None,
+        };
+        rows.push(identity, row.to_values())?;
+    }
+    rows.finish()
 }
 
 fn unreadable(header: &Header, source: BatchError) -> Error {

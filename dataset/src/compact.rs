@@ -119,7 +119,11 @@ impl Writer {
         files.iter().all(|f| is_over(f) && is_old(f))
     }
 
-    fn merge_files(&mut self, entries: &[FileEntry], file_bytes: u64) -> Result<Compacted> {
+    pub(crate) fn merge_files(
+        &mut self,
+        entries: &[FileEntry],
+        file_bytes: u64,
+    ) -> Result<Compacted> {
         let [first, ..] = entries else {
             return Err(wrong("", "nothing to merge"));
         };

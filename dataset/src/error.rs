@@ -117,6 +117,18 @@ impl DatasetError {
         }
     }
 
+    /// For `map_err`: what `entry` says of its hosts cannot be parsed.
+    pub(crate) fn malformed(
+        root: &std::path::Path,
+        entry: &crate::FileEntry,
+    ) -> impl Fn(serde_json::Error) -> Self {
+        let path = root.join(&entry.path);
+        move |error| Self::Altered {
+            path: path.clone(),
+            detail: format!("its index is malformed: {error}"),
+        }
+    }
+
     /// For `map_err`: Arrow refused to arrange rows of `table`.
     pub(crate) fn rows(table: &str) -> impl FnOnce(ArrowError) -> Self {
         let table = table.to_owned();

@@ -16,6 +16,9 @@ pub(crate) const STAGING: &str = ".staging";
 /// Files that newer ones replaced, for those who opened the dataset before.
 pub(crate) const RETIRED: &str = ".retired";
 
+/// Files that were not what was sealed, set aside by a repair. Nothing here is ever deleted.
+pub(crate) const DAMAGED: &str = ".damaged";
+
 const DAY_MS: i64 = 86_400_000;
 
 /// UTC day of `time_ms`, counted from 1970-01-01.
@@ -69,25 +72,32 @@ pub(crate) fn sweep(root: &Path, belongs: impl Fn(&Path) -> bool) -> Result<()> 
         fs::remove_dir_all(&staging).map_err(DatasetError::io("clear", &staging))?;
     }
     fs::create_dir(&staging).map_err(DatasetError::io("create folder", &staging))?;
-    for table in gleaner_schemas::rows::TABLES {
+    for relative in arrow_files(root)? {
+        if !belongs(&root.join(&relative)) {
+            retired::retire(root, &relative)?;
+        }
+    }
+    Ok(())
+}
+
+/// The Arrow files in their places, relative to `root`, whether or not a manifest names them.
+pub(crate) fn arrow_files(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for table in gleaner_schemas::rows::DATASET_TABLES {
         let folder = root.join(table.name);
         if !folder.is_dir() {
             continue;
         }
-        for date in entries(&folder)? {
-            if !date.is_dir() {
-                continue;
-            }
+        for date in entries(&folder)?.into_iter().filter(|path| path.is_dir()) {
             for file in entries(&date)? {
-                let ours = file.extension().is_some_and(|e| e == "arrow");
+                let is_arrow = file.extension().is_some_and(|e| e == "arrow");
                 let relative = file.strip_prefix(root).ok().and_then(Path::to_str);
-                if let (true, false, Some(relative)) = (ours, belongs(&file), relative) {
-                    retired::retire(root, relative)?;
-                }
+                found.extend(relative.filter(|_| is_arrow).map(str::to_owned));
             }
         }
     }
-    Ok(())
+    found.sort();
+    Ok(found)
 }
 
 /// Deletes what lies in `folder`.

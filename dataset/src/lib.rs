@@ -32,10 +32,15 @@ mod open_files;
 mod order;
 mod pending;
 mod reader;
+mod rebuild;
+mod repair;
 mod retired;
 mod rows;
+mod salvage;
 mod seal;
+mod selection;
 mod staged;
+mod verify;
 mod writer;
 
 pub use batch::{Batch, BatchError};
@@ -43,8 +48,11 @@ pub use compact::{Compacted, Compaction};
 pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 pub use reader::Dataset;
+pub use repair::{Lost, Repaired, repair};
 pub use rows::{Identity, RowsBuilder};
 pub use seal::Summary;
+pub use selection::{Selection, instant_ms};
+pub use verify::{Problem, ProblemKind, Verified};
 pub use writer::Writer;
 
 /// Version of the layout and of `manifest.json`; what the columns are is

@@ -13,6 +13,7 @@ use arrow::ipc::reader::{FileDecoder, read_footer_length};
 use arrow::ipc::{Block, Footer, MetadataVersion, root_as_footer};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,11 +24,11 @@ const KEPT_ROWS: u64 = 4096;
 
 pub(crate) struct Mapped {
     path: PathBuf,
-    data: Buffer,
-    schema: SchemaRef,
-    version: MetadataVersion,
-    blocks: Vec<Block>,
-    index: Index,
+    pub(crate) data: Buffer,
+    pub(crate) schema: SchemaRef,
+    pub(crate) version: MetadataVersion,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) index: Index,
     /// The shared batch that was decoded last.
     kept: Mutex<Option<Kept>>,
 }
@@ -42,7 +43,7 @@ impl Mapped {
     /// Maps the file that `entry` names, if its length and footer are what was sealed.
     pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
         let path = root.join(&entry.path);
-        let data = map(&retired::open(root, &entry.path)?, &path)?;
+        let data = map_file(root, &entry.path)?;
         let found = data.len() as u64;
         if found != entry.bytes {
             return Err(DatasetError::Torn {
@@ -55,10 +56,31 @@ impl Mapped {
         if hash([bytes]) != entry.footer_blake3 {
             return Err(altered(&path)("its footer has another hash"));
         }
+        let inline = match &entry.hosts[..] {
+            [] => None,
+            hosts => Some(Index::inline(hosts).map_err(altered(&path))?),
+        };
+        Self::parse(path, data, inline)
+    }
+
+    /// Maps a file of which no manifest says what it was; in format version 1 without an index.
+    pub(crate) fn open_unsealed(root: &Path, relative: &str) -> Result<Self> {
+        let data = map_file(root, relative)?;
+        let path = root.join(relative);
+        let is_indexed = footer_bytes(&data)
+            .and_then(parse_footer)
+            .is_ok_and(|footer| own_index(&data, &footer).is_ok());
+        let inline = (!is_indexed).then(|| Index::inline(&[]));
+        let inline = inline.transpose().map_err(altered(&path))?;
+        Self::parse(path, data, inline)
+    }
+
+    fn parse(path: PathBuf, data: Buffer, inline: Option<Index>) -> Result<Self> {
+        let bytes = footer_bytes(&data).map_err(altered(&path))?;
         let footer = parse_footer(bytes).map_err(altered(&path))?;
-        let index = match &entry.hosts[..] {
-            [] => own_index(&data, &footer).map_err(altered(&path))?,
-            hosts => Index::inline(hosts).map_err(altered(&path))?,
+        let index = match inline {
+            Some(index) => index,
+            None => own_index(&data, &footer).map_err(altered(&path))?,
         };
         let (schema, version, blocks) = contents(&footer).map_err(altered(&path))?;
         Ok(Self {
@@ -81,6 +103,22 @@ impl Mapped {
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Result<HostRows>> {
         let hosts = self.index.hosts();
         hosts.map(|host| host.map_err(|e| altered(&self.path)(e)))
+    }
+
+    /// Its record batches, as they were hashed.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.index.parts
+    }
+
+    /// As [`Index::parts_of`].
+    pub(crate) fn parts_of(&self, host: &HostRows) -> impl Iterator<Item = (&Part, Range<u64>)> {
+        self.index.parts_of(host)
+    }
+
+    /// Whether the bytes of `part` are those that were sealed.
+    pub(crate) fn is_sound(&self, part: &Part) -> bool {
+        self.hash_of(part.batches.clone())
+            .is_ok_and(|hash| hash == part.blake3)
     }
 
     /// Where the host's rows lie, if it has some.
@@ -127,16 +165,11 @@ impl Mapped {
                 return Ok(vec![kept.rows.clone()]);
             }
         }
-        if self.part_hash(part).map_err(altered(&self.path))? != part.blake3 {
+        if !self.is_sound(part) {
             let detail = format!("its record batch {} has another hash", part.batches.start);
             return Err(altered(&self.path)(detail));
         }
-        let indices = wanted
-            .fields()
-            .iter()
-            .filter_map(|f| self.schema.index_of(f.name()).ok())
-            .collect();
-        let decoder = FileDecoder::new(self.schema.clone(), self.version).with_projection(indices);
+        let decoder = self.decoder(wanted);
         let batches = part
             .batches
             .clone()
@@ -163,8 +196,36 @@ impl Mapped {
         Ok(batches)
     }
 
-    fn part_hash(&self, part: &Part) -> Result<String, ArrowError> {
-        let blocks = part.batches.clone();
+    /// Hash of the footer, as in the manifest.
+    pub(crate) fn footer_hash(&self) -> Result<String> {
+        let footer = footer_bytes(&self.data).map_err(altered(&self.path))?;
+        Ok(hash([footer]))
+    }
+
+    /// The record batch `index` with the columns of `wanted`, and its hash.
+    pub(crate) fn read_block(
+        &self,
+        index: usize,
+        wanted: &SchemaRef,
+    ) -> Result<(RecordBatch, String)> {
+        let batch = self.read_batch(&self.decoder(wanted), index, wanted);
+        let batch = batch.map_err(altered(&self.path))?;
+        Ok((batch, self.blocks_hash(index..index + 1)?))
+    }
+
+    /// Hash of the bytes of some record batches.
+    pub(crate) fn blocks_hash(&self, blocks: Range<usize>) -> Result<String> {
+        self.hash_of(blocks).map_err(altered(&self.path))
+    }
+
+    fn decoder(&self, wanted: &SchemaRef) -> FileDecoder {
+        let fields = wanted.fields().iter();
+        let indices = fields.filter_map(|f| self.schema.index_of(f.name()).ok());
+        let decoder = FileDecoder::new(self.schema.clone(), self.version);
+        decoder.with_projection(indices.collect())
+    }
+
+    fn hash_of(&self, blocks: Range<usize>) -> Result<String, ArrowError> {
         let blocks = blocks
             .map(|index| Ok(self.block(index)?.1))
             .collect::<Result<Vec<_>, ArrowError>>()?;
@@ -181,18 +242,7 @@ impl Mapped {
         let batch = decoder
             .read_record_batch(block, &data)?
             .ok_or_else(|| no_batch(index))?;
-        // The decoder keeps the file's order of columns; the caller's is wanted. What an older version did
-        // not record is absent; `try_new` refuses that where it may not be.
-        let columns = wanted
-            .fields()
-            .iter()
-            .map(|f| match batch.column_by_name(f.name()) {
-                Some(column) => Arc::clone(column),
-                None => new_null_array(f.data_type(), batch.num_rows()),
-            })
-            .collect();
-        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::clone(wanted), columns, &rows)
+        conformed(&batch, wanted)
     }
 
     fn block(&self, index: usize) -> Result<(&Block, Buffer), ArrowError> {
@@ -201,6 +251,29 @@ impl Mapped {
             .and_then(|block| Some((block, slice(&self.data, block)?)))
             .ok_or_else(|| no_batch(index))
     }
+}
+
+/// `batch` with the columns of `wanted`, in their order: the decoder keeps the file's. What an older version
+/// did not record is absent; refused where it may not be.
+pub(crate) fn conformed(
+    batch: &RecordBatch,
+    wanted: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
+    let columns = wanted
+        .fields()
+        .iter()
+        .map(|f| match batch.column_by_name(f.name()) {
+            Some(column) => Arc::clone(column),
+            None => new_null_array(f.data_type(), batch.num_rows()),
+        })
+        .collect();
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(wanted), columns, &rows)
+}
+
+/// Maps the file `relative` of the dataset at `root`.
+pub(crate) fn map_file(root: &Path, relative: &str) -> Result<Buffer> {
+    map(&retired::open(root, relative)?, &root.join(relative))
 }
 
 fn map(file: &File, path: &Path) -> Result<Buffer> {
@@ -249,7 +322,7 @@ fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
     Index::parse(&text).map_err(|e| ArrowError::IpcError(format!("its index is malformed: {e}")))
 }
 
-fn slice(data: &Buffer, block: &Block) -> Option<Buffer> {
+pub(crate) fn slice(data: &Buffer, block: &Block) -> Option<Buffer> {
     let offset = usize::try_from(block.offset()).ok()?;
     let metadata = usize::try_from(block.metaDataLength()).ok()?;
     let length = metadata.checked_add(usize::try_from(block.bodyLength()).ok()?)?;

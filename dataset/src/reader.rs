@@ -118,29 +118,16 @@ impl Dataset {
         error.map(Err).into_iter().chain(rows)
     }
 
-    /// Reads every file whole and compares it with the hash that it was sealed with.
-    ///
-    /// # Errors
-    /// The first file, in the manifest's order, that is missing, torn or altered.
-    pub fn verify(&self) -> Result<()> {
-        self.manifest.files.iter().try_for_each(|entry| {
-            let found = self.files.open(&self.root, entry)?.file_hash();
-            if found == entry.blake3 {
-                return Ok(());
-            }
-            Err(DatasetError::Altered {
-                path: self.root.join(&entry.path),
-                detail: format!("its BLAKE3 hash is {found} instead of {}", entry.blake3),
-            })
-        })
-    }
-
     fn files(&self, table: &Table) -> impl Iterator<Item = &FileEntry> + use<'_> {
         let name = table.name;
         self.manifest.files.iter().filter(move |f| f.table == name)
     }
 
-    fn hosts_of<'a>(&self, files: impl Iterator<Item = &'a FileEntry>) -> Result<BTreeSet<String>> {
+    /// Ids of the hosts with rows in `files`.
+    pub(crate) fn hosts_of<'a>(
+        &self,
+        files: impl Iterator<Item = &'a FileEntry>,
+    ) -> Result<BTreeSet<String>> {
         let mut hosts = BTreeSet::new();
         for entry in files {
             for host in self.files.open(&self.root, entry)?.hosts() {
@@ -158,9 +145,21 @@ impl Dataset {
         host: &str,
         wanted: &SchemaRef,
     ) -> Result<RecordBatch> {
+        let files = self.files(table).filter(|f| f.date == date);
+        self.read_files(table, files, host, wanted)
+    }
+
+    /// A host's rows in `files`, which are of one day.
+    pub(crate) fn read_files<'a>(
+        &self,
+        table: &Table,
+        files: impl Iterator<Item = &'a FileEntry>,
+        host: &str,
+        wanted: &SchemaRef,
+    ) -> Result<RecordBatch> {
         let mut parts = Vec::new();
-        for entry in self.files(table) {
-            if entry.date == date && entry.may_hold(host) {
+        for entry in files {
+            if entry.may_hold(host) {
                 let file = self.files.open(&self.root, entry)?;
                 parts.extend(file.host(host)?.map(|rows| (file, rows)));
             }

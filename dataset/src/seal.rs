@@ -100,23 +100,34 @@ impl Writer {
         for (_, entry) in &staged {
             layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
         }
-        for (at, (path, entry)) in staged.iter().enumerate() {
+        for (path, entry) in &staged {
             if let Err(error) = layout::put(path, &self.root.join(&entry.path)) {
-                for (_, entry) in &staged[..=at] {
-                    let _ = layout::remove(&self.root.join(&entry.path)); // or swept when opened next
-                }
+                self.take_back(&staged);
                 return Err(error);
             }
         }
         Manifest::put(&self.root)?;
         self.manifest = manifest;
-        // The dataset is as it is to be; what cannot be put away now is when it is opened next.
         self.files.forget(replaced);
+        // The dataset is as it is to be; what cannot be put away now is when it is opened next.
         for path in replaced {
-            let _ = retired::retire(&self.root, path);
+            // A repair may have written the very file that was sealed once.
+            if staged.iter().all(|(_, entry)| entry.path != *path) {
+                let _ = retired::retire(&self.root, path);
+            }
         }
         let _ = retired::purge(&self.root, self.grace);
         Ok(())
+    }
+
+    /// Deletes files that were put in their place and will not be named; or they are swept when the dataset
+    /// is opened next.
+    fn take_back(&self, staged: &[(PathBuf, FileEntry)]) {
+        for (_, entry) in staged {
+            if self.manifest.files.iter().all(|f| f.path != entry.path) {
+                let _ = layout::remove(&self.root.join(&entry.path));
+            }
+        }
     }
 
     /// What the dataset holds already on `date` that `appended` might repeat: only where the record

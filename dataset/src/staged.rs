@@ -19,7 +19,7 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
 /// Rows in a record batch at most: what is decompressed at once.
-const BATCH_ROWS: usize = 64 * 1024;
+pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 /// A batch with as many rows ends with its host: fewer would cost more in headers than they hold.
 const SHARED_ROWS: usize = 1024;
 /// Digits of a file's hash in its name: names never repeat.

@@ -1,7 +1,7 @@
 //! Adding rows: collected in memory, sealed all at once.
 
 use crate::identity::Identities;
-use crate::layout::{self, LOCK, MANIFEST, RETIRED, STAGING};
+use crate::layout::{self, DAMAGED, LOCK, MANIFEST, RETIRED, STAGING};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::marks::Marks;
@@ -57,14 +57,20 @@ impl Writer {
         } else {
             Manifest::load(&root)?
         };
+        let writer = Self::begin(root, manifest, lock)?;
+        if is_new {
+            writer.manifest.stage(&writer.root)?;
+            Manifest::put(&writer.root)?;
+            writer.root.parent().map_or(Ok(()), layout::sync_folder)?;
+        }
+        Ok(writer)
+    }
+
+    /// Begins to write with `manifest`, after putting away what a dead writer left.
+    pub(crate) fn begin(root: PathBuf, manifest: Manifest, lock: Lock) -> Result<Self> {
         let named: HashSet<PathBuf> = manifest.files.iter().map(|f| root.join(&f.path)).collect();
         layout::sweep(&root, |path| named.contains(path))?;
         retired::purge(&root, retired::GRACE)?;
-        if is_new {
-            manifest.stage(&root)?;
-            Manifest::put(&root)?;
-            root.parent().map_or(Ok(()), layout::sync_folder)?;
-        }
         Ok(Self {
             root,
             manifest,
@@ -139,8 +145,11 @@ impl Writer {
 
 /// What a writer may leave before there is a manifest.
 fn is_our_own(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| [LOCK, STAGING, RETIRED].iter().any(|own| name == *own))
+    path.file_name().is_some_and(|name| {
+        [LOCK, STAGING, RETIRED, DAMAGED]
+            .iter()
+            .any(|own| name == *own)
+    })
 }
 
 /// The batch under the table's own schema, with its units.

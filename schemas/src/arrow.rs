@@ -61,7 +61,7 @@ fn metadata(unit: Option<&str>) -> HashMap<String, String> {
 /// each version under `schemas/golden/`.
 #[must_use]
 pub fn golden_json() -> String {
-    let tables: serde_json::Map<String, serde_json::Value> = crate::rows::TABLES
+    let tables: serde_json::Map<String, serde_json::Value> = crate::rows::DATASET_TABLES
         .iter()
         .map(|table| {
             let fields = schema(table)

@@ -2,7 +2,7 @@
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Column, Kind};
-use crate::rows::TABLES;
+use crate::rows::DATASET_TABLES;
 use std::fmt::Write;
 
 /// The published description of every table and column.
@@ -16,7 +16,7 @@ pub fn schema() -> String {
          time of their own. `?` marks what may be absent: then `absences`\n\
          says why, unless the host has no such thing, its owner left it off, or an older version wrote the row.\n"
     );
-    for table in &TABLES {
+    for table in &DATASET_TABLES {
         // Writing to a String cannot fail.
         let _ = write!(
             text,

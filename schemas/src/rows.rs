@@ -10,7 +10,7 @@
 use crate::column::{Row, Table};
 use crate::row;
 
-/// All tables, in the order in which they are created and documented.
+/// The tables that a host records, in the order in which they are created and documented.
 pub const TABLES: [Table; 10] = [
     SampleRow::TABLE,
     ProcessRow::TABLE,
@@ -24,10 +24,21 @@ pub const TABLES: [Table; 10] = [
     EventRow::TABLE,
 ];
 
-/// The table called `name`.
+/// All tables of a dataset: what hosts record, and after it what a collector adds.
+pub const DATASET_TABLES: [Table; 11] = {
+    let mut all = [ClockRow::TABLE; TABLES.len() + 1];
+    let mut at = 0;
+    while at < TABLES.len() {
+        all[at] = TABLES[at];
+        at += 1;
+    }
+    all
+};
+
+/// The table called `name`, of a dataset's.
 #[must_use]
 pub fn table(name: &str) -> Option<Table> {
-    TABLES.into_iter().find(|t| t.name == name)
+    DATASET_TABLES.into_iter().find(|t| t.name == name)
 }
 
 row! {
@@ -398,6 +409,16 @@ row! {
     }
 }
 
+row! {
+    /// A host's clock beside the collector's, when a batch of its records arrived. Written by collectors: no host's database has it. The time is the collector's, the sequence that of the last record that arrived.
+    ClockRow = "clocks", key [] {
+        /// The host's clock less the collector's: positive where the host's is ahead. Off by the time that the batch took on its way, so that a host with a right clock shows a little less than 0.
+        skew_ms: i64,
+        /// Name of the collector, where several write into one dataset.
+        collector: Option<String>,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,7 +444,7 @@ mod tests {
 
     #[test]
     fn every_number_says_its_unit() {
-        let without_unit: Vec<String> = TABLES
+        let without_unit: Vec<String> = DATASET_TABLES
             .iter()
             .flat_map(|t| t.columns.iter().map(move |c| (t, c)))
             .filter(|(_, c)| {

@@ -3,7 +3,7 @@
 use crate::file::{Format, OpenFile};
 use crate::{Result, folder};
 use gleaner_dataset::Dataset;
-use gleaner_schemas::rows::TABLES;
+use gleaner_schemas::rows::DATASET_TABLES;
 use std::path::Path;
 
 /// How far an export is.
@@ -66,9 +66,9 @@ fn export(
     mut progress: impl FnMut(&Progress<'_>),
 ) -> Result<Exported> {
     folder::begin(out_dir, format)?;
-    let rows_in_all = TABLES.iter().map(|table| dataset.rows(table)).sum();
+    let rows_in_all = DATASET_TABLES.iter().map(|table| dataset.rows(table)).sum();
     let mut exported = Exported::default();
-    for table in &TABLES {
+    for table in &DATASET_TABLES {
         for date in dataset.dates(table) {
             let mut file = OpenFile::create(out_dir, table, &date, format)?;
             for batch in dataset.scan_date(table, &date) {

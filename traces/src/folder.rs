@@ -2,7 +2,7 @@
 
 use crate::file::Format;
 use crate::{ExportError, Result};
-use gleaner_schemas::rows::TABLES;
+use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn mark(out_dir: &Path, format: Format, is_whole: bool) -> Result<()>
 
 /// Removes files that an export makes, and folders that are empty then; nothing else.
 fn remove_export(out_dir: &Path) -> io::Result<()> {
-    for table in &TABLES {
+    for table in &DATASET_TABLES {
         let folder = out_dir.join(table.name);
         if !folder.is_dir() {
             continue;

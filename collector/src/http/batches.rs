@@ -213,7 +213,7 @@ fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let reason = format!("these are rows of host {host_id}, and this certificate is another's");
-    app.hosts.refused(host_id, now_ms(), &reason);
+    app.hosts.refused(host_id, now_ms(), "forbidden", &reason);
     Err(Refusal::forbidden(reason))
 }
 

@@ -1,23 +1,30 @@
-//! `/metrics`: OpenMetrics text.
+//! `/metrics`: OpenMetrics text. Names and units are told in docs/collector.md, and are Prometheus' own:
+//! seconds and bytes, `_total` for what only goes up.
 
 use super::App;
+use super::caller::Caller;
+use super::problems::Kind;
+use super::refusal::Refusal;
+use super::status::{self, HostStatus, State as HostState, Status};
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::Arc;
-
-use super::caller::Caller;
-use super::refusal::Refusal;
-use super::status;
+use std::sync::atomic::AtomicU64;
 
 /// Media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Hosts with series of their own: those heard of latest. A Prometheus of common size bears as many.
+const HOSTS: usize = 10_000;
+
+type FloatGauge = Gauge<f64, AtomicU64>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Reason {
@@ -25,9 +32,27 @@ struct Reason {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfState {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    kind: &'static str,
+    severity: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfHost {
     host_id: String,
     host_name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HostLabels {
+    host_id: String,
+    host_name: String,
+    agent_version: String,
 }
 
 /// What is counted since the collector started.
@@ -87,103 +112,194 @@ pub(super) async fn scrape(
 }
 
 fn text(app: &App) -> String {
-    let mut registry = Registry::with_prefix("gleaner");
-    let m = &app.metrics;
-    {
-        let collector = registry.sub_registry_with_prefix("collector");
-        collector.register("batches", "Batches taken in", m.batches.clone());
-        collector.register("rows", "Rows taken in, repeats included", m.rows.clone());
-        collector.register_with_unit(
-            "received",
-            "Compressed content of the batches taken in",
-            Unit::Bytes,
-            m.received.clone(),
-        );
-        collector.register("refused", "Requests refused, by reason", m.refused.clone());
-        collector.register("connections", "Open connections", m.connections.clone());
-    }
     let status = status::read(app);
-    let mut gauge = |name: &str, help: &str, value: i64| {
-        let gauge: Gauge = Gauge::default();
-        gauge.set(value);
-        let collector = registry.sub_registry_with_prefix("collector");
-        collector.register(name, help, gauge);
-    };
-    let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-    gauge("hosts", "Hosts known", whole(status.hosts.len() as u64));
-    gauge(
-        "silent_hosts",
-        "Hosts not heard of for three of their intervals and ten minutes",
-        whole(status.hosts.iter().filter(|h| h.is_silent).count() as u64),
+    let mut registry = Registry::default();
+    let started: FloatGauge = Gauge::default();
+    started.set(seconds(status.started_ms));
+    registry.register_with_unit(
+        "process_start_time",
+        "When the collector started, since 1970-01-01 UTC",
+        Unit::Seconds,
+        started,
     );
-    gauge(
-        "journal_bytes",
-        "Acknowledged batches that are not in the dataset yet",
-        whole(status.journal_bytes),
-    );
-    gauge(
-        "dataset_bytes",
-        "Size of the dataset's files",
-        whole(status.dataset_bytes),
-    );
-    gauge(
-        "dataset_rows",
-        "Rows of the dataset",
-        whole(status.dataset_rows_count),
-    );
-    gauge(
-        "dataset_files",
-        "Files of the dataset",
-        whole(status.dataset_files_count),
-    );
-    gauge(
-        "free_bytes",
-        "Free on the collector's disk",
-        whole(status.free_bytes),
-    );
-    gauge(
-        "cannot_seal",
-        "1 while the journal cannot be sealed",
-        i64::from(status.seal.failure.is_some()),
-    );
-    hosts(&mut registry, &status);
+    let collector = registry.sub_registry_with_prefix("gleaner_collector");
+    counted(collector, &app.metrics, &status);
+    measured(collector, &status);
+    hosts(registry.sub_registry_with_prefix("gleaner_host"), &status);
     let mut text = String::new();
     let _ = encode(&mut text, &registry); // writing to a string does not fail
     text
 }
 
-fn hosts(registry: &mut Registry, status: &status::Status) {
-    let received = Family::<OfHost, Gauge>::default();
-    let behind = Family::<OfHost, Gauge>::default();
-    let skew = Family::<OfHost, Gauge>::default();
-    for host in &status.hosts {
-        let labels = OfHost {
-            host_id: host.host_id.clone(),
-            host_name: host.known.host_name.clone().unwrap_or_default(),
-        };
-        for (family, value) in [
-            (&received, host.known.last_received_ms),
-            (&behind, host.behind_ms),
-            (&skew, host.known.skew_ms),
-        ] {
-            if let Some(value) = value {
-                family.get_or_create(&labels).set(value);
-            }
+/// What only goes up.
+fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
+    registry.register("batches", "Batches taken in", m.batches.clone());
+    registry.register("rows", "Rows taken in, repeats included", m.rows.clone());
+    registry.register_with_unit(
+        "received",
+        "Compressed content of the batches taken in",
+        Unit::Bytes,
+        m.received.clone(),
+    );
+    let help = "Requests and connections refused, by reason";
+    registry.register("refused_requests", help, m.refused.clone());
+    let seal = &status.seal;
+    let mut counter = |name, help, value: u64| {
+        registry.register(name, help, ConstCounter::new(value));
+    };
+    counter(
+        "seals",
+        "Times that the dataset was written",
+        seal.seals_count,
+    );
+    counter(
+        "sealed_rows",
+        "Rows that these added to the dataset",
+        seal.sealed_rows_count,
+    );
+    counter(
+        "repeated_rows",
+        "Rows that came again and were left out of the dataset",
+        seal.repeated_rows_count,
+    );
+    registry.register_with_unit(
+        "lost_journal",
+        "Journal that was damaged on the disk and could not be read",
+        Unit::Bytes,
+        ConstCounter::new(seal.lost_journal_bytes),
+    );
+}
+
+/// What is so now.
+fn measured(registry: &mut Registry, status: &Status) {
+    let version = vec![("version", status.version.clone())];
+    registry.register("build", "The collector's version", Info::new(version));
+    let gauge = |value: i64| ConstGauge::new(value);
+    let whole = |n: u64| ConstGauge::new(i64::try_from(n).unwrap_or(i64::MAX));
+    let files = whole(status.dataset_files_count);
+    let rows = whole(status.dataset_rows_count);
+    registry.register(
+        "connections",
+        "Open connections",
+        gauge(status.connections_count),
+    );
+    registry.register("dataset_files", "Files of the dataset", files);
+    registry.register("dataset_rows", "Rows of the dataset", rows);
+    let bytes = [
+        (
+            "dataset",
+            "Size of the dataset's files",
+            status.dataset_bytes,
+        ),
+        (
+            "journal",
+            "Acknowledged batches that are not in the dataset yet",
+            status.journal_bytes,
+        ),
+        ("disk_free", "Free on the journal's disk", status.free_bytes),
+        (
+            "dataset_disk_free",
+            "Free on the dataset's disk, which may be the same",
+            status.dataset_free_bytes,
+        ),
+        (
+            "disk_reserve",
+            "Left free: batches are refused before",
+            status.reserve_bytes,
+        ),
+    ];
+    for (name, help, value) in bytes {
+        registry.register_with_unit(name, help, Unit::Bytes, whole(value));
+    }
+    let times = [
+        (
+            "last_sealed_timestamp",
+            "When the journal was last seen to be in the dataset, since 1970-01-01 UTC",
+            status.seal.last_sealed_ms,
+        ),
+        (
+            "certificate_expiry_timestamp",
+            "End of the collector's certificate, since 1970-01-01 UTC",
+            status.certificate_until_ms,
+        ),
+    ];
+    for (name, help, ms) in times {
+        if let Some(ms) = ms {
+            let time = ConstGauge::new(seconds(ms));
+            registry.register_with_unit(name, help, Unit::Seconds, time);
         }
     }
-    registry.register(
-        "host_last_received_timestamp_milliseconds",
-        "When the host's last batch had arrived",
+    let hosts = Family::<OfState, Gauge>::default();
+    for state in HostState::ALL {
+        let count = i64::try_from(status.in_state(state)).unwrap_or(i64::MAX);
+        let labels = OfState {
+            state: state.name(),
+        };
+        hosts.get_or_create(&labels).set(count);
+    }
+    registry.register("hosts", "Hosts known, by state", hosts);
+    let problems = Family::<OfKind, Gauge>::default();
+    for kind in Kind::ALL {
+        let labels = OfKind {
+            kind: kind.name(),
+            severity: kind.severity().word(),
+        };
+        let is_there = status.problems.iter().any(|problem| problem.kind == kind);
+        problems.get_or_create(&labels).set(i64::from(is_there));
+    }
+    registry.register("problem", "1 while something is wrong, by kind", problems);
+    let left_out = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
+    let help = "Hosts without series of their own, those silent for longest";
+    registry.register("hosts_left_out", help, left_out);
+}
+
+fn hosts(registry: &mut Registry, status: &Status) {
+    let mut hosts: Vec<&HostStatus> = status.hosts.iter().collect();
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
+    hosts.truncate(HOSTS);
+    let received = Family::<OfHost, FloatGauge>::default();
+    let behind = Family::<OfHost, FloatGauge>::default();
+    let skew = Family::<OfHost, FloatGauge>::default();
+    let info = Family::<HostLabels, Gauge>::default();
+    for host in hosts {
+        let known = &host.known;
+        let labels = OfHost {
+            host_id: host.host_id.clone(),
+            host_name: known.host_name.clone().unwrap_or_default(),
+        };
+        for (family, value) in [
+            (&received, known.last_received_ms),
+            (&behind, host.behind_ms),
+            (&skew, known.skew_ms),
+        ] {
+            if let Some(value) = value {
+                family.get_or_create(&labels).set(seconds(value));
+            }
+        }
+        let labels = HostLabels {
+            host_id: labels.host_id,
+            host_name: labels.host_name,
+            agent_version: known.agent_version.clone().unwrap_or_default(),
+        };
+        info.get_or_create(&labels).set(1);
+    }
+    let mut of_hosts = |name, help, family: Family<OfHost, FloatGauge>| {
+        registry.register_with_unit(name, help, Unit::Seconds, family);
+    };
+    of_hosts(
+        "last_received_timestamp",
+        "When the host's last batch had arrived, since 1970-01-01 UTC",
         received,
     );
-    registry.register(
-        "host_behind_milliseconds",
+    of_hosts(
+        "behind",
         "Age of the host's newest record when it was last heard of",
         behind,
     );
-    registry.register(
-        "host_clock_skew_milliseconds",
-        "The host's clock less the collector's",
-        skew,
-    );
+    of_hosts("clock_skew", "The host's clock less the collector's", skew);
+    registry.register("info", "1, with the version of the host's agent", info);
+}
+
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1000.0
 }

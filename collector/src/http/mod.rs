@@ -13,11 +13,14 @@
 mod batches;
 mod caller;
 mod enroll;
+mod extent;
 mod listen;
 mod metrics;
+mod page;
+pub(crate) mod problems;
 mod refusal;
 mod refusals;
-mod status;
+pub(crate) mod status;
 mod turns;
 
 pub(crate) use listen::serve;
@@ -30,12 +33,14 @@ use crate::sealer::Sealer;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
+use extent::Extents;
 use gleaner_dataset::batch;
+use gleaner_trust::ServerTrust;
 use metrics::Metrics;
 use refusal::Refusal;
 use refusals::Refusals;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 use turns::Turns;
 
@@ -45,6 +50,9 @@ pub(crate) struct App {
     journal: Journal,
     sealer: Sealer,
     dataset: PathBuf,
+    extents: Extents,
+    /// Whose certificate is shown, where there is TLS.
+    trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
     local_access: LocalAccess,
     batch: batch::Limits,
@@ -56,6 +64,7 @@ pub(crate) struct App {
     turns: Turns,
     refusals: Refusals,
     metrics: Metrics,
+    reserve_bytes: u64,
     started_ms: i64,
 }
 
@@ -73,6 +82,8 @@ impl App {
             journal,
             sealer,
             dataset: config.dataset.clone(),
+            extents: Extents::default(),
+            trust: OnceLock::new(),
             pki: certificates.and_then(|c| c.pki.clone()),
             local_access: config.local_access,
             batch: config.batch,
@@ -82,18 +93,26 @@ impl App {
             turns: Turns::default(),
             refusals: Refusals::default(),
             metrics: Metrics::default(),
+            reserve_bytes: config.journal.reserve_bytes,
             started_ms: now_ms(),
         }
+    }
+
+    /// Whose certificate the status tells the end of.
+    pub(crate) fn shows(&self, trust: &Arc<ServerTrust>) {
+        let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
     }
 
     /// Counts a refusal, and logs it if it is news. Being busy is no news.
     fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
         self.metrics.refused(reason(refusal.status));
-        if refusal.status != StatusCode::TOO_MANY_REQUESTS {
-            self.refusals.log(sender, &refusal.reason);
+        if refusal.status == StatusCode::TOO_MANY_REQUESTS {
+            return refusal;
         }
+        self.refusals.log(sender, &refusal.reason);
         if let Some(host_id) = sender.strip_prefix("host ") {
-            self.hosts.refused(host_id, now_ms(), &refusal.reason);
+            let kind = reason(refusal.status);
+            self.hosts.refused(host_id, now_ms(), kind, &refusal.reason);
         }
         refusal
     }
@@ -122,6 +141,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/enroll", post(enroll::enroll))
         .route("/v1/renew", post(enroll::renew))
         .route("/v1/authority", get(enroll::authority))
+        .route("/", get(page::page))
         .route("/v1/status", get(status::status))
         .route("/v1/seal", post(status::seal))
         .route("/metrics", get(metrics::scrape))

@@ -1,10 +1,13 @@
 //! The collector's promises, on the built program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod damage;
 mod disk;
 mod intake;
 mod killed;
 mod made;
 mod running;
+mod scraped;
+mod status;
 mod strangers;
 mod trusted;

@@ -9,7 +9,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
-use gleaner_schemas::rows::table;
+use gleaner_schemas::rows::TABLES;
 use std::io::{self, Read};
 use std::panic;
 use std::sync::Arc;
@@ -133,7 +133,9 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
         return Err(BatchError::Newer { found: version });
     }
     let name = entry("gleaner.table").ok_or_else(|| malformed("a stream without a table"))?;
-    table(name).ok_or_else(|| malformed(format!("there is no table {name:?}")))
+    // Not what only a collector writes.
+    let found = TABLES.into_iter().find(|t| t.name == name);
+    found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }
 
 /// `rows` under the table's own schema.

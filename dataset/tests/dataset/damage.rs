@@ -2,7 +2,7 @@
 
 use crate::made_rows::{Name, batch};
 use arrow::record_batch::RecordBatch;
-use gleaner_dataset::{Dataset, DatasetError, FORMAT_VERSION, Writer};
+use gleaner_dataset::{Dataset, DatasetError, FORMAT_VERSION, Problem, ProblemKind, Writer};
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::FileRow;
@@ -27,6 +27,17 @@ fn read(root: &Path) -> Result<RecordBatch, DatasetError> {
     Dataset::open(root)?.read_host(&FileRow::TABLE, "host-1", &columns)
 }
 
+/// The one problem, which is this file's.
+#[track_caller]
+fn the_problem(root: &Path, file: &Path) -> Problem {
+    let mut verified = Dataset::open(root).unwrap().verify();
+    assert_eq!((verified.files, verified.rows), (1, 40));
+    let problem = verified.problems.pop().unwrap();
+    assert_eq!(verified.problems, []);
+    assert_eq!(root.join(&problem.path), file);
+    problem
+}
+
 #[track_caller]
 fn names_the_file(error: &DatasetError, file: &Path) {
     let name = file.file_name().unwrap().to_str().unwrap();
@@ -39,15 +50,21 @@ fn a_torn_file_is_named_by_every_reader() {
     let whole = fs::read(&file).unwrap();
     for length in [0, 1, whole.len() / 2, whole.len() - 1] {
         fs::write(&file, &whole[..length]).unwrap();
-        for error in [
-            read(folder.path()).unwrap_err(),
-            Dataset::open(folder.path()).unwrap().verify().unwrap_err(),
-        ] {
-            assert!(matches!(error, DatasetError::Torn { .. }), "{error}");
-            names_the_file(&error, &file);
-        }
+        let error = read(folder.path()).unwrap_err();
+        assert!(matches!(error, DatasetError::Torn { .. }), "{error}");
+        names_the_file(&error, &file);
+        let problem = the_problem(folder.path(), &file);
+        let torn = ProblemKind::Torn {
+            expected: whole.len() as u64,
+            found: length as u64,
+        };
+        assert_eq!(
+            (problem.kind, problem.rows, problem.hosts_count),
+            (torn, 40, 1)
+        );
     }
     fs::remove_file(&file).unwrap();
+    assert_eq!(the_problem(folder.path(), &file).kind, ProblemKind::Missing);
     names_the_file(&read(folder.path()).unwrap_err(), &file);
 }
 
@@ -62,9 +79,13 @@ fn flipped_bytes_are_found_by_verify_and_never_read_as_data() {
         let mut altered = whole.clone();
         altered[position] ^= 0x55;
         fs::write(&file, &altered).unwrap();
-        let error = Dataset::open(folder.path()).unwrap().verify().unwrap_err();
-        assert!(matches!(error, DatasetError::Altered { .. }), "{error}");
-        names_the_file(&error, &file);
+        let problem = the_problem(folder.path(), &file);
+        let rows = match problem.kind {
+            ProblemKind::OutsideRows => 0,
+            ProblemKind::Footer | ProblemKind::Batches(1) => 40,
+            other => panic!("{other}"),
+        };
+        assert_eq!(problem.rows, rows);
         match read(folder.path()) {
             Ok(rows) => assert_eq!(rows, sound, "byte {position}"), // outside what is read
             Err(error) => {

@@ -1,5 +1,6 @@
 //! Every version as it was published stays readable, value for value.
 
+use crate::made_rows::copy;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMillisecondType};
 use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
@@ -7,8 +8,8 @@ use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::column::{Row, Table, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
-    SampleRow, TABLES, table,
+    AbsenceRow, ActivityRow, CgroupRow, ClockRow, DATASET_TABLES, EventRow, FileRow, GapRow,
+    HostRow, NodeRow, ProcessRow, SampleRow, table,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -136,6 +137,17 @@ fn write(root: &Path) {
         detail: None,
     };
     add(&mut writer, &[(("host-a", 5, 2), event)]);
+    let clock = |skew_ms, collector: Option<&str>| ClockRow {
+        skew_ms,
+        collector: collector.map(str::to_owned),
+    };
+    add(
+        &mut writer,
+        &[
+            (("host-a", 2, 4), clock(-3_600_012, None)),
+            (("host-b", 1, 4), clock(7, Some("north"))),
+        ],
+    );
     writer.seal().unwrap();
 }
 
@@ -143,7 +155,7 @@ fn write(root: &Path) {
 /// list in the order of the columns.
 fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     let dataset = Dataset::open(root).unwrap();
-    dataset.verify().unwrap();
+    assert_eq!(dataset.verify().problems, []);
     let mut tables = serde_json::Map::new();
     for (name, columns) in layout {
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -169,7 +181,7 @@ fn present() -> Tables {
         let own = t.columns.iter().map(|c| c.name);
         IDENTITY.into_iter().chain(own).map(str::to_owned).collect()
     };
-    TABLES
+    DATASET_TABLES
         .iter()
         .map(|t| (t.name.to_owned(), columns(t)))
         .collect()
@@ -205,7 +217,7 @@ fn published(version: &str) -> serde_json::Value {
 
 #[test]
 fn every_version_reads_as_published() {
-    for version in ["v1", "v2"] {
+    for version in ["v1", "v2", "v3"] {
         let published = published(version);
         let columns = |(name, table): (&String, &serde_json::Value)| {
             let columns = serde_json::from_value(table["columns"].clone()).unwrap();
@@ -275,26 +287,14 @@ fn rows_are_added_to_an_older_version() {
     );
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let place = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &place);
-        } else {
-            std::fs::copy(entry.path(), place).unwrap();
-        }
-    }
-}
-
 /// The same rows, written by the present code, read the same. The dataset and its reading are left under
 /// `target/tmp` for a new version to adopt.
 #[test]
 fn present_code_writes_what_reads_as_published() {
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");
     let _ = std::fs::remove_dir_all(&fresh); // of the run before, if there was one
-    write(&fresh.join("v2"));
-    let found = reading(&fresh.join("v2"), &present());
-    std::fs::write(fresh.join("v2.json"), format!("{found:#}\n")).unwrap();
-    assert_eq!(found, published("v2"), "see {}", fresh.display());
+    write(&fresh.join("v3"));
+    let found = reading(&fresh.join("v3"), &present());
+    std::fs::write(fresh.join("v3.json"), format!("{found:#}\n")).unwrap();
+    assert_eq!(found, published("v3"), "see {}", fresh.display());
 }

@@ -6,6 +6,7 @@ use arrow::record_batch::RecordBatch;
 use gleaner_dataset::{Dataset, Identity, RowsBuilder};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, SampleRow};
+use std::path::Path;
 
 /// 2026-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
 pub(crate) const START_MS: i64 = 1_795_219_140_000;
@@ -91,6 +92,19 @@ pub(crate) fn read_names(dataset: &Dataset, table: &Table, host: &str) -> Vec<Na
             name
         })
         .collect()
+}
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let place = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            std::fs::copy(entry.path(), place).unwrap();
+        }
+    }
 }
 
 fn fingerprint(name: &Name) -> i64 {

@@ -8,4 +8,6 @@ mod disk;
 mod golden;
 mod killed;
 mod made_rows;
+mod repaired;
 mod round_trip;
+mod selected;

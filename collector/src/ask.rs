@@ -1,0 +1,216 @@
+//! `gleaner-collector status`: asks a running collector how it is.
+
+use crate::Error;
+use crate::http::status::{HostStatus, Status};
+use crate::wording::{clock, count, length, short, thousands, utc};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use gleaner_schemas::units::Bytes;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A collector with ten thousand hosts answers within a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The answer's size is in the hosts: some 1 KB each.
+const ANSWER_BYTES: u64 = 1 << 30;
+
+/// What a collector said.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// For people, or the JSON as it came.
+    pub text: String,
+    /// Whether the collector does its work; hosts may need a hand all the same.
+    pub is_well: bool,
+}
+
+/// Asks the collector at `url`, such as `http://127.0.0.1:7480`.
+///
+/// # Errors
+/// [`Error::Silent`] when it does not answer, or not as a collector does.
+pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
+    let address = format!("{}/v1/status", url.trim_end_matches('/'));
+    let silent = |reason: String| Error::Silent {
+        url: url.to_owned(),
+        reason,
+    };
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .http_status_as_error(false)
+        .proxy(None) // it is on this machine
+        .build()
+        .into();
+    let mut response = agent
+        .get(&address)
+        .call()
+        .map_err(|e| silent(e.to_string()))?;
+    let body = response.body_mut().with_config().limit(ANSWER_BYTES);
+    let body = body.read_to_string().map_err(|e| silent(e.to_string()))?;
+    if response.status() != 200 {
+        return Err(silent(format!("{}: {}", response.status(), body.trim())));
+    }
+    let status: Status = serde_json::from_str(&body)
+        .map_err(|e| silent(format!("its answer is none of a collector's ({e})")))?;
+    Ok(Answer {
+        is_well: status.is_well,
+        text: if as_json { body + "\n" } else { say(status) },
+    })
+}
+
+fn say(mut status: Status) -> String {
+    let mut text = String::new();
+    for problem in &status.problems {
+        let _ = writeln!(
+            text,
+            "{}: {}",
+            problem.kind.severity().word(),
+            plain(&problem.text)
+        );
+        for line in &problem.hosts {
+            let _ = writeln!(text, "  {}", plain(line));
+        }
+        let _ = writeln!(text, "  {}", problem.advice);
+    }
+    if status.problems.is_empty() {
+        text.push_str("nothing is wrong\n");
+    }
+    text.push('\n');
+    let _ = writeln!(text, "{}\n", collector(&status));
+    status.hosts.sort_by(|a, b| {
+        let key = |host: &HostStatus| (host.state, host.known.host_name.clone());
+        key(a).cmp(&key(b))
+    });
+    if !status.hosts.is_empty() {
+        let _ = writeln!(text, "{}", hosts(&status));
+    }
+    text
+}
+
+fn collector(status: &Status) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    let age = |ms: i64| format!("{} ago", length(status.time_ms.saturating_sub(ms)));
+    let sealed = match (&status.seal.failure, status.seal.last_sealed_ms) {
+        (Some(_), _) => "cannot be written".to_owned(),
+        (None, Some(last_ms)) if status.dataset_files_count > 0 => {
+            format!("last written {}", age(last_ms))
+        }
+        (None, _) => "not written yet".to_owned(),
+    };
+    let rate = status.dataset_bytes_per_day;
+    let left = status.disk_left_days;
+    let rows = [
+        ("version", status.version.clone()),
+        ("running", format!("since {} UTC", utc(status.started_ms))),
+        (
+            "dataset",
+            format!(
+                "{}, {} in {}; {sealed}",
+                Bytes::from(status.dataset_bytes),
+                count(status.dataset_rows_count, "row"),
+                count(status.dataset_files_count, "file"),
+            ),
+        ),
+        (
+            "growth",
+            rate.map_or("not known yet".into(), |r| {
+                format!("{} a day", Bytes::from(r))
+            }),
+        ),
+        ("journal", Bytes::from(status.journal_bytes).to_string()),
+        (
+            "disk",
+            format!(
+                "{} free, {} in reserve{}",
+                Bytes::from(status.smallest_free_bytes()),
+                Bytes::from(status.reserve_bytes),
+                left.map_or(String::new(), |days| format!(
+                    "; enough for {}",
+                    length((days * 86_400_000.0) as i64)
+                )),
+            ),
+        ),
+        (
+            "certificate",
+            status
+                .certificate_until_ms
+                .map_or("none: this machine only".into(), |until| {
+                    format!("until {} UTC", utc(until))
+                }),
+        ),
+        ("connections", status.connections_count.to_string()),
+        ("hosts", {
+            let counts = status.hosts_by_state.iter().filter(|(_, n)| **n > 0);
+            let counts: Vec<_> = counts
+                .map(|(state, n)| format!("{} {}", thousands(*n), state.word()))
+                .collect();
+            format!("{}: {}", thousands(status.hosts_count), counts.join(", "))
+                .trim_end_matches(": ")
+                .to_owned()
+        }),
+    ];
+    for (name, value) in rows {
+        table.add_row([name, &value]);
+    }
+    tidy(table)
+}
+
+fn hosts(status: &Status) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header([
+        "STATE",
+        "HOST",
+        "ID",
+        "LAST SEEN",
+        "BEHIND",
+        "CLOCK",
+        "GAPS",
+        "LAST GAP",
+        "AGENT",
+        "ROWS",
+    ]);
+    for host in &status.hosts {
+        let known = &host.known;
+        let word = |text: &Option<String>| text.as_deref().map_or("-".into(), plain);
+        let seen = known.last_received_ms.map_or("never".into(), |last| {
+            format!("{} ago", length(status.time_ms.saturating_sub(last).max(0)))
+        });
+        table.add_row([
+            host.state.word().to_owned(),
+            word(&known.host_name),
+            short(&host.host_id).to_owned(),
+            seen,
+            host.behind_ms.map_or("-".into(), |ms| length(ms.max(0))),
+            known.skew_ms.map_or("-".into(), clock),
+            thousands(known.gaps_count),
+            word(&known.last_gap_cause),
+            word(&known.agent_version),
+            thousands(known.rows_count),
+        ]);
+    }
+    for numbers in [4, 6, 9] {
+        if let Some(column) = table.column_mut(numbers) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    tidy(table)
+}
+
+/// Without blanks before the lines and after them.
+fn tidy(mut table: Table) -> String {
+    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    if let Some(first) = table.column_mut(0) {
+        first.set_padding((0, 1));
+    }
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+/// What hosts say of themselves, without what a terminal would obey.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}

@@ -1,0 +1,174 @@
+//! How large the dataset is and how fast it grows. The manifest is read again when it has changed, not at
+//! each request.
+
+use gleaner_dataset::{Dataset, DatasetError};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+const DAY_MS: i64 = 86_400_000;
+/// The rate of growth is that of so many last days' records.
+const RATE_DAYS: i64 = 7;
+/// Records of less time than this tell no rate.
+const LEAST_MS: i64 = 3_600_000;
+
+/// The dataset's files, as far as their sizes go.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Extent {
+    files: Vec<Sealed>,
+    /// Why the dataset cannot be read; absent when it can, or when there is none yet.
+    pub(super) failure: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Sealed {
+    rows: u64,
+    bytes: u64,
+    first_time_ms: i64,
+    last_time_ms: i64,
+}
+
+impl Extent {
+    fn read(root: &Path) -> Self {
+        match Dataset::open(root) {
+            Ok(dataset) => {
+                let files = dataset.manifest().files.iter().map(|file| Sealed {
+                    rows: file.rows,
+                    bytes: file.bytes,
+                    first_time_ms: file.first_time_ms,
+                    last_time_ms: file.last_time_ms,
+                });
+                Self {
+                    files: files.collect(),
+                    failure: None,
+                }
+            }
+            Err(DatasetError::NotADataset { .. }) => Self::default(),
+            Err(e) => Self {
+                files: Vec::new(),
+                failure: Some(e.to_string()),
+            },
+        }
+    }
+
+    pub(super) fn files_count(&self) -> u64 {
+        self.files.len() as u64
+    }
+
+    pub(super) fn rows_count(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// Bytes that a day's records take, by those of the last seven days; absent before there is an hour of them.
+    pub(super) fn bytes_per_day(&self, now_ms: i64) -> Option<u64> {
+        let from_ms = now_ms - RATE_DAYS * DAY_MS;
+        let mut first_ms = now_ms;
+        let mut bytes = 0.0;
+        for file in &self.files {
+            // Clocks may be wrong: what claims to come from the future says nothing here.
+            let (begin, end) = (
+                file.first_time_ms.max(from_ms),
+                file.last_time_ms.min(now_ms),
+            );
+            if begin > end {
+                continue;
+            }
+            let whole_ms = (file.last_time_ms - file.first_time_ms).max(1);
+            bytes += file.bytes as f64 * ((end - begin).max(1) as f64 / whole_ms as f64).min(1.0);
+            first_ms = first_ms.min(begin);
+        }
+        let span_ms = now_ms - first_ms;
+        (span_ms >= LEAST_MS).then(|| (bytes * DAY_MS as f64 / span_ms as f64) as u64)
+    }
+}
+
+/// Which manifest was read: a manifest is replaced by another file, never written over.
+type Stamp = (SystemTime, u64, u64);
+
+/// The extent of the dataset as it was last read.
+#[derive(Debug, Default)]
+pub(super) struct Extents(Mutex<Option<(Stamp, Extent)>>);
+
+impl Extents {
+    /// The extent of the dataset at `root`, which others write.
+    pub(super) fn of(&self, root: &Path) -> Extent {
+        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = std::fs::metadata(root.join("manifest.json")).and_then(|manifest| {
+            let modified = manifest.modified()?;
+            Ok((modified, manifest.len(), manifest.ino()))
+        });
+        match (stamp, &*read) {
+            (Ok(stamp), Some((last, extent))) if stamp == *last => extent.clone(),
+            (Ok(stamp), _) => {
+                let extent = Extent::read(root);
+                // What failed is tried again.
+                *read = extent.failure.is_none().then(|| (stamp, extent.clone()));
+                extent
+            }
+            (Err(_), _) => Extent::read(root),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+
+    fn sealed(first_days: f64, last_days: f64, bytes: u64) -> Sealed {
+        let before = |days: f64| NOW_MS - (days * DAY_MS as f64) as i64;
+        Sealed {
+            rows: 1,
+            bytes,
+            first_time_ms: before(first_days),
+            last_time_ms: before(last_days),
+        }
+    }
+
+    fn rate(files: Vec<Sealed>) -> Option<u64> {
+        let failure = None;
+        Extent { files, failure }.bytes_per_day(NOW_MS)
+    }
+
+    #[test]
+    fn growth_is_that_of_the_last_week() {
+        assert_eq!(rate(vec![]), None);
+        assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour
+        assert_eq!(rate(vec![sealed(0.5, 0.0, 500)]), Some(1000));
+        assert_eq!(rate(vec![sealed(30.0, 8.0, 500)]), None);
+        // What is older than the week is left out, as is what claims to be of the future.
+        let files = vec![
+            sealed(14.0, 0.0, 14_000),
+            sealed(-1.0, -2.0, 1 << 40),
+            sealed(30.0, 8.0, 1 << 40),
+        ];
+        assert_eq!(rate(files), Some(1000));
+    }
+
+    #[test]
+    fn a_manifest_is_read_again_when_it_was_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let extents = Extents::default();
+        let now = || extents.of(folder.path());
+        assert_eq!((now().files_count(), now().failure), (0, None));
+        let manifest = folder.path().join("manifest.json");
+        let write = |text: &str| {
+            let staged = folder.path().join("staged");
+            std::fs::write(&staged, text).unwrap();
+            std::fs::rename(&staged, &manifest).unwrap();
+        };
+        write("{");
+        assert!(now().failure.is_some());
+        write(r#"{"format_version": 1, "schema_version": 1, "files": []}"#);
+        assert_eq!(now().failure, None);
+        // The same length, maybe in the same tick of the clock.
+        write(r#"{"format_version": 1, "schema_version": 1, "files": 12}"#);
+        assert!(now().failure.is_some());
+    }
+}

@@ -1,0 +1,514 @@
+//! The status page: `GET /`. One file that asks nothing of anybody but this collector.
+
+use super::App;
+use super::caller::Caller;
+use super::problems::{Problem, Severity};
+use super::refusal::Refusal;
+use super::status::{self, HostStatus, State, Status};
+use crate::wording::{clock, count, length, short, thousands, utc};
+use askama::Template;
+use axum::extract::{Extension, Query, State as Shared};
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use gleaner_schemas::units::Bytes;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::cmp::Ordering;
+use std::sync::{Arc, LazyLock};
+
+const STYLE: &str = include_str!("../../assets/status.css");
+const SCRIPT: &str = include_str!("../../assets/status.js");
+/// Hosts on a page: some 100 KB.
+const PAGE_HOSTS: usize = 200;
+/// A filter is typed by people.
+const FILTER_CHARS: usize = 200;
+
+/// What browsers may do with the page: run what is in it, ask this collector again, nothing else.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; img-src data:; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    )
+});
+
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    format!("sha256-{}", BASE64_STANDARD.encode(digest))
+}
+
+/// Which hosts are asked for, and in which order.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Wanted {
+    /// Part of a name, an id, a version, a cause.
+    #[serde(default)]
+    q: String,
+    /// One state's hosts.
+    #[serde(default)]
+    state: String,
+    /// A column, with `-` before it from the largest.
+    #[serde(default)]
+    sort: String,
+    /// From 1.
+    #[serde(default)]
+    page: String,
+}
+
+/// A column by which hosts can be sorted.
+struct Column {
+    key: &'static str,
+    title: &'static str,
+    is_number: bool,
+    compare: fn(&HostStatus, &HostStatus) -> Ordering,
+}
+
+/// What is not known sorts first, as the smallest.
+const COLUMNS: [Column; 8] = [
+    column("name", "Host", false, |a, b| {
+        let name = |host: &HostStatus| host.known.host_name.as_deref().map(str::to_lowercase);
+        name(a).cmp(&name(b))
+    }),
+    column("state", "State", false, |a, b| a.state.cmp(&b.state)),
+    column("seen", "Last seen (UTC)", false, |a, b| {
+        a.known.last_received_ms.cmp(&b.known.last_received_ms)
+    }),
+    column("behind", "Behind", true, |a, b| {
+        a.behind_ms.cmp(&b.behind_ms)
+    }),
+    column("clock", "Clock", true, |a, b| {
+        let error = |host: &HostStatus| host.known.skew_ms.map(i64::unsigned_abs);
+        error(a).cmp(&error(b))
+    }),
+    column("gaps", "Gaps", true, |a, b| {
+        a.known.gaps_count.cmp(&b.known.gaps_count)
+    }),
+    column("version", "Agent", false, |a, b| {
+        a.known.agent_version.cmp(&b.known.agent_version)
+    }),
+    column("rows", "Rows", true, |a, b| {
+        a.known.rows_count.cmp(&b.known.rows_count)
+    }),
+];
+
+const fn column(
+    key: &'static str,
+    title: &'static str,
+    is_number: bool,
+    compare: fn(&HostStatus, &HostStatus) -> Ordering,
+) -> Column {
+    Column {
+        key,
+        title,
+        is_number,
+        compare,
+    }
+}
+
+/// A link that keeps the rest of what is asked for.
+struct Link {
+    id: String,
+    address: String,
+    text: String,
+    is_here: bool,
+}
+
+struct Header {
+    link: Link,
+    is_number: bool,
+    /// `ascending`, `descending`, or nothing.
+    direction: &'static str,
+}
+
+/// A host as it is shown.
+struct Row {
+    name: String,
+    host_id: String,
+    short_id: String,
+    state: State,
+    seen: String,
+    seen_utc: String,
+    behind: String,
+    clock: String,
+    gaps: String,
+    gap_cause: String,
+    version: String,
+    rows: String,
+    /// Why it was refused; empty where it was not.
+    why: String,
+}
+
+#[derive(Template)]
+#[template(path = "status.html")]
+struct Page<'a> {
+    style: &'a str,
+    script: &'a str,
+    now: String,
+    version: &'a str,
+    lead: String,
+    support: String,
+    problems: &'a [Problem],
+    is_well: bool,
+    is_empty: bool,
+    cards: Vec<(&'static str, String, String)>,
+    wanted: &'a Wanted,
+    states: Vec<(State, String, bool)>,
+    caption: String,
+    headers: Vec<Header>,
+    rows: Vec<Row>,
+    pages: Vec<Link>,
+    here: String,
+}
+
+/// Answers `GET /`.
+pub(super) async fn page(
+    Shared(app): Shared<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Query(mut wanted): Query<Wanted>,
+) -> Result<Response, Refusal> {
+    caller.may_see_status()?;
+    wanted.q = wanted.q.trim().chars().take(FILTER_CHARS).collect();
+    let work = move || render(status::read(&app), &wanted);
+    let html = tokio::task::spawn_blocking(work).await;
+    let html = html.map_err(|e| Refusal::internal(e.to_string()))?;
+    let html = html.map_err(|e| Refusal::internal(e.to_string()))?;
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    Ok((headers, Html(html)).into_response())
+}
+
+fn render(mut status: Status, wanted: &Wanted) -> askama::Result<String> {
+    let all = std::mem::take(&mut status.hosts);
+    let known_count = all.len() as u64;
+    let mut hosts: Vec<HostStatus> = all.into_iter().filter(|h| wanted.includes(h)).collect();
+    wanted.sort(&mut hosts);
+    let last = hosts.len().div_ceil(PAGE_HOSTS).max(1);
+    let number = wanted.page.parse().unwrap_or(1).clamp(1, last);
+    let first = (number - 1) * PAGE_HOSTS;
+    let shown = hosts.iter().skip(first).take(PAGE_HOSTS);
+    let rows: Vec<Row> = shown.map(|host| row(host, status.time_ms)).collect();
+    let page = Page {
+        style: STYLE,
+        script: SCRIPT,
+        now: utc(status.time_ms),
+        version: &status.version,
+        lead: lead(&status),
+        support: support(&status),
+        is_well: status.problems.iter().all(is_notice),
+        is_empty: known_count == 0,
+        cards: cards(&status),
+        states: State::ALL
+            .iter()
+            .map(|&state| {
+                let hosts = thousands(status.in_state(state));
+                let text = format!("{} ({hosts})", state.word());
+                (state, text, wanted.state == state.name())
+            })
+            .collect(),
+        caption: caption(hosts.len() as u64, known_count, first, rows.len()),
+        headers: COLUMNS.iter().map(|column| wanted.header(column)).collect(),
+        rows,
+        pages: wanted.pages(number, last),
+        here: wanted.address(&wanted.sort, number),
+        wanted,
+        problems: &status.problems,
+    };
+    page.render()
+}
+
+fn is_notice(problem: &Problem) -> bool {
+    problem.severity == Severity::Notice
+}
+
+impl Wanted {
+    fn includes(&self, host: &HostStatus) -> bool {
+        if !self.state.is_empty() && self.state != host.state.name() {
+            return false;
+        }
+        let q = self.q.to_lowercase();
+        let known = &host.known;
+        let has = |text: &str| text.to_lowercase().contains(&q);
+        q.is_empty()
+            || host.host_id.contains(&q)
+            || [
+                &known.host_name,
+                &known.agent_version,
+                &known.last_gap_cause,
+            ]
+            .iter()
+            .any(|text| text.as_deref().is_some_and(has))
+    }
+
+    /// By the column that is asked for; else what is wrong first. Names settle what is equal.
+    fn sort(&self, hosts: &mut [HostStatus]) {
+        let by_name = COLUMNS[0].compare;
+        hosts.sort_by(by_name);
+        let (key, from_largest) = self.order();
+        let Some(column) = COLUMNS.iter().find(|column| column.key == key) else {
+            return;
+        };
+        if from_largest {
+            hosts.sort_by(|a, b| (column.compare)(b, a));
+        } else {
+            hosts.sort_by(column.compare);
+        }
+    }
+
+    /// Column and whether from its largest.
+    fn order(&self) -> (&str, bool) {
+        match self.sort.strip_prefix('-') {
+            Some(key) => (key, true),
+            None if self.sort.is_empty() => ("state", false),
+            None => (&self.sort, false),
+        }
+    }
+
+    fn header(&self, column: &Column) -> Header {
+        let (key, from_largest) = self.order();
+        let is_here = key == column.key;
+        // A first press shows what is largest, or the first of the alphabet.
+        let next_from_largest = if is_here {
+            !from_largest
+        } else {
+            column.is_number
+        };
+        let sign = if next_from_largest { "-" } else { "" };
+        Header {
+            link: Link {
+                id: format!("sort-{}", column.key),
+                address: self.address(&format!("{sign}{}", column.key), 1),
+                text: column.title.to_owned(),
+                is_here,
+            },
+            is_number: column.is_number,
+            direction: match (is_here, from_largest) {
+                (false, _) => "",
+                (true, false) => "ascending",
+                (true, true) => "descending",
+            },
+        }
+    }
+
+    /// First, last, and those about the one that is shown.
+    fn pages(&self, number: usize, last: usize) -> Vec<Link> {
+        if last == 1 {
+            return Vec::new();
+        }
+        let link = |id: String, text: String, page: usize| Link {
+            id,
+            address: self.address(&self.sort, page),
+            text,
+            is_here: page == number,
+        };
+        let mut links = Vec::new();
+        if number > 1 {
+            links.push(link("previous".into(), "Previous".into(), number - 1));
+        }
+        let near =
+            (1..=last).filter(|&page| page == 1 || page == last || page.abs_diff(number) <= 2);
+        links.extend(near.map(|page| link(format!("page-{page}"), page.to_string(), page)));
+        if number < last {
+            links.push(link("next".into(), "Next".into(), number + 1));
+        }
+        links
+    }
+
+    fn address(&self, sort: &str, page: usize) -> String {
+        let page = if page > 1 {
+            page.to_string()
+        } else {
+            String::new()
+        };
+        let pairs = [
+            ("q", self.q.as_str()),
+            ("state", &self.state),
+            ("sort", sort),
+            ("page", &page),
+        ];
+        let query: Vec<String> = pairs
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(key, value)| format!("{key}={}", percent(value)))
+            .collect();
+        match query.is_empty() {
+            true => "/".to_owned(),
+            false => format!("/?{}", query.join("&")),
+        }
+    }
+}
+
+/// Percent-encodes what an address's query may not hold (RFC 3986, section 2.3).
+fn percent(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+fn row(host: &HostStatus, now_ms: i64) -> Row {
+    let known = &host.known;
+    let seen = known.last_received_ms;
+    let refused = known.refused.as_ref();
+    Row {
+        name: known.host_name.clone().unwrap_or_else(|| "unnamed".into()),
+        short_id: short(&host.host_id).to_owned(),
+        host_id: host.host_id.clone(),
+        state: host.state,
+        seen: seen.map_or("never".into(), |seen| ago(now_ms.saturating_sub(seen))),
+        seen_utc: seen.map(utc).unwrap_or_default(),
+        behind: host.behind_ms.map(behind).unwrap_or_default(),
+        clock: known.skew_ms.map(clock).unwrap_or_default(),
+        gaps: thousands(known.gaps_count),
+        gap_cause: known.last_gap_cause.clone().unwrap_or_default(),
+        version: known.agent_version.clone().unwrap_or_default(),
+        rows: thousands(known.rows_count),
+        why: refused.map(|r| r.reason.clone()).unwrap_or_default(),
+    }
+}
+
+fn ago(ms: i64) -> String {
+    format!("{} ago", length(ms.max(0)))
+}
+
+/// Clocks that differ a little may have a record come before it was made.
+fn behind(ms: i64) -> String {
+    length(ms.max(0))
+}
+
+/// The headline: how many hosts, how many of them are heard of, how far behind.
+fn lead(status: &Status) -> String {
+    let hosts = status.hosts_count;
+    if hosts == 0 {
+        return "No host has sent anything yet.".to_owned();
+    }
+    let heard = hosts - status.hosts_silent_count;
+    let heard = match (hosts, heard) {
+        (1, 1) => "The one host is heard of".to_owned(),
+        (1, 0) => "The one host is silent".to_owned(),
+        (n, heard) if n == heard => format!("All {} are heard of", count(n, "host")),
+        (n, heard) => format!(
+            "{} of {} {} heard of",
+            thousands(heard),
+            count(n, "host"),
+            if heard == 1 { "is" } else { "are" }
+        ),
+    };
+    match (status.behind_median_ms, status.behind_most_ms) {
+        (Some(_), Some(most)) if hosts == 1 => format!("{heard}, {} behind.", behind(most)),
+        (Some(median), Some(most)) => format!(
+            "{heard}: half of them at most {} behind, the furthest {}.",
+            behind(median),
+            behind(most)
+        ),
+        _ => format!("{heard}."),
+    }
+}
+
+/// Whether the dataset is written, and for how long there is room.
+fn support(status: &Status) -> String {
+    let written = match (&status.seal.failure, status.seal.last_sealed_ms) {
+        (Some(_), _) => "The dataset cannot be written".to_owned(),
+        (None, Some(last_ms)) if status.dataset_files_count > 0 => {
+            format!(
+                "The dataset was last written {}",
+                ago(status.time_ms - last_ms)
+            )
+        }
+        (None, _) => "Nothing is in the dataset yet".to_owned(),
+    };
+    let room = Bytes::from(
+        status
+            .smallest_free_bytes()
+            .saturating_sub(status.reserve_bytes),
+    );
+    let left = match status.disk_left_days {
+        Some(days) if days > 3650.0 => {
+            ", enough for more than ten years at the present rate".into()
+        }
+        Some(days) => format!(
+            ", enough for about {} at the present rate",
+            length((days * 86_400_000.0) as i64)
+        ),
+        None => String::new(),
+    };
+    format!("{written}. {room} of disk are left{left}.")
+}
+
+fn cards(status: &Status) -> Vec<(&'static str, String, String)> {
+    let rate = status.dataset_bytes_per_day;
+    vec![
+        (
+            "Dataset",
+            Bytes::from(status.dataset_bytes).to_string(),
+            format!(
+                "{} in {}",
+                count(status.dataset_rows_count, "row"),
+                count(status.dataset_files_count, "file")
+            ),
+        ),
+        (
+            "Growth",
+            rate.map_or("not known yet".into(), |rate| {
+                format!("{} a day", Bytes::from(rate))
+            }),
+            "by the last seven days' records".into(),
+        ),
+        (
+            "Journal",
+            Bytes::from(status.journal_bytes).to_string(),
+            "kept, and not in the dataset yet".into(),
+        ),
+        (
+            "Disk",
+            format!("{} free", Bytes::from(status.smallest_free_bytes())),
+            format!("{} of them in reserve", Bytes::from(status.reserve_bytes)),
+        ),
+        (
+            "Connections",
+            thousands(u64::try_from(status.connections_count).unwrap_or_default()),
+            format!("running for {}", length(status.time_ms - status.started_ms)),
+        ),
+        (
+            "Certificate",
+            status.certificate_until_ms.map_or("none".into(), |until| {
+                match until - status.time_ms {
+                    left if left > 0 => format!("{} left", length(left)),
+                    _ => "ended".into(),
+                }
+            }),
+            status
+                .certificate_until_ms
+                .map_or("this machine only, without TLS".into(), |until| {
+                    format!("until {} UTC", utc(until))
+                }),
+        ),
+    ]
+}
+
+fn caption(found: u64, known: u64, first: usize, shown: usize) -> String {
+    let of = if found == known {
+        count(known, "host")
+    } else {
+        format!("{} of {}", thousands(found), count(known, "host"))
+    };
+    if shown as u64 == found {
+        return of;
+    }
+    format!(
+        "{of}, {} to {}",
+        thousands(first as u64 + 1),
+        thousands((first + shown) as u64)
+    )
+}

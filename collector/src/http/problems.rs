@@ -1,0 +1,399 @@
+//! What is wrong, in the order in which it should be mended: one list for the page, the status and the metrics.
+
+use super::status::{HostStatus, State, Status};
+use crate::wording::{count, length, short, thousands, utc};
+use gleaner_schemas::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A certificate of a year should have been renewed by then.
+const CERTIFICATE_MS: i64 = 30 * DAY_MS;
+const DAY_MS: i64 = 86_400_000;
+/// A disk that is full in less is a fault today: buying one takes days.
+const DISK_DAYS: f64 = 7.0;
+/// Hosts that a problem names.
+const NAMED: usize = 5;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Severity {
+    /// The collector fails, or soon will.
+    Fault,
+    /// Some hosts need a hand; the collector works.
+    Warning,
+    /// Worth to know.
+    Notice,
+}
+
+impl Severity {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Fault => "fault",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// The journal does not move into the dataset.
+    CannotSeal,
+    /// The dataset's manifest cannot be read.
+    DatasetUnreadable,
+    /// Batches are refused for want of disk.
+    DiskFull,
+    /// They soon will be.
+    DiskNearlyFull,
+    /// The collector's certificate has ended or will within a month.
+    CertificateEnding,
+    /// Acknowledged records were lost to damage.
+    JournalDamaged,
+    /// Hosts were turned away when they last came.
+    HostsRefused,
+    /// Hosts were not heard of.
+    HostsSilent,
+    /// Hosts whose clocks are wrong by more than a minute.
+    ClocksWrong,
+    /// Agents of several versions.
+    SeveralVersions,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::CannotSeal,
+        Self::DatasetUnreadable,
+        Self::DiskFull,
+        Self::DiskNearlyFull,
+        Self::CertificateEnding,
+        Self::JournalDamaged,
+        Self::HostsRefused,
+        Self::HostsSilent,
+        Self::ClocksWrong,
+        Self::SeveralVersions,
+    ];
+
+    pub(crate) fn severity(self) -> Severity {
+        match self {
+            Self::HostsRefused | Self::HostsSilent | Self::ClocksWrong => Severity::Warning,
+            Self::SeveralVersions => Severity::Notice,
+            _ => Severity::Fault,
+        }
+    }
+
+    /// Where the page lists the hosts that have it.
+    pub(super) fn hosts_address(self) -> &'static str {
+        match self {
+            Self::HostsRefused => "/?state=refused",
+            Self::HostsSilent => "/?state=silent",
+            Self::ClocksWrong => "/?sort=-clock",
+            _ => "/",
+        }
+    }
+
+    /// As JSON and the metrics have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::CannotSeal => "cannot_seal",
+            Self::DatasetUnreadable => "dataset_unreadable",
+            Self::DiskFull => "disk_full",
+            Self::DiskNearlyFull => "disk_nearly_full",
+            Self::CertificateEnding => "certificate_ending",
+            Self::JournalDamaged => "journal_damaged",
+            Self::HostsRefused => "hosts_refused",
+            Self::HostsSilent => "hosts_silent",
+            Self::ClocksWrong => "clocks_wrong",
+            Self::SeveralVersions => "several_versions",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    pub(crate) kind: Kind,
+    pub(crate) severity: Severity,
+    /// What is wrong, as a sentence.
+    pub(crate) text: String,
+    /// What to do about it.
+    pub(crate) advice: String,
+    /// Hosts that it is about.
+    pub(crate) hosts_count: u64,
+    /// Some of them, a line each.
+    pub(crate) hosts: Vec<String>,
+}
+
+impl Problem {
+    /// `all 1,200 hosts`.
+    pub(super) fn all_hosts(&self) -> String {
+        format!("all {}", count(self.hosts_count, "host"))
+    }
+}
+
+fn problem(kind: Kind, text: impl Into<String>, advice: impl Into<String>) -> Problem {
+    Problem {
+        kind,
+        severity: kind.severity(),
+        text: text.into(),
+        advice: advice.into(),
+        hosts_count: 0,
+        hosts: Vec::new(),
+    }
+}
+
+/// All that is wrong, the worst first.
+pub(super) fn problems(status: &Status) -> Vec<Problem> {
+    let mut found = Vec::new();
+    if let Some(reason) = &status.seal.failure {
+        found.push(problem(
+            Kind::CannotSeal,
+            format!("The dataset cannot be written: {reason}."),
+            format!(
+                "What arrives is kept in the journal ({} so far) and sealed once this is mended; it is tried every 30 seconds.",
+                Bytes::from(status.journal_bytes)
+            ),
+        ));
+    }
+    if let Some(reason) = &status.dataset_failure {
+        found.push(problem(
+            Kind::DatasetUnreadable,
+            format!("The dataset cannot be read: {reason}."),
+            "`gleaner-collector verify` says what is damaged, `gleaner-collector repair` sets it aside.",
+        ));
+    }
+    found.extend(disk(status));
+    found.extend(certificate(status));
+    if status.seal.lost_journal_bytes > 0 {
+        found.push(problem(
+            Kind::JournalDamaged,
+            format!(
+                "{} of the journal were damaged on the disk, and what they held is lost here.",
+                Bytes::from(status.seal.lost_journal_bytes)
+            ),
+            "Look at the disk (`smartctl -a`, the kernel's log). The damaged segment lies in the journal's folder as *.damaged.",
+        ));
+    }
+    found.extend(refused(status));
+    found.extend(silent(status));
+    found.extend(clocks(status));
+    found.extend(versions(status));
+    found
+}
+
+fn disk(status: &Status) -> Option<Problem> {
+    let (free, reserve) = (status.smallest_free_bytes(), status.reserve_bytes);
+    let what = "Remove what else lies on the disk, or move the data folder to a larger one.";
+    if free <= reserve {
+        return Some(problem(
+            Kind::DiskFull,
+            format!(
+                "The disk is full: {} are free, {} of them kept in reserve. Hosts are told to come again.",
+                Bytes::from(free),
+                Bytes::from(reserve)
+            ),
+            format!(
+                "{what} Nothing is lost while the hosts keep their records: for 60 days by default."
+            ),
+        ));
+    }
+    let is_short = status.disk_left_days.is_some_and(|days| days < DISK_DAYS);
+    if free > reserve.saturating_mul(2) && !is_short {
+        return None;
+    }
+    let left = match status.disk_left_days {
+        Some(days) => format!(
+            ", for about {} at the present rate",
+            length((days * DAY_MS as f64) as i64)
+        ),
+        None => String::new(),
+    };
+    Some(problem(
+        Kind::DiskNearlyFull,
+        format!(
+            "The disk is nearly full: {} are left{left}.",
+            Bytes::from(free - reserve)
+        ),
+        what,
+    ))
+}
+
+fn certificate(status: &Status) -> Option<Problem> {
+    let until_ms = status.certificate_until_ms?;
+    let left_ms = until_ms - status.time_ms;
+    if left_ms > CERTIFICATE_MS {
+        return None;
+    }
+    let text = if left_ms <= 0 {
+        format!(
+            "The collector's certificate ended on {} UTC: no host believes it any more.",
+            utc(until_ms)
+        )
+    } else {
+        format!(
+            "The collector's certificate ends in {}, on {} UTC; no host will believe it then.",
+            length(left_ms),
+            utc(until_ms)
+        )
+    };
+    Some(problem(
+        Kind::CertificateEnding,
+        text,
+        "`gleaner pki issue --collector --name NAME -o /etc/gleaner/pki/collector` makes a new one; put in the place of the old, it is taken up without a restart.",
+    ))
+}
+
+/// `otter (0a1b2c3d)`.
+fn named(host: &HostStatus) -> String {
+    let name = host.known.host_name.as_deref().unwrap_or("unnamed");
+    format!("{name} ({})", short(&host.host_id))
+}
+
+fn about_hosts<'a>(
+    kind: Kind,
+    hosts: impl IntoIterator<Item = &'a HostStatus>,
+    say: impl Fn(&HostStatus) -> String,
+    text: impl Fn(u64) -> String,
+    advice: &str,
+) -> Option<Problem> {
+    let mut hosts_count = 0;
+    let mut lines = Vec::new();
+    for host in hosts {
+        hosts_count += 1;
+        if lines.len() < NAMED {
+            lines.push(say(host));
+        }
+    }
+    (hosts_count > 0).then(|| Problem {
+        hosts_count,
+        hosts: lines,
+        ..problem(kind, text(hosts_count), advice)
+    })
+}
+
+fn in_state(status: &Status, state: State) -> impl Iterator<Item = &HostStatus> {
+    status.hosts.iter().filter(move |host| host.state == state)
+}
+
+fn refused(status: &Status) -> Option<Problem> {
+    let say = |host: &HostStatus| {
+        let refused = host.known.refused.as_ref();
+        let (kind, reason) = refused.map_or(("", ""), |r| (r.kind.as_str(), r.reason.as_str()));
+        format!("{}: {reason}. {}", named(host), remedy(kind))
+    };
+    about_hosts(
+        Kind::HostsRefused,
+        in_state(status, State::Refused),
+        say,
+        |n| format!("{} turned away when last here.", were(n)),
+        "Their records wait on them until this is mended.",
+    )
+}
+
+/// What to do about a refusal of this kind, after its reason.
+fn remedy(kind: &str) -> &'static str {
+    match kind {
+        "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",
+        "forbidden" => {
+            "Was the machine cloned, or its certificate copied? Enrol each with a token of its own."
+        }
+        "malformed" => "Its agent may be damaged or of another age: install it anew.",
+        "newer" => "Upgrade this collector.",
+        "too_large" => "Raise batch_limit here, if its agent does not send less by itself.",
+        "too_slow" => "Look at its link.",
+        "disk" => "Make room on the collector's disk.",
+        _ => "",
+    }
+}
+
+fn silent(status: &Status) -> Option<Problem> {
+    let mut hosts: Vec<_> = in_state(status, State::Silent).collect();
+    // The latest to fall silent is news; those gone for months are not.
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
+    let say = |host: &HostStatus| match host.known.last_received_ms {
+        Some(last_ms) => format!(
+            "{}: for {}",
+            named(host),
+            length(status.time_ms.saturating_sub(last_ms))
+        ),
+        None => format!("{}: never heard of", named(host)),
+    };
+    about_hosts(
+        Kind::HostsSilent,
+        hosts,
+        say,
+        |n| {
+            format!(
+                "{} not been heard of for longer than their interval explains.",
+                have(n)
+            )
+        },
+        "Switched off or asleep, they will send what they have when they are back. If they are on: `gleaner-agent status` there, and the link.",
+    )
+}
+
+fn clocks(status: &Status) -> Option<Problem> {
+    let mut hosts: Vec<_> = status.hosts.iter().filter(|h| h.is_clock_wrong()).collect();
+    hosts.sort_by_key(|h| std::cmp::Reverse(h.known.skew_ms.map(i64::unsigned_abs)));
+    let say = |host: &HostStatus| {
+        let skew_ms = host.known.skew_ms.unwrap_or_default();
+        format!("{}: {}", named(host), crate::wording::clock(skew_ms))
+    };
+    about_hosts(
+        Kind::ClocksWrong,
+        hosts,
+        say,
+        |n| match n {
+            1 => "1 host's clock is wrong by more than a minute.".to_owned(),
+            n => format!(
+                "{} hosts' clocks are wrong by more than a minute.",
+                thousands(n)
+            ),
+        },
+        "Their records keep the times that they had; the error is recorded beside. Let them ask a time server (`timedatectl`).",
+    )
+}
+
+fn versions(status: &Status) -> Option<Problem> {
+    let mut versions: BTreeMap<&str, u64> = BTreeMap::new();
+    for host in &status.hosts {
+        if let Some(version) = &host.known.agent_version {
+            *versions.entry(version).or_default() += 1;
+        }
+    }
+    if versions.len() < 2 {
+        return None;
+    }
+    let mut versions: Vec<_> = versions.into_iter().collect();
+    versions.sort_by_key(|(_, hosts)| std::cmp::Reverse(*hosts));
+    let lines = versions
+        .iter()
+        .take(NAMED)
+        .map(|(version, hosts)| format!("{version}: {}", count(*hosts, "host")));
+    Some(Problem {
+        hosts: lines.collect(),
+        ..problem(
+            Kind::SeveralVersions,
+            format!("The agents are of {} versions.", versions.len()),
+            "That works, as each version's columns are kept; the newest traces the most.",
+        )
+    })
+}
+
+fn were(n: u64) -> String {
+    format!(
+        "{} {}",
+        count(n, "host"),
+        if n == 1 { "was" } else { "were" }
+    )
+}
+
+fn have(n: u64) -> String {
+    format!(
+        "{} {}",
+        count(n, "host"),
+        if n == 1 { "has" } else { "have" }
+    )
+}

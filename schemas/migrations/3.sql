@@ -1,0 +1,1 @@
+-- Version 3 adds `clocks`, which only a collector writes: a host's database stays as it is.
