@@ -6,5 +6,6 @@ mod delivery;
 mod layers;
 mod pki;
 mod privacy;
+mod shipped;
 mod surfaces;
 mod synth;
