@@ -32,7 +32,9 @@ pub fn same_rows(
         }
     }
     let found = Dataset::open(dataset).map_err(said)?;
-    found.verify().map_err(said)?;
+    if let Some(problem) = found.verify().problems.first() {
+        return Err(problem.to_string());
+    }
     let expected = Dataset::open(scratch).map_err(said)?;
     let mut rows_count = 0;
     for table in TABLES {

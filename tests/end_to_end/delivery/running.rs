@@ -99,7 +99,7 @@ pub(super) struct Collector {
     /// Its plain listener, with all access.
     pub(super) local: SocketAddr,
     namespace: Option<PathBuf>,
-    dataset: PathBuf,
+    pub(super) dataset: PathBuf,
 }
 
 impl Collector {
@@ -128,10 +128,6 @@ impl Collector {
             dataset: data.join("dataset"),
             running,
         }
-    }
-
-    pub(super) fn dataset(&self) -> &Path {
-        &self.dataset
     }
 
     /// Status and document that it answers on its plain listener.
@@ -218,17 +214,16 @@ impl Host {
             database: folder.join("trace.db"),
             namespace: None,
         };
-        let done = host
-            .sampling()
-            .args(["--samples", samples])
-            .output()
-            .unwrap();
-        assert!(
-            done.status.success(),
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
+        host.trace(samples);
         host
+    }
+
+    /// Traces so many samples more.
+    pub(super) fn trace(&self, samples: &str) {
+        let done = self.sampling().args(["--samples", samples]).output();
+        let done = done.unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{said}");
     }
 
     /// Its programs have the network of this namespace.
