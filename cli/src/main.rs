@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod collect;
 mod demo;
 mod export;
 mod lab;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Demo(args) => demo::run(&args),
+        Command::Collect(args) => collect::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
