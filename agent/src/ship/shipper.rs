@@ -5,7 +5,7 @@ use crate::clock::Moment;
 use crate::config::Config;
 use crate::ship::address::Address;
 use crate::ship::answer::{Answer, Trouble};
-use crate::ship::batch::{self, MOST_RECORDS, Travelling};
+use crate::ship::batch::{self, MOST_BYTES, MOST_RECORDS, Travelling};
 use crate::ship::client::Client;
 use crate::ship::folder::{COLLECTOR, HOST};
 use crate::ship::grant;
@@ -34,12 +34,27 @@ const RENEW_AGAIN: Duration = Duration::from_secs(3600);
 struct Progress {
     /// The last record dealt with; the collector is asked when absent.
     mark: Option<i64>,
-    /// Records to put into one batch; none yet tried with fewer than the most when absent.
+    /// Records to put into one batch; the most when absent.
     records_at_once: Option<usize>,
     /// A batch up to this record was refused: until then batches do not grow.
     refused_until: i64,
     /// Nothing is sent before: the collector refused the next record by itself.
     held_until: Option<Instant>,
+}
+
+impl Progress {
+    /// After a batch that went well: the next is as large, or twice as large where it may be.
+    fn take_as_many_as_fit(&mut self, batch: &Travelling) {
+        let most = self.records_at_once.unwrap_or(MOST_RECORDS);
+        let is_half_full = batch.content_bytes * 2 > MOST_BYTES;
+        self.records_at_once = if is_half_full {
+            Some(most.min(batch.records_count))
+        } else if batch.until >= self.refused_until {
+            Some(most * 2).filter(|count| *count < MOST_RECORDS)
+        } else {
+            Some(most)
+        };
+    }
 }
 
 pub(crate) struct Shipper {
@@ -219,10 +234,7 @@ impl Shipper {
             Ok(Answer::Acknowledged) => {
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
-                if batch.until >= progress.refused_until {
-                    let grown = progress.records_at_once.map(|count| count * 2);
-                    progress.records_at_once = grown.filter(|count| *count < MOST_RECORDS);
-                }
+                progress.take_as_many_as_fit(batch);
                 self.count(path, batch);
                 self.keep_to_rate(batch.body.len(), begun);
                 Ok(true)
