@@ -14,7 +14,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 /// Each is used at once.
 const TOKEN_VALID: Duration = Duration::from_secs(3600);
 /// How long the collector may take to answer for the first time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(args: &Up) -> anyhow::Result<()> {
     refuse(args)?;
