@@ -146,16 +146,15 @@ impl Thinning {
             let name = (identities.databases.value(row), identities.sequences[row]);
             of_step.entry(name).or_default().push(row);
         }
-        // Row, and the sample that it is told at.
-        let mut told: Vec<(usize, &Step)> = Vec::new();
+        let mut told: Vec<Told> = Vec::new();
         for (database, steps) in &self.steps {
             let mut state: BTreeMap<&OwnedRow, usize> = BTreeMap::new();
             for step in steps {
                 if step.begins_anew {
                     state.clear();
                 }
-                let news = of_step.get(&(database.as_str(), step.sequence));
-                for &row in news.into_iter().flatten() {
+                let news = of_step.remove(&(database.as_str(), step.sequence));
+                for row in news.into_iter().flatten() {
                     if kind.is_end(row) {
                         state.remove(&keys[row]);
                     } else {
@@ -163,24 +162,42 @@ impl Thinning {
                     }
                 }
                 if step.is_kept {
-                    told.extend(state.values().map(|&row| (row, step)));
+                    let at_step = |&row: &usize| Told {
+                        row,
+                        sequence: step.sequence,
+                        time_ms: step.time_ms,
+                    };
+                    told.extend(state.values().map(at_step));
                 }
                 state.retain(|_, row| !kind.is_of_its_sample_alone(*row));
             }
         }
-        let positions: UInt32Array = told.iter().map(|(row, _)| *row as u32).collect();
+        // What belongs to no sample is left as it is.
+        told.extend(of_step.into_values().flatten().map(|row| Told {
+            row,
+            sequence: identities.sequences[row],
+            time_ms: identities.times_ms[row],
+        }));
+        let positions: UInt32Array = told.iter().map(|told| told.row as u32).collect();
         let whole = take_record_batch(rows, &positions)?;
-        let sequences = told.iter().map(|(_, step)| step.sequence);
+        let sequences = told.iter().map(|told| told.sequence);
         let whole = with(
             &whole,
             "sequence",
             Arc::new(Int64Array::from_iter_values(sequences)),
         )?;
-        let times = told.iter().map(|(_, step)| step.time_ms);
+        let times = told.iter().map(|told| told.time_ms);
         let times = TimestampMillisecondArray::from_iter_values(times).with_timezone("UTC");
         let whole = with(&whole, "time", Arc::new(times))?;
         kind.told_later(rows, whole, &told)
     }
+}
+
+/// A row of a table of changes, and the sample that it is told at.
+struct Told {
+    row: usize,
+    sequence: i64,
+    time_ms: i64,
 }
 
 struct Kept {
@@ -278,15 +295,16 @@ impl<'a> Changes<'a> {
         &self,
         rows: &RecordBatch,
         whole: RecordBatch,
-        told: &[(usize, &Step)],
+        told: &[Told],
     ) -> Result<RecordBatch> {
         let identities = Identities::of(rows)?;
         match self {
             // The last activity stays the same moment.
             Self::Activity { idle } => {
-                let later = |&(row, step): &(usize, &Step)| {
-                    let passed_ms = step.time_ms.saturating_sub(identities.times_ms[row]);
-                    optional(idle, row).map(|ms| ms.saturating_add(passed_ms))
+                let later = |told: &Told| {
+                    let since_ms = identities.times_ms[told.row];
+                    let passed_ms = told.time_ms.saturating_sub(since_ms);
+                    optional(idle, told.row).map(|ms| ms.saturating_add(passed_ms))
                 };
                 let idle: Int64Array = told.iter().map(later).collect();
                 with(&whole, "idle_ms", Arc::new(idle))
@@ -294,9 +312,9 @@ impl<'a> Changes<'a> {
             // Who opened it did so once.
             Self::Files { .. } => {
                 let opened = integers(rows, "opened_count")?;
-                let once = |&(row, step): &(usize, &Step)| {
-                    let is_news = identities.sequences[row] == step.sequence;
-                    optional(opened, row).filter(|_| is_news)
+                let once = |told: &Told| {
+                    let is_news = identities.sequences[told.row] == told.sequence;
+                    optional(opened, told.row).filter(|_| is_news)
                 };
                 let opened: Int64Array = told.iter().map(once).collect();
                 with(&whole, "opened_count", Arc::new(opened))

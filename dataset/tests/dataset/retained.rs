@@ -69,6 +69,25 @@ fn days_are_dropped_by_table_and_details_before() {
     assert_eq!(open().verify().problems, []);
 }
 
+#[test]
+fn what_belongs_to_no_sample_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(folder.path()).unwrap();
+    let names: Vec<Name> = (0..5).map(|key| Name::new(1, 0, 9, key)).collect();
+    writer
+        .append(&FileRow::TABLE, batch(&FileRow::TABLE, &names))
+        .unwrap();
+    writer.seal().unwrap();
+    let policy = Policy {
+        thin_after_days: Some(1),
+        thin_to_ms: 15 * MINUTE_MS,
+        ..Policy::default()
+    };
+    assert_eq!(all_steps(&mut writer, &policy, days_later(9)).len(), 1);
+    let dataset = Dataset::open(folder.path()).unwrap();
+    assert_eq!(read_names(&dataset, &FileRow::TABLE, "host-1"), names);
+}
+
 /// What a host saw at one sample.
 #[derive(Clone, Debug)]
 struct Sight {
