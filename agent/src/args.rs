@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 /// Options of every command.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct GlobalArgs {
     /// Configuration in TOML [default: /etc/gleaner/agent.toml, where there is one]
     #[arg(long, global = true, value_name = "FILE")]
@@ -65,6 +65,24 @@ pub struct GlobalArgs {
     /// Clock ticks a second of the host that a captured tree is of
     #[arg(long, global = true, hide = true, value_name = "N")]
     pub ticks: Option<u64>,
+}
+
+impl Default for GlobalArgs {
+    /// As without options: this host's own files.
+    fn default() -> Self {
+        Self {
+            config: None,
+            database: None,
+            socket: None,
+            interval: None,
+            proc_root: "/proc".into(),
+            sys_root: "/sys".into(),
+            dev_root: "/dev".into(),
+            run_root: "/run".into(),
+            page_size: None,
+            ticks: None,
+        }
+    }
 }
 
 /// What to do.

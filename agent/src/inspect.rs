@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::interval;
 use crate::print::printable;
+use crate::ship::mark::Shipped;
 use crate::trace::database::{columns, meta, open_to_read};
 use crate::trace::retention::Limits;
 use crate::trace::store::beside;
@@ -46,6 +47,8 @@ pub struct Inspection {
     pub cgroup_paths: Vec<String>,
     /// Events by kind.
     pub events: Vec<Kind>,
+    /// What a collector has.
+    pub shipped: Shipped,
     /// Now, ms since 1970-01-01 UTC.
     pub now_ms: i64,
     /// How long records are kept.
@@ -205,6 +208,7 @@ fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result
         paths: paths("files")?,
         cgroup_paths,
         events,
+        shipped: Shipped::read(connection, now_ms)?,
         now_ms,
         kept_for_ms: 0,
         kept_within_bytes: 0,
@@ -313,12 +317,25 @@ impl Inspection {
         let (user, group) = self.owner;
         writeln!(
             text,
-            "\nWho can read it: mode {} of user {user} and group {group}. Nothing leaves this host unless \
-             somebody runs\n`gleaner-agent export`. To erase it, end the agent and remove\n  {}\n  {}",
+            "\nWho can read it: mode {} of user {user} and group {group}. {} \
+             To erase it, end the agent and remove\n  {}\n  {}",
             self.mode,
+            leaves(&self.shipped),
             self.database.display(),
             beside(&self.database, "-key").display()
         )
+    }
+}
+
+/// What has left the host.
+fn leaves(shipped: &Shipped) -> String {
+    let otherwise = "leaves this host unless somebody runs\n`gleaner-agent export`.";
+    match shipped.acknowledged_sequence {
+        None => format!("Nothing {otherwise}"),
+        Some(_) => format!(
+            "A collector has all of it but the\nnewest {} records (`gleaner-agent ship`); nothing else {otherwise}",
+            shipped.pending_records_count
+        ),
     }
 }
 

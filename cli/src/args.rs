@@ -29,14 +29,63 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
+    Collect(Collect),
     Analyze(Analyze),
     Report(Report),
     Export(Export),
     Synth(Synth),
+    Lab(crate::lab::args::Lab),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
     Completions(Completions),
     Man(Man),
+}
+
+/// Trace this machine and collect its trace into a dataset, in one process without configuration.
+///
+/// The same agent, shipper and collector as on a cluster, by mutual TLS over loopback. Goes on until
+/// Ctrl-C or SIGTERM; what was traced is in the dataset then.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner collect --local                          # into ~/.local/state/gleaner/local, or /var/lib as root
+  gleaner collect --local --output /srv/trace --interval 10s
+  gleaner report ~/.local/state/gleaner/local/dataset -o report.html
+
+Many hosts: `gleaner-collector run` on a server, `gleaner-agent enroll` on each of them.")]
+pub(crate) struct Collect {
+    /// This machine alone, in this process.
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// Folder of trace, journal and dataset.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Time between samples [default: 90s].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) interval: Option<std::time::Duration>,
+    /// End after so many samples.
+    #[arg(long, value_name = "N")]
+    pub(crate) samples: Option<u64>,
+    /// Loopback address of the status page and the metrics, or none.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480", value_parser = status_address)]
+    pub(crate) status: StatusAddress,
+}
+
+/// Where the status page is, if anywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct StatusAddress(pub(crate) Option<std::net::SocketAddr>);
+
+fn status_address(text: &str) -> Result<StatusAddress, String> {
+    if text == "none" {
+        return Ok(StatusAddress(None));
+    }
+    let address = text.parse::<std::net::SocketAddr>();
+    let wrong = |_| format!("`{text}` is no address: write 127.0.0.1:7480, or none");
+    let address = address.map_err(wrong)?;
+    if address.ip().is_loopback() {
+        Ok(StatusAddress(Some(address)))
+    } else {
+        Err(format!("{address} is no loopback address"))
+    }
 }
 
 /// Trace this host for a short while under a small load, then analyse and report.

@@ -2,8 +2,10 @@
 
 mod analyze;
 mod args;
+mod collect;
 mod demo;
 mod export;
+mod lab;
 mod man;
 mod pki;
 mod progress;
@@ -33,10 +35,12 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Demo(args) => demo::run(&args),
+        Command::Collect(args) => collect::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Synth(args) => synth::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),

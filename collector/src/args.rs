@@ -45,6 +45,25 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Take in batches, until interrupted
     Run,
+    /// Compare every file of a dataset with its hashes and counts
+    Verify {
+        /// Folder of the dataset
+        dataset: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set damaged files of a dataset aside, save what of them is whole, make a lost manifest anew
+    #[command(
+        after_help = "A running collector may go on meanwhile: it waits to seal until the repair is done."
+    )]
+    Repair {
+        /// Folder of the dataset
+        dataset: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Ask a running collector how it and its hosts are; what is wrong comes first
     Status {
         /// Where it listens without TLS [default: `local` of the configuration]

@@ -2,7 +2,8 @@
 
 use crate::args::GlobalArgs;
 use crate::{Error, journal, sealer};
-use gleaner_dataset::{Compaction, batch};
+use gleaner_dataset::{Compaction, Policy as Retention, batch};
+use gleaner_schemas::rows::DATASET_TABLES;
 use gleaner_schemas::{interval, units};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -12,6 +13,8 @@ use std::time::Duration;
 /// Read where no other file is named.
 const DEFAULT_FILE: &str = "/etc/gleaner/collector.toml";
 const DEFAULT_DATA: &str = "/var/lib/gleaner/collector";
+/// Of old samples one for each of these is kept, where they are thinned.
+const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
 /// Status page and metrics, for this machine alone.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7480";
 
@@ -41,6 +44,33 @@ struct ConfigFile {
     connections_limit: Option<usize>,
     #[serde(deserialize_with = "interval_text")]
     reader_patience: Option<Duration>,
+    name: Option<String>,
+    keep: Keep,
+}
+
+/// The table `[keep]`; all is kept unless set.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Keep {
+    days: Option<u32>,
+    details_days: Option<u32>,
+    thin_after_days: Option<u32>,
+    #[serde(deserialize_with = "interval_text")]
+    thin_to: Option<Duration>,
+}
+
+impl Keep {
+    fn retention(&self) -> Retention {
+        let tables = DATASET_TABLES.iter().map(|table| table.name.to_owned());
+        let of_all = |days| tables.map(|table| (table, days)).collect();
+        let thin_to = self.thin_to.unwrap_or(DEFAULT_THIN_TO);
+        Retention {
+            keep_days: self.days.map(of_all).unwrap_or_default(),
+            details_days: self.details_days,
+            thin_after_days: self.thin_after_days,
+            thin_to_ms: i64::try_from(thin_to.as_millis()).unwrap_or(i64::MAX),
+        }
+    }
 }
 
 /// What may be done over plain HTTP from this machine itself.
@@ -123,14 +153,23 @@ impl Config {
             Some(address) => Some((address, certificates(&file).map_err(|e| wrong(&e))?)),
             None => None,
         };
+        Ok(Self {
+            listen,
+            local,
+            ..Self::from_file(&file, data)
+        })
+    }
+
+    /// All but the listeners.
+    fn from_file(file: &ConfigFile, data: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
         let bytes = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Ok(Self {
+        Self {
             dataset: file.dataset.clone().unwrap_or_else(|| data.join("dataset")),
             data,
-            listen,
-            local,
+            listen: None,
+            local: None,
             local_access: file.local_access,
             batch: batch::Limits {
                 compressed_bytes: file.batch_limit.map_or(limits.compressed_bytes, bytes),
@@ -148,8 +187,29 @@ impl Config {
                 journal_bytes: 64 << 20,
                 memory_bytes: bytes(memory / 2),
                 compaction: Compaction::default(),
+                retention: file.keep.retention(),
+                collector_name: file.name.clone(),
             },
-        })
+        }
+    }
+
+    /// For one machine in one process: everything under `folder`, TLS on a loopback port of the kernel's
+    /// choice with certificates of the authority in `pki`, and the status page at `local`.
+    #[must_use]
+    pub fn local(folder: &Path, pki: &Path, local: Option<SocketAddr>) -> Self {
+        let file = ConfigFile {
+            pki: Some(pki.to_owned()),
+            reserve: Some(64 << 20),
+            ..ConfigFile::default()
+        };
+        Self {
+            dataset: folder.join("dataset"),
+            listen: certificates(&file)
+                .ok()
+                .map(|c| (([127, 0, 0, 1], 0).into(), c)),
+            local,
+            ..Self::from_file(&file, folder.join("collector"))
+        }
     }
 }
 
@@ -202,4 +262,59 @@ fn size_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, 
         serde::de::Error::custom(format!("`{text}` is no size: write it like 512MiB or 2GiB"))
     })?;
     Ok(Some(parsed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("collector.toml");
+        std::fs::write(&path, text).unwrap();
+        let args = GlobalArgs {
+            config: Some(path),
+            data: None,
+        };
+        Config::resolve(&args).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_documented_file_has_every_key_and_its_default() {
+        let documented = include_str!("../../docs/collector.toml");
+        let (as_is, empty) = (resolve(documented).unwrap(), resolve("").unwrap());
+        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
+        // Each key that is not set there is a key: taken out of its comment, it is no unknown one.
+        let mut keys = 0;
+        for line in documented.lines() {
+            let Some((key, _)) = line.trim_start_matches("# ").split_once(" = ") else {
+                continue;
+            };
+            keys += 1;
+            let in_table = ["days", "details_days", "thin_after_days", "thin_to"].contains(&key);
+            let line = line.trim_start_matches("# ");
+            let text = if in_table {
+                format!("[keep]\n{line}")
+            } else {
+                line.to_owned()
+            };
+            let said = resolve(&text).err().unwrap_or_default();
+            assert!(!said.contains("unknown field"), "{said}");
+        }
+        assert_eq!(keys, 20);
+    }
+
+    #[test]
+    fn what_is_kept_is_said_by_table() {
+        let config = resolve("[keep]\ndays = 30\nthin_to = \"5m\"").unwrap();
+        let keep = config.seal.retention;
+        assert_eq!(keep.keep_days.get("samples"), Some(&30));
+        assert_eq!(keep.keep_days.get("clocks"), Some(&30));
+        assert_eq!(keep.thin_to_ms, 300_000);
+        assert!(
+            resolve("[keep]\nthin_to = \"soon\"")
+                .unwrap_err()
+                .contains("soon")
+        );
+    }
 }

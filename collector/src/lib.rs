@@ -13,6 +13,7 @@ mod http;
 pub mod journal;
 pub mod run;
 pub mod sealer;
+pub mod upkeep;
 mod wording;
 
 pub use error::Error;

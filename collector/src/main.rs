@@ -4,12 +4,15 @@ use anyhow::Context;
 use clap::Parser;
 use gleaner_collector::args::{Args, Command};
 use gleaner_collector::config::Config;
+use gleaner_collector::upkeep::{self, Finding};
 use gleaner_collector::{ask, run};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// Exit code of `status`.
 const NOT_WELL: u8 = 3;
+/// Exit code of `verify` and `repair`.
+const DAMAGED: u8 = 4;
 
 fn main() -> ExitCode {
     match dispatch(&Args::parse()) {
@@ -24,6 +27,8 @@ fn main() -> ExitCode {
 fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Run => run::run(&Config::resolve(&args.global)?)?,
+        Command::Verify { dataset, json } => return tell(&upkeep::verified(dataset)?, *json),
+        Command::Repair { dataset, json } => return tell(&upkeep::repaired(dataset)?, *json),
         Command::Status { url, json } => return status(args, url.as_deref(), *json),
     }
     Ok(ExitCode::SUCCESS)
@@ -45,11 +50,25 @@ fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitC
             return Ok(ExitCode::from(NOT_WELL));
         }
     };
-    match std::io::stdout().write_all(answer.text.as_bytes()) {
-        // Whoever read it has seen enough.
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => return Err(e.into()),
-        _ => {}
-    }
+    print(&answer.text)?;
     let code = if answer.is_well { 0 } else { NOT_WELL };
     Ok(ExitCode::from(code))
+}
+
+fn tell(found: &Finding, as_json: bool) -> anyhow::Result<ExitCode> {
+    print(&if as_json {
+        format!("{:#}\n", found.json)
+    } else {
+        found.text.clone()
+    })?;
+    let code = if found.is_sound { 0 } else { DAMAGED };
+    Ok(ExitCode::from(code))
+}
+
+fn print(text: &str) -> std::io::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever read it has seen enough.
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
+        _ => Ok(()),
+    }
 }

@@ -62,7 +62,7 @@ impl Collector {
             config.dataset.clone(),
             journal.clone(),
             Arc::clone(&hosts),
-            config.seal,
+            config.seal.clone(),
         )?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()

@@ -3,15 +3,21 @@
 //! A segment is removed only after its rows are sealed; a crash in between seals them again, and the
 //! dataset leaves out what it has. So a row is in the dataset once, whatever happens.
 
-use crate::hosts::Hosts;
+use crate::hosts::{Facts, Hosts};
 use crate::journal::{self, Header, Journal};
 use crate::{Error, now_ms};
+use arrow::record_batch::RecordBatch;
 use gleaner_dataset::batch::Limits;
-use gleaner_dataset::{Batch, BatchError, Compaction, Writer};
+use gleaner_dataset::{
+    Batch, BatchError, Compaction, DatasetError, Identity, Policy as Retention, RowsBuilder, Writer,
+};
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::ClockRow;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often it looks whether there is something to do.
 const TICK: Duration = Duration::from_secs(1);
@@ -24,7 +30,7 @@ const ANY_SIZE: Limits = Limits {
 };
 
 /// When to seal.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// What has arrived is in the dataset after so long.
     pub seal_after: Duration,
@@ -34,6 +40,10 @@ pub struct Policy {
     pub memory_bytes: usize,
     /// Which files are merged.
     pub compaction: Compaction,
+    /// What is kept for how long.
+    pub retention: Retention,
+    /// Name among several collectors that write into one dataset.
+    pub collector_name: Option<String>,
 }
 
 /// What the sealer has done and how it is.
@@ -45,12 +55,16 @@ pub struct Progress {
     pub sealed_rows_count: u64,
     /// Rows that the dataset had already.
     pub repeated_rows_count: u64,
+    /// Files of the dataset that were found damaged, and set aside.
+    pub damaged_files_count: u64,
     /// Bytes of journal that were damaged and could not be read.
     pub lost_journal_bytes: u64,
     /// When the last one ended, ms since 1970-01-01 UTC.
     pub last_sealed_ms: Option<i64>,
     /// Small files that were merged into larger ones.
     pub merged_files_count: u64,
+    /// Rows that were kept no longer.
+    pub dropped_rows_count: u64,
     /// Why it cannot seal; absent while it can.
     pub failure: Option<String>,
     /// Why it cannot merge files; absent while it can.
@@ -127,8 +141,8 @@ impl Work {
                 Err(mpsc::RecvTimeoutError::Timeout) => None,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             };
-            let waiting: u64 = self.journal.closed().values().sum();
-            let can_wait = waiting < self.policy.journal_bytes || self.progress().failure.is_some();
+            let can_wait = self.waiting_bytes() < self.policy.journal_bytes
+                || self.progress().failure.is_some();
             if done.is_none() && can_wait && Instant::now() < next {
                 continue;
             }
@@ -141,7 +155,7 @@ impl Work {
             next = Instant::now() + wait;
             let sealed = sealed.map_err(|e| e.to_string());
             self.tell(&sealed);
-            self.compact();
+            self.upkeep();
             if let Some(done) = done {
                 let _ = done.send(sealed); // who asked may have gone
             }
@@ -154,66 +168,94 @@ impl Work {
         let mut open = Open {
             work: self,
             writer: None,
+            clocks: BTreeMap::new(),
         };
+        let mut damaged = BTreeMap::new();
         for &number in segments.keys() {
             let contents = journal::read(self.journal.folder(), number)?;
             for entry in &contents.entries {
                 open.add(&entry.header, &entry.body)?;
             }
             if contents.is_damaged {
-                self.progress().lost_journal_bytes += contents.lost_bytes as u64;
-            }
-            if contents.is_damaged {
-                let aside = journal::set_aside(self.journal.folder(), number)?;
-                eprintln!(
-                    "gleaner-collector: {} bytes of the journal were damaged; what could be read was kept, the rest lies in {}",
-                    contents.lost_bytes,
-                    aside.display()
-                );
-                self.journal.forget(number);
+                damaged.insert(number, contents.lost_bytes);
             }
         }
         open.seal()?;
         self.hosts.save()?;
         for &number in segments.keys() {
-            if self.journal.closed().contains_key(&number) {
-                journal::remove(self.journal.folder(), number)?;
-                self.journal.forget(number);
+            match damaged.get(&number) {
+                Some(&lost_bytes) => self.set_aside(number, lost_bytes)?,
+                None => journal::remove(self.journal.folder(), number)?,
+            }
+            self.journal.forget(number);
+        }
+        Ok(())
+    }
+
+    fn set_aside(&self, number: u64, lost_bytes: usize) -> Result<(), Error> {
+        let aside = journal::set_aside(self.journal.folder(), number)?;
+        self.progress().lost_journal_bytes += lost_bytes as u64;
+        eprintln!(
+            "gleaner-collector: {lost_bytes} bytes of the journal were damaged; what could be read was kept, the rest lies in {}",
+            aside.display()
+        );
+        Ok(())
+    }
+
+    fn writer(&self) -> Result<Writer, DatasetError> {
+        match &self.policy.collector_name {
+            Some(name) => Writer::open_named(&self.dataset, name),
+            None => Writer::open(&self.dataset),
+        }
+    }
+
+    /// Merges small files and drops what is kept no longer, while nothing waits to be sealed.
+    fn upkeep(&self) {
+        let failure = self.merge_and_retain().err().map(|e| e.to_string());
+        let mut progress = self.progress();
+        if let Some(reason) = &failure
+            && progress.compaction_failure != failure
+        {
+            eprintln!("gleaner-collector: cannot merge files, or drop old ones: {reason}");
+        }
+        progress.compaction_failure = failure;
+    }
+
+    fn merge_and_retain(&self) -> Result<(), Error> {
+        if !self.dataset.is_dir() {
+            return Ok(()); // nothing has come yet
+        }
+        let mut writer = self.writer()?;
+        while self.waiting_bytes() < self.policy.journal_bytes {
+            let now = SystemTime::now();
+            if let Some(done) = writer.compact_step(&self.policy.compaction, now)? {
+                let mut progress = self.progress();
+                progress.merged_files_count += done.merged_files as u64;
+                progress.repeated_rows_count += done.repeated_rows;
+            } else if let Some(done) = writer.retain_step(&self.policy.retention, now)? {
+                self.progress().dropped_rows_count += done.rows;
+            } else {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Merges small files while nothing waits to be sealed.
-    fn compact(&self) {
-        let is_waiting = || {
-            let waiting: u64 = self.journal.closed().values().sum();
-            waiting >= self.policy.journal_bytes
-        };
-        let merge = || -> Result<(), Error> {
-            if !self.dataset.join("manifest.json").exists() {
-                return Ok(());
-            }
-            let mut writer = Writer::open(&self.dataset)?;
-            while !is_waiting() {
-                let now = std::time::SystemTime::now();
-                let Some(done) = writer.compact_step(&self.policy.compaction, now)? else {
-                    return Ok(());
-                };
-                let mut progress = self.progress();
-                progress.merged_files_count += done.merged_files as u64;
-                progress.repeated_rows_count += done.repeated_rows;
-            }
-            Ok(())
-        };
-        let failure = merge().err().map(|e| e.to_string());
-        let mut progress = self.progress();
-        if let Some(reason) = &failure
-            && progress.compaction_failure != failure
-        {
-            eprintln!("gleaner-collector: cannot merge files: {reason}");
+    fn waiting_bytes(&self) -> u64 {
+        self.journal.closed().values().sum()
+    }
+
+    /// Sets aside what is damaged, so that sealing can go on; nothing of it is thrown away.
+    fn repair(&self, writer: &mut Writer) -> Result<(), Error> {
+        let repaired = writer.repair()?;
+        for problem in &repaired.problems {
+            eprintln!(
+                "gleaner-collector: {} was damaged and is set aside in .damaged; `gleaner-collector verify` tells more",
+                problem.path
+            );
         }
-        progress.compaction_failure = failure;
+        self.progress().damaged_files_count += repaired.problems.len() as u64;
+        Ok(())
     }
 
     fn tell(&self, sealed: &Result<(), String>) {
@@ -241,17 +283,23 @@ impl Work {
 struct Open<'a> {
     work: &'a Work,
     writer: Option<Writer>,
+    /// Of each host, the first batch of this seal that told its clock.
+    clocks: BTreeMap<String, Header>,
 }
 
 impl Open<'_> {
     fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
+        self.work.hosts.sealed(header, Facts::of(&batch));
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(Writer::open(&self.work.dataset)?),
+            none => none.insert(self.work.writer()?),
         };
         for (table, rows) in batch.tables {
             writer.append(&table, rows)?;
+        }
+        if header.skew_ms.is_some() && !self.clocks.contains_key(&header.host_id) {
+            self.clocks.insert(header.host_id.clone(), header.clone());
         }
         if writer.pending_bytes() >= self.work.policy.memory_bytes {
             self.seal()?;
@@ -261,7 +309,18 @@ impl Open<'_> {
 
     fn seal(&mut self) -> Result<(), Error> {
         if let Some(writer) = &mut self.writer {
-            let summary = writer.seal()?;
+            writer.append(
+                &ClockRow::TABLE,
+                clocks(&self.clocks, self.work.policy.collector_name.as_deref())?,
+            )?;
+            self.clocks.clear();
+            let summary = match writer.seal() {
+                Err(DatasetError::Torn { .. } | DatasetError::Altered { .. }) => {
+                    self.work.repair(writer)?;
+                    writer.seal()?
+                }
+                sealed => sealed?,
+            };
             let mut progress = self.work.progress();
             progress.seals_count += 1;
             progress.sealed_rows_count += summary.rows;
@@ -269,6 +328,28 @@ impl Open<'_> {
         }
         Ok(())
     }
+}
+
+/// A row for each host whose clock was told.
+fn clocks(
+    told: &BTreeMap<String, Header>,
+    collector: Option<&str>,
+) -> Result<RecordBatch, DatasetError> {
+    let mut rows = RowsBuilder::new(&ClockRow::TABLE);
+    for header in told.values() {
+        let identity = Identity {
+            host_id: &header.host_id,
+            database_id: &header.database_id,
+            sequence: header.last_sequence,
+            time_ms: header.received_ms,
+        };
+        let row = ClockRow {
+            skew_ms: header.skew_ms.unwrap_or_default(),
+            collector: collector.map(str::to_owned),
+        };
+        rows.push(identity, row.to_values())?;
+    }
+    rows.finish()
 }
 
 fn unreadable(header: &Header, source: BatchError) -> Error {

@@ -37,7 +37,7 @@ const ISOLATED: [(&str, &[&str]); 9] = [
     ("polars-arrow", &["analysis"]),
     ("plotly", &["reports"]),
     ("parquet", &["traces"]),
-    ("rusqlite", &["agent"]),
+    ("rusqlite", &["agent", "tests"]),
     ("axum", &["collector"]),
     ("tokio", &["collector"]),
     ("rcgen", &["trust"]),

@@ -2,8 +2,11 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod chain;
+mod delivery;
+mod lab;
 mod layers;
 mod pki;
 mod privacy;
+mod shipped;
 mod surfaces;
 mod synth;

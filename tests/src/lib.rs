@@ -1,4 +1,8 @@
-//! What the end-to-end tests share: where the built programs lie.
+//! What the end-to-end tests share: where the built programs lie, and when two places hold the same rows.
+
+mod same_rows;
+
+pub use same_rows::same_rows;
 
 use arrow::array::AsArray;
 use std::path::PathBuf;

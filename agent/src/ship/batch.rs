@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub(crate) const MOST_RECORDS: usize = 512;
 
 /// Content of a batch at most, before it is compressed: one record may exceed it by itself.
-const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// Sequence numbers of one batch of a damaged database at most: how much they hold cannot be told before.
 const MOST_SALVAGED: usize = 64;
@@ -26,6 +26,8 @@ pub(crate) struct Travelling {
     pub(crate) until: i64,
     /// How many they are; in a damaged database how many they may be.
     pub(crate) records_count: usize,
+    /// About how much they take in memory; 0 of a damaged database.
+    pub(crate) content_bytes: usize,
     /// Their rows in all tables.
     pub(crate) rows_count: usize,
     /// Records that could not be read, or not in all their parts.
@@ -69,12 +71,13 @@ fn up_to(
     most_bytes: usize,
 ) -> Result<Option<Travelling>, Error> {
     let mut tables = Vec::new();
-    let (mut left_bytes, mut rows_count) = (most_bytes, 0);
+    let (mut content_bytes, mut rows_count) = (0, 0);
     for table in TABLES {
-        let Some(rows) = trace.rows(&table, (after, last_sequence), left_bytes)? else {
+        let Some(rows) = trace.rows(&table, (after, last_sequence), most_bytes - content_bytes)?
+        else {
             return Ok(None);
         };
-        left_bytes -= rows.content_bytes;
+        content_bytes += rows.content_bytes;
         rows_count += rows.builder.len();
         tables.push((table, rows.builder.finish()?));
     }
@@ -83,6 +86,7 @@ fn up_to(
         last_sequence,
         until: last_sequence,
         records_count: 0,
+        content_bytes,
         rows_count,
         unreadable_count: 0,
     }))
@@ -117,6 +121,7 @@ fn salvaged(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>
         last_sequence,
         until,
         records_count: usize::try_from(until - after).unwrap_or(usize::MAX),
+        content_bytes: 0,
         rows_count,
         unreadable_count: unreadable.len(),
     }))

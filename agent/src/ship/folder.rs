@@ -15,6 +15,9 @@ pub(crate) const AUTHORITY: &str = "authority.crt";
 /// This host's certificate and its private key: in one file, so that both are replaced at once.
 pub(crate) const HOST: &str = "host.pem";
 
+/// Key and request of an enrolment that has no answer yet.
+pub(crate) const REQUEST: &str = "request.pem";
+
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
 

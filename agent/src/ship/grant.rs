@@ -6,7 +6,7 @@ use crate::host;
 use crate::ship::address::Address;
 use crate::ship::answer::{Reply, Trouble};
 use crate::ship::client::Client;
-use crate::ship::folder::{self, AUTHORITY, COLLECTOR, HOST, PUBLIC, SECRET};
+use crate::ship::folder::{self, AUTHORITY, COLLECTOR, HOST, PUBLIC, REQUEST, SECRET};
 use crate::ship::tls;
 use crate::trace::database::{meta, open_to_read};
 use gleaner_trust::{ClientPaths, ClientTrust, Credentials, KeyAndRequest, fingerprint, token};
@@ -85,7 +85,9 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, E
     let credentials = Credentials::for_enrolment(&authority_pem, token)?;
 
     let client = Client::with_tls(address.clone(), tls::config(&credentials)?, patience);
-    let made = KeyAndRequest::new()?;
+    let folder = &config.ship.folder;
+    folder::make(folder)?;
+    let made = kept_request(folder)?;
     let asked = Enrolment {
         token: token.trim(),
         host_id: &host_id,
@@ -96,12 +98,12 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, E
     if fingerprint(&granted.authority_pem)? != authority {
         return Err(gleaner_trust::TrustError::ForeignAuthority.into());
     }
-    let folder = &config.ship.folder;
-    folder::make(folder)?;
     folder::put(&folder.join(AUTHORITY), &granted.authority_pem, PUBLIC)?;
     put_host(&folder.join(HOST), &granted, &made)?;
     folder::put(&folder.join(COLLECTOR), &format!("{address}\n"), PUBLIC)?;
     check(folder)?;
+    let request = folder.join(REQUEST);
+    std::fs::remove_file(&request).map_err(Error::put(&request))?;
     Ok(Enrolled {
         collector: address.to_string(),
         host_id,
@@ -124,6 +126,28 @@ pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<boo
     let granted = granted(&reply, client.address())?;
     put_host(path, &granted, &made)?;
     Ok(true)
+}
+
+/// A key and its request, kept until the answer has come: where it is lost on the way, the collector gives it
+/// again for the same key and token alone.
+fn kept_request(folder: &Path) -> Result<KeyAndRequest, Error> {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
+    let path = folder.join(REQUEST);
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    if let Some(at) = kept.find(BEGIN) {
+        let (key_pem, request_pem) = kept.split_at(at);
+        return Ok(KeyAndRequest {
+            key_pem: key_pem.to_owned(),
+            request_pem: request_pem.to_owned(),
+        });
+    }
+    let made = KeyAndRequest::new()?;
+    folder::put(
+        &path,
+        &format!("{}\n{}", made.key_pem.trim(), made.request_pem),
+        SECRET,
+    )?;
+    Ok(made)
 }
 
 fn put_host(path: &Path, granted: &Granted, made: &KeyAndRequest) -> Result<(), Error> {

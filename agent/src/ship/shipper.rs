@@ -5,7 +5,7 @@ use crate::clock::Moment;
 use crate::config::Config;
 use crate::ship::address::Address;
 use crate::ship::answer::{Answer, Trouble};
-use crate::ship::batch::{self, MOST_RECORDS, Travelling};
+use crate::ship::batch::{self, MOST_BYTES, MOST_RECORDS, Travelling};
 use crate::ship::client::Client;
 use crate::ship::folder::{COLLECTOR, HOST};
 use crate::ship::grant;
@@ -14,7 +14,7 @@ use crate::ship::settings::ShipSettings;
 use crate::ship::summary::Summary;
 use crate::ship::tls;
 use crate::trace::damage;
-use crate::trace::database::{last_sequence, open_to_read};
+use crate::trace::database::open_to_read;
 use crate::trace::recorder::say;
 use crate::trace::rows::Trace;
 use gleaner_dataset::batch::is_id;
@@ -34,12 +34,27 @@ const RENEW_AGAIN: Duration = Duration::from_secs(3600);
 struct Progress {
     /// The last record dealt with; the collector is asked when absent.
     mark: Option<i64>,
-    /// Records to put into one batch; none yet tried with fewer than the most when absent.
+    /// Records to put into one batch; the most when absent.
     records_at_once: Option<usize>,
     /// A batch up to this record was refused: until then batches do not grow.
     refused_until: i64,
     /// Nothing is sent before: the collector refused the next record by itself.
     held_until: Option<Instant>,
+}
+
+impl Progress {
+    /// After a batch that went well: the next is as large, or twice as large where it may be.
+    fn take_as_many_as_fit(&mut self, batch: &Travelling) {
+        let most = self.records_at_once.unwrap_or(MOST_RECORDS);
+        let is_half_full = batch.content_bytes * 2 > MOST_BYTES;
+        self.records_at_once = if is_half_full {
+            Some(most.min(batch.records_count))
+        } else if batch.until >= self.refused_until {
+            Some(most * 2).filter(|count| *count < MOST_RECORDS)
+        } else {
+            Some(most)
+        };
+    }
 }
 
 pub(crate) struct Shipper {
@@ -180,17 +195,14 @@ impl Shipper {
                 let mark = self.client.mark(&host_id, &id)?.unwrap_or(0);
                 progress.mark = Some(mark);
                 if !is_set_aside {
-                    self.write_down(path, ACKNOWLEDGED, mark);
+                    self.write_down(path, &id, ACKNOWLEDGED, mark);
                 }
                 continue;
             };
-            if !is_set_aside {
-                let last = last_sequence(&trace.connection).map_err(Error::database(path))?;
-                if last < mark {
-                    drop(trace);
-                    self.bear_loss(path, mark);
-                    return Ok(false);
-                }
+            if !is_set_aside && trace.last_readable()? < mark {
+                drop(trace);
+                self.bear_loss(path, &id, mark);
+                return Ok(false);
             }
             let most = progress.records_at_once.unwrap_or(MOST_RECORDS);
             let batch = batch::next(&trace, mark, most)?;
@@ -203,7 +215,7 @@ impl Shipper {
             }
             if !is_set_aside {
                 let mark = self.progress.get(&id).and_then(|p| p.mark);
-                self.write_down(path, ACKNOWLEDGED, mark.unwrap_or(0));
+                self.write_down(path, &id, ACKNOWLEDGED, mark.unwrap_or(0));
             }
         }
     }
@@ -222,10 +234,7 @@ impl Shipper {
             Ok(Answer::Acknowledged) => {
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
-                if batch.until >= progress.refused_until {
-                    let grown = progress.records_at_once.map(|count| count * 2);
-                    progress.records_at_once = grown.filter(|count| *count < MOST_RECORDS);
-                }
+                progress.take_as_many_as_fit(batch);
                 self.count(path, batch);
                 self.keep_to_rate(batch.body.len(), begun);
                 Ok(true)
@@ -272,8 +281,8 @@ impl Shipper {
     }
 
     /// The collector has more than the database: its next records take numbers that nobody has used.
-    fn bear_loss(&mut self, path: &Path, mark: i64) {
-        self.write_down(path, FLOOR, mark);
+    fn bear_loss(&mut self, path: &Path, id: &str, mark: i64) {
+        self.write_down(path, id, FLOOR, mark);
         self.say_once(format!(
             "{}: the collector has its records up to {mark}, and here it ends before: it was put back from an older \
              copy, or lost its newest records. What is recorded from now on is numbered beyond them, and shipped; what was \
@@ -283,8 +292,8 @@ impl Shipper {
     }
 
     /// What cannot be written down is asked of the collector at the next start.
-    fn write_down(&mut self, path: &Path, key: &str, sequence: i64) {
-        if let Err(error) = mark::remember(path, key, sequence) {
+    fn write_down(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
+        if let Err(error) = mark::remember(path, id, key, sequence) {
             self.say_once(format!(
                 "{error}: `status` will not know how far shipping has come"
             ));

@@ -128,7 +128,9 @@ impl Trace {
         match self.rows(table, (after, until), usize::MAX) {
             Err(error) if can_be_read_around(&error) => {
                 if until - after <= 1 {
-                    unreadable.insert(until);
+                    if !self.is_no_sample(until) {
+                        unreadable.insert(until);
+                    }
                     return Ok(Vec::new());
                 }
                 let middle = after + (until - after) / 2;
@@ -138,6 +140,22 @@ impl Trace {
             }
             other => Ok(other?.into_iter().collect()),
         }
+    }
+
+    /// Whether this number is known to be of a record that has one row and no more: what cannot be read of
+    /// samples around it is not missing from it.
+    fn is_no_sample(&self, sequence: i64) -> bool {
+        let is_in = |table: &Table| {
+            let query = format!("SELECT sequence FROM {} WHERE sequence = ?", table.name);
+            let found = self
+                .connection
+                .query_row(&query, [sequence], |row| row.get::<_, i64>(0));
+            found.is_ok()
+        };
+        let mut others = TABLES
+            .iter()
+            .filter(|t| t.has_own_time() && t.name != "samples");
+        others.any(is_in)
     }
 
     /// The last record that can be seen in any table.

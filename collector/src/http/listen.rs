@@ -2,6 +2,11 @@
 
 use super::App;
 use super::caller::Caller;
+use super::refusal::Refusal;
+use axum::extract::Request;
+use axum::http::{Method, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use gleaner_trust::{Peer, ServerTrust};
 use hyper::server::conn::http1;
@@ -96,6 +101,22 @@ async fn talk(
     converse(stream, caller, app, router).await
 }
 
+/// Without TLS the collector trusts this machine, but not the web pages that are open on it: they may neither send
+/// (Origin) nor read by a name of their own that leads here (Host).
+async fn not_for_pages(request: Request, next: Next) -> Response {
+    let header = |name| request.headers().get(name).and_then(|v| v.to_str().ok());
+    let host = header(header::HOST).unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
+    let is_page = header(header::ORIGIN).is_some() && request.method() != Method::GET;
+    if is_here && !is_page {
+        return next.run(request).await;
+    }
+    let why =
+        "without TLS only programs of this machine are served, as 127.0.0.1, [::1] or localhost";
+    Refusal::forbidden(why).into_response()
+}
+
 /// Ends a connection whose other end has been told why: it would not see that if what it still sends met a
 /// closed socket.
 async fn part(mut stream: TcpStream) {
@@ -119,6 +140,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(HEADER_BYTES)
+        .half_close(true) // who has said all may still listen
         .serve_connection(
             TokioIo::new(Box::pin(stream)),
             TowerToHyperService::new(router),

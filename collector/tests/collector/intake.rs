@@ -120,6 +120,46 @@ fn many_small_seals_become_few_files() {
 }
 
 #[test]
+fn days_are_kept_as_long_as_they_are_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "[keep]\ndetails_days = 1");
+    // Records of a day that is long over.
+    let (host, database) = (id(1), id(2));
+    assert_eq!(collector.send(&body(&host, &database, 5..=9)).0, 200);
+    collector.seal();
+    wait_for("the details to be dropped", || {
+        let status = collector.get("/v1/status").1;
+        status["seal"]["dropped_rows_count"] == 15 && status["dataset_rows_count"] == 5
+    });
+}
+
+#[test]
+fn several_collectors_write_hosts_of_their_own_into_one_dataset() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let shared = tempfile::tempdir().unwrap();
+    let collectors = [("east", 1), ("west", 2)].map(|(name, host)| {
+        let config = format!(
+            "name = {name:?}\ndataset = {:?}",
+            shared.path().join("dataset")
+        );
+        let collector = Collector::start(folders[host - 1].path(), &config);
+        assert_eq!(
+            collector.send(&body(&id(host as u64), &id(9), 5..=9)).0,
+            200
+        );
+        collector.seal();
+        collector
+    });
+    for host in [1, 2] {
+        assert_eq!(
+            sequences(&shared.path().join("dataset"), &id(host)),
+            [5, 6, 7, 8, 9]
+        );
+    }
+    drop(collectors);
+}
+
+#[test]
 fn the_status_tells_a_host_its_clock_and_its_gaps() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");

@@ -8,8 +8,8 @@ use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, ProcessRow, SampleRow};
 use std::path::Path;
 
-/// 2026-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
-pub(crate) const START_MS: i64 = 1_795_219_140_000;
+/// 2025-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
+pub(crate) const START_MS: i64 = 1_763_683_140_000;
 pub(crate) const PROCESSES: i64 = 3;
 
 /// 32 digits for a host or a database.

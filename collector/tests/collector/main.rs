@@ -1,6 +1,7 @@
 //! The collector's promises, on the built program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod damage;
 mod disk;
 mod intake;
 mod killed;

@@ -76,7 +76,7 @@ fn a_body_that_does_not_come_is_given_up_and_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
     let mut slow = connect(&collector.url);
-    let head = "POST /v1/batches HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nab";
+    let head = "POST /v1/batches HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nab";
     slow.write_all(head.as_bytes()).unwrap();
     // Meanwhile others are served.
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
@@ -96,12 +96,12 @@ fn a_batch_without_a_length_and_words_that_are_no_http_are_refused() {
         socket.shutdown(std::net::Shutdown::Write).unwrap();
         read_to_end(socket)
     };
-    let chunked = "POST /v1/batches HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n";
+    let chunked = "POST /v1/batches HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n";
     let answer = say(chunked);
     assert!(answer.starts_with("HTTP/1.1 411"), "{answer}");
     say("EHLO collector\r\n");
     let header = format!(
-        "GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n",
         "y".repeat(100_000)
     );
     let answer = say(&header);
@@ -110,4 +110,24 @@ fn a_batch_without_a_length_and_words_that_are_no_http_are_refused() {
         "{answer}"
     );
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
+}
+
+#[test]
+fn a_web_page_on_the_collectors_machine_can_neither_send_nor_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    let agent = crate::running::agent();
+    let url = |path: &str| format!("{}{path}", collector.url);
+    let batch = body(&id(1), &id(2), 1..=1);
+    let sent = agent
+        .post(url("/v1/batches"))
+        .header("Origin", "https://evil.example")
+        .send(&batch[..]);
+    assert_eq!(sent.unwrap().status(), 403);
+    let read = agent
+        .get(url("/v1/status"))
+        .header("Host", "evil.example")
+        .call();
+    assert_eq!(read.unwrap().status(), 403);
+    assert_eq!(collector.send(&batch).0, 200);
 }

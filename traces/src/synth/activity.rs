@@ -1,7 +1,7 @@
 //! Sources of the owner's activity. Rows are what is news.
 
 use super::dice::Dice;
-use super::state::Step;
+use super::step::Step;
 use gleaner_schemas::rows::ActivityRow;
 
 /// The kernel keeps terminals' access times in such steps.

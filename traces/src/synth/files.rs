@@ -1,7 +1,7 @@
 //! Files that active processes use: they come, grow in the cache, and go. Rows are changes.
 
 use super::dice::Dice;
-use super::state::Step;
+use super::step::Step;
 use super::{PAGE_BYTES, whole_pages};
 use gleaner_schemas::rows::FileRow;
 

@@ -10,7 +10,7 @@ use super::owner::Owner;
 use super::power::{Cause, Interruption, interruption};
 use super::processes::Processes;
 use super::record::{Record, Rows, SampleRows};
-use super::state::Step;
+use super::step::Step;
 use super::{MIB, PAGE_BYTES};
 use gleaner_schemas::rows::{AbsenceRow, EventRow, GapRow, HostRow, SampleRow};
 use std::collections::VecDeque;

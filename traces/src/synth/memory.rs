@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::files::Cached;
 use super::processes::Held;
-use super::state::Step;
+use super::step::Step;
 use super::{MIB, PAGE_BYTES, whole_pages};
 use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,

@@ -14,13 +14,13 @@
 //!   └─────► sources of activity
 //! ```
 //!
-//! - [`class`]: six kinds of host from 8 to 128 GiB, in fixed shares; of the largest each has two NUMA nodes.
-//! - [`owner`]: in by weekday and hour (UTC), at the keyboard for a while, away for a while; seldom at the weekend.
-//! - [`power`]: some hosts sleep, some are turned off when the owner leaves, the others run on; now and then a
+//! - `class`: six kinds of host from 8 to 128 GiB, in fixed shares; of the largest each has two NUMA nodes.
+//! - `owner`: in by weekday and hour (UTC), at the keyboard for a while, away for a while; seldom at the weekend.
+//! - `power`: some hosts sleep, some are turned off when the owner leaves, the others run on; now and then a
 //!   reboot or a restart of the agent. Each leaves a gap.
-//! - [`processes`]: system and session processes that stay, programs that the owner opens and closes, batch work.
-//! - [`files`]: a catalogue of files that come into use, grow in the cache, and go.
-//! - [`memory`]: the page cache fills what is free and is reclaimed at a floor; kernel memory grows with uptime.
+//! - `processes`: system and session processes that stay, programs that the owner opens and closes, batch work.
+//! - `files`: a catalogue of files that come into use, grow in the cache, and go.
+//! - `memory`: the page cache fills what is free and is reclaimed at a floor; kernel memory grows with uptime.
 //!
 //! The seed decides every byte: each host draws from a stream of its own (ChaCha8, numbered by the host),
 //! so that a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
@@ -37,7 +37,8 @@ mod owner;
 mod power;
 mod processes;
 mod record;
-mod state;
+mod step;
+mod template;
 mod write;
 
 pub use cluster::{Cluster, Parameters};

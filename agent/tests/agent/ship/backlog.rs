@@ -12,10 +12,21 @@ use std::time::Duration;
 /// 60 days of a sample every 90 s.
 const SAMPLES: i64 = 57_600;
 
-/// Copies the newest sample with all its rows, again and again, 90 s apart.
+/// Copies the newest sample with its rows, of which it keeps so many as a workstation's has, again and again,
+/// 90 s apart.
 fn lengthen(database: &Path, samples: i64) {
     let connection = Connection::open(database).unwrap();
     let last: i64 = query(database, "SELECT max(sequence) FROM samples");
+    for (table, key, kept) in [
+        ("processes", "pid", 10),
+        ("files", "file_id", 5),
+        ("cgroups", "cgroup_id", 5),
+    ] {
+        let of_last = format!("FROM {table} WHERE sequence = {last}");
+        let rest =
+            format!("DELETE {of_last} AND {key} NOT IN (SELECT {key} {of_last} LIMIT {kept})");
+        connection.execute(&rest, []).unwrap();
+    }
     for table in &TABLES {
         let names = format!("SELECT name FROM pragma_table_info('{}')", table.name);
         let names: Vec<String> = column(database, &names);

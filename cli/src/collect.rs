@@ -1,0 +1,123 @@
+//! `gleaner collect --local`: agent, shipper and collector in one process, on one machine.
+//!
+//! Nothing is simplified for it: the agent samples into its database, the shipper sends that by mutual
+//! TLS over loopback, the collector acknowledges, seals and merges. Only the certificates are made here.
+
+use crate::args::Collect;
+use anyhow::{Context, anyhow, bail};
+use gleaner_agent::args::GlobalArgs;
+use gleaner_agent::config::Config as AgentConfig;
+use gleaner_agent::{run as agent, ship};
+use gleaner_collector::config::Config as CollectorConfig;
+use gleaner_collector::run::Collector;
+use gleaner_trust::{AUTHORITY_DAYS, Authority, Role};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Where nobody else comes.
+const LOOPBACK: &str = "127.0.0.1";
+/// For the token that is used at once.
+const TOKEN: Duration = Duration::from_secs(300);
+/// A minute is soon enough for a dataset that is read now and then, and seldom enough for few small files.
+const SHIPPED_EVERY: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
+    if !args.local {
+        bail!("say --local; a collector for many hosts is `gleaner-collector run`");
+    }
+    let folder = args.output.clone().map_or_else(default_folder, Ok)?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let authority = authority(&folder.join("pki"))?;
+    let collector = Collector::start(&CollectorConfig::local(
+        &folder,
+        &folder.join("pki"),
+        args.status.0,
+    ))?;
+    let config = agent_config(args, &folder, &collector, &authority)?;
+    if let Some(address) = collector.local {
+        eprintln!("gleaner: status at http://{address}");
+    }
+    eprintln!(
+        "gleaner: collecting into {}",
+        folder.join("dataset").display()
+    );
+
+    let every = SHIPPED_EVERY.min(config.interval * 10);
+    let (stop, stopped) = channel::<()>();
+    let shipping = config.clone();
+    let shipper = thread::spawn(move || ship_until(&shipping, every, &stopped));
+    let traced = agent::run(&config, args.samples);
+    drop(stop);
+    let shipped = shipper.join().map_err(|_| anyhow!("the shipper failed"))?;
+    traced?;
+    shipped?;
+    collector
+        .seal()
+        .map_err(|reason| anyhow!("cannot seal: {reason}"))
+}
+
+/// Ships now and then, and once more at the end.
+fn ship_until(config: &AgentConfig, every: Duration, stopped: &Receiver<()>) -> anyhow::Result<()> {
+    loop {
+        let wait = stopped.recv_timeout(every);
+        let shipped = ship::once(config);
+        match (wait, shipped) {
+            (Err(RecvTimeoutError::Timeout), Ok(_)) => {}
+            // It is tried again; the records stay where they are.
+            (Err(RecvTimeoutError::Timeout), Err(e)) => eprintln!("gleaner: {e}"),
+            (_, last) => return Ok(last.map(drop)?),
+        }
+    }
+}
+
+/// The authority of this folder, which certifies nobody but the two ends of one connection.
+fn authority(pki: &Path) -> anyhow::Result<Authority> {
+    let authority = if pki.join("authority.crt").exists() {
+        Authority::open(pki)?
+    } else {
+        Authority::init(pki, "gleaner collect --local", AUTHORITY_DAYS)?
+    };
+    if !pki.join("collector.crt").exists() {
+        let names = vec![LOOPBACK.to_owned()];
+        let issued = authority.issue(&Role::Collector { names }, AUTHORITY_DAYS)?;
+        issued.write(&pki.join("collector.crt"), &pki.join("collector.key"))?;
+    }
+    Ok(authority)
+}
+
+fn agent_config(
+    args: &Collect,
+    folder: &Path,
+    collector: &Collector,
+    authority: &Authority,
+) -> anyhow::Result<AgentConfig> {
+    let mut config = AgentConfig::resolve(GlobalArgs {
+        database: Some(folder.join("trace.db")),
+        socket: Some("none".into()),
+        interval: args.interval,
+        ..GlobalArgs::default()
+    })?;
+    let address = collector.tls.context("the collector does not listen")?;
+    let url = format!("https://{address}");
+    if !config.ship.certificate.exists() {
+        let token = authority.new_token(TOKEN, None)?;
+        ship::enroll(&config, &url, &token)?;
+    }
+    config.ship.collector = Some(url); // the port is another at each start
+    Ok(config)
+}
+
+fn default_folder() -> anyhow::Result<PathBuf> {
+    if rustix::process::geteuid().is_root() {
+        return Ok("/var/lib/gleaner/local".into());
+    }
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    let state = state
+        .or_else(home)
+        .context("there is no HOME: name a folder by --output")?;
+    Ok(state.join("gleaner/local"))
+}

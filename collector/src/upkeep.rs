@@ -1,0 +1,142 @@
+//! `gleaner-collector verify` and `repair`: what they found, for people and for programs.
+
+use gleaner_dataset::{Dataset, DatasetError, Lost, Problem, Repaired, Verified, repair};
+use gleaner_schemas::units::Bytes;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// What a command has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// For people.
+    pub text: String,
+    /// For programs.
+    pub json: Value,
+    /// Whether all was as it was sealed.
+    pub is_sound: bool,
+}
+
+/// Reads every file of the dataset and compares it with its hashes and counts.
+///
+/// # Errors
+/// When there is no dataset, or its manifest cannot be read: `repair` makes it anew.
+pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
+    let found = Dataset::open(dataset)?.verify();
+    let Verified {
+        files,
+        rows,
+        bytes,
+        problems,
+    } = &found;
+    let mut text = String::new();
+    for problem in problems {
+        line(&mut text, &format!("damaged: {problem}"));
+    }
+    let size = Bytes::from(*bytes);
+    line(
+        &mut text,
+        &match problems.len() {
+            0 => format!("{files} files, {rows} rows, {size}: all as they were sealed"),
+            bad => format!(
+                "{bad} of {files} files are damaged; `gleaner-collector repair {}` sets them aside and saves what is whole",
+                dataset.display()
+            ),
+        },
+    );
+    let json = json!({
+        "files_count": files,
+        "rows_count": rows,
+        "bytes": bytes,
+        "problems": problems.iter().map(problem_json).collect::<Vec<_>>(),
+    });
+    Ok(Finding {
+        text,
+        json,
+        is_sound: problems.is_empty(),
+    })
+}
+
+/// Sets damaged files aside, saves what of them is whole, and makes a lost manifest anew.
+///
+/// # Errors
+/// [`DatasetError`]; what was repaired until then stays so.
+pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
+    let done = repair(dataset)?;
+    let Repaired {
+        manifest_rebuilt,
+        problems,
+        saved_rows,
+        unproven_rows,
+        lost,
+    } = &done;
+    let mut text = String::new();
+    if *manifest_rebuilt {
+        line(&mut text, "the manifest was made anew from the files");
+    }
+    for problem in problems {
+        line(&mut text, &format!("set aside in .damaged: {problem}"));
+    }
+    for one in lost {
+        line(&mut text, &lost_text(one));
+    }
+    if problems.is_empty() {
+        line(&mut text, "nothing to repair");
+    } else {
+        line(&mut text, &format!("{saved_rows} rows were saved"));
+    }
+    if *unproven_rows > 0 {
+        line(
+            &mut text,
+            &format!("of those, {unproven_rows} are whole rows whose hashes were lost"),
+        );
+    }
+    let json = json!({
+        "manifest_rebuilt": manifest_rebuilt,
+        "problems": problems.iter().map(problem_json).collect::<Vec<_>>(),
+        "saved_rows_count": saved_rows,
+        "unproven_rows_count": unproven_rows,
+        "lost": lost.iter().map(lost_json).collect::<Vec<_>>(),
+    });
+    Ok(Finding {
+        text,
+        json,
+        is_sound: problems.is_empty() && !manifest_rebuilt,
+    })
+}
+
+fn line(text: &mut String, words: &str) {
+    let _ = writeln!(text, "{words}"); // writing to a string does not fail
+}
+
+fn problem_json(problem: &Problem) -> Value {
+    json!({
+        "path": problem.path,
+        "table": problem.table,
+        "date": problem.date,
+        "what": problem.kind.to_string(),
+        "rows_count": problem.rows,
+        "hosts_count": problem.hosts_count,
+        "host_ids": problem.hosts,
+    })
+}
+
+fn lost_text(lost: &Lost) -> String {
+    let rows = lost
+        .rows
+        .map_or("unknown".to_owned(), |rows| rows.to_string());
+    let host = lost.host_id.as_deref().unwrap_or("unknown hosts");
+    format!(
+        "lost: {rows} rows of {} on {}: {host}",
+        lost.table, lost.date
+    )
+}
+
+fn lost_json(lost: &Lost) -> Value {
+    json!({
+        "table": lost.table,
+        "date": lost.date,
+        "host_id": lost.host_id,
+        "rows_count": lost.rows,
+    })
+}

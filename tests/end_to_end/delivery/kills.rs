@@ -1,0 +1,156 @@
+//! `kill -9` of sampler, shipper and collector in turn, each with work in flight; all three are started again
+//! and go on.
+//!
+//! `GLEANER_KILL_ROUNDS` (20) says how often each is killed; `GLEANER_SEED` repeats a run.
+
+use super::relay::{Moment, Relay};
+use super::running::{Collector, Host, Random, Running, number, wait_for};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// A shipper that does not give up while a batch is stopped.
+fn keys(relay: &Relay) -> String {
+    format!("collector = \"{}\"\ntimeout = \"1m\"", relay.url())
+}
+
+/// Stops the sampler in the middle of a sample: until it is found doing anything but waiting in poll(2).
+fn stop_at_work(sampler: &Running, random: &mut Random) {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", sampler.id())).unwrap();
+    wait_for("the sampler to be at work", || {
+        std::thread::sleep(Duration::from_micros(random.below(3000)));
+        sampler.signal(Signal::STOP);
+        wait_for("the sampler to stop", || read("stat").contains(") T "));
+        // 7 and 271 are poll and ppoll on x86-64; 73 is ppoll elsewhere.
+        let call = read("syscall");
+        let waits = ["7 ", "271 ", "73 "]
+            .iter()
+            .any(|number| call.starts_with(number));
+        if waits {
+            sampler.signal(Signal::CONT);
+        }
+        !waits
+    });
+}
+
+/// Stops a batch at a random moment of its exchange, and lets up to 20 ms pass.
+fn stop_a_batch(relay: &Relay, random: &mut Random) -> Moment {
+    let moment = match random.below(3) {
+        0 => Moment::Within(random.below(1000) as usize),
+        1 => Moment::Sent,
+        _ => Moment::Answered,
+    };
+    relay.stop(moment);
+    std::thread::sleep(Duration::from_micros(random.below(20_000)));
+    moment
+}
+
+/// Whether the collector is writing files of the dataset.
+fn is_sealing(dataset: &Path) -> bool {
+    let staged = fs::read_dir(dataset.join(".staging"));
+    staged.is_ok_and(|mut files| files.next().is_some())
+}
+
+#[test]
+fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
+    let rounds = number("GLEANER_KILL_ROUNDS", 20);
+    let mut random = Random::new();
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::traced(folder.path(), "host", "1");
+    let mut collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let relay = Relay::start(collector.local);
+    let ship = || Running::start(&mut host.shipping(&keys(&relay)));
+    let sample = || Running::start(&mut host.sampling());
+    let (mut sampler, mut shipper) = (sample(), ship());
+    let (mut untold, mut unsealed, mut sealing) = (0, 0, 0);
+    for _ in 0..rounds {
+        sampler.hear("sampling every");
+        let last = host.last_sequence();
+        wait_for("a sample of this round", || host.last_sequence() > last + 1);
+        stop_at_work(&sampler, &mut random);
+        sampler.kill();
+        sampler = sample();
+
+        if stop_a_batch(&relay, &mut random) == Moment::Answered {
+            untold += u32::from(collector.mark(&host) > host.acknowledged());
+        }
+        shipper.kill();
+        relay.go_on();
+        shipper = ship();
+
+        stop_a_batch(&relay, &mut random);
+        unsealed += u32::from(collector.status()["journal_bytes"] != 0);
+        sealing += u32::from(is_sealing(&collector.dataset));
+        collector.running.kill();
+        collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+        let kept = collector.mark(&host);
+        let told = host.acknowledged().max(relay.acknowledged().unwrap_or(0));
+        assert!(
+            kept >= told,
+            "{told} was acknowledged, and {kept} is durable"
+        );
+        relay.leads_to(collector.local);
+        relay.go_on();
+    }
+    println!(
+        "each killed {rounds} times at work; shippers: {untold} had not heard that a batch was durable; collectors: \
+         {unsealed} with a journal, {sealing} in a seal"
+    );
+    assert!(untold > 0 && unsealed > 0, "{untold} {unsealed}");
+
+    sampler.hear("sampling every");
+    assert_eq!(sampler.end(), Some(0));
+    host.is_shipped();
+    assert_eq!(shipper.end(), Some(0));
+    let rows = collector.holds(&[&host]);
+    println!("{rows} rows, each once");
+    let stopped: i64 = host.query("SELECT count(*) FROM gaps WHERE cause = 'stopped'");
+    assert!(stopped >= rounds as i64);
+}
+
+/// The shipper gives up waiting for an answer and sends the batch again; then the first one arrives as well.
+#[test]
+fn a_batch_that_arrives_again_much_later_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::traced(folder.path(), "host", "3");
+    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let relay = Relay::start(collector.local);
+    let keys = format!("collector = \"{}\"\ntimeout = \"500ms\"", relay.url());
+    let shipper = Running::start(&mut host.shipping(&keys));
+    relay.stop(Moment::Kept);
+    host.is_shipped();
+    collector.seal();
+    assert_eq!(collector.status()["seal"]["repeated_rows_count"], 0);
+    let rows = collector.holds(&[&host]);
+    relay.go_on();
+    wait_for("the late batch to be taken in and left out", || {
+        collector.seal();
+        collector.status()["seal"]["repeated_rows_count"].as_u64() == Some(rows)
+    });
+    assert_eq!(collector.holds(&[&host]), rows);
+    assert_eq!(shipper.end(), Some(0));
+}
+
+/// The collector's notes on how far each host has come are lost with the power; all is sent again.
+#[test]
+fn a_collector_that_forgot_what_it_has_is_sent_all_again_and_keeps_it_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::traced(folder.path(), "host", "3");
+    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let relay = Relay::start(collector.local);
+    let shipper = Running::start(&mut host.shipping(&keys(&relay)));
+    host.is_shipped();
+    let rows = collector.holds(&[&host]);
+    collector.running.kill();
+    fs::remove_file(folder.path().join("data/hosts.json")).unwrap();
+    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    assert_eq!(collector.mark(&host), 0);
+    relay.leads_to(collector.local);
+    host.trace("2");
+    host.is_shipped();
+    assert!(collector.holds(&[&host]) > rows);
+    let repeated = collector.status()["seal"]["repeated_rows_count"].clone();
+    assert_eq!(repeated.as_u64(), Some(rows));
+    assert_eq!(shipper.end(), Some(0));
+}

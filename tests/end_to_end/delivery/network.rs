@@ -1,0 +1,121 @@
+//! Two network namespaces with a cable between them, made by the test and gone with it.
+//!
+//! They have no names: each lives as long as the process that holds it, which ends when the test's end of a
+//! pipe closes, however the test ends.
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The collector's end.
+pub(super) const COLLECTOR: &str = "10.77.0.1";
+const HOST: &str = "10.77.0.2";
+/// The interface at both ends.
+pub(super) const CABLE: &str = "cable";
+
+/// A namespace and the process that holds it.
+pub(super) struct Namespace(Child);
+
+impl Namespace {
+    fn new() -> Self {
+        let mut hold = Command::new("unshare");
+        let hold = hold.args(["--net", "cat"]).stdin(Stdio::piped());
+        let namespace = Self(hold.spawn().unwrap());
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        super::running::wait_for("a network namespace", || {
+            fs::read_link(namespace.path()).is_ok_and(|held| held != own)
+        });
+        namespace.run("ip", "link set lo up");
+        namespace
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/ns/net", self.0.id()))
+    }
+
+    /// Runs `program` with these words as arguments.
+    #[track_caller]
+    pub(super) fn run(&self, program: &str, words: &str) {
+        let mut command = entering(&self.path(), program);
+        let done = command.args(words.split(' ')).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{program} {words}: {said}");
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// `program` in a namespace.
+pub(super) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("nsenter");
+    command
+        .arg(format!("--net={}", namespace.display()))
+        .arg(program);
+    command
+}
+
+/// Does something on a thread that is in the namespace; sockets that it opens stay there.
+pub(super) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
+    let namespace = File::open(namespace).unwrap();
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            work()
+        });
+        thread.join().unwrap()
+    })
+}
+
+/// The cable's two ends.
+pub(super) struct Network {
+    pub(super) collector: Namespace,
+    pub(super) host: Namespace,
+}
+
+impl Network {
+    pub(super) fn new() -> Self {
+        let (collector, host) = (Namespace::new(), Namespace::new());
+        let peer = host.0.id();
+        collector.run(
+            "ip",
+            &format!("link add {CABLE} type veth peer name {CABLE} netns {peer}"),
+        );
+        for (end, address) in [(&collector, COLLECTOR), (&host, HOST)] {
+            end.run("ip", &format!("address add {address}/24 dev {CABLE}"));
+            end.run("ip", &format!("link set {CABLE} up"));
+        }
+        Self { collector, host }
+    }
+
+    /// At most so much in both directions, like `256kbit`.
+    pub(super) fn limit(&self, rate: &str) {
+        for end in [&self.collector, &self.host] {
+            end.run(
+                "tc",
+                &format!("qdisc replace dev {CABLE} root tbf rate {rate} burst 16kb latency 400ms"),
+            );
+        }
+    }
+
+    /// Drops what this rule of iptables matches and comes in over the cable, at both ends.
+    pub(super) fn drop_at_both(&self, rule: &str) {
+        for end in [&self.collector, &self.host] {
+            end.run("iptables", &format!("-A INPUT -i {CABLE} {rule}-j DROP"));
+        }
+    }
+
+    /// Nothing is dropped any more.
+    pub(super) fn heal(&self) {
+        for end in [&self.collector, &self.host] {
+            end.run("iptables", "-F");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A bad network between two namespaces, over TLS with a deployment's own certificates.
+
+use super::network::{CABLE, COLLECTOR, Network, entering};
+use super::running::{Collector, Host, Running, wait_for};
+use gleaner_tests::program;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PORT: u16 = 7443;
+
+/// A collector and a host that was enrolled by a token, with a cable between them.
+struct Deployment {
+    host: Host,
+    collector: Collector,
+    network: Network,
+    folder: TempDir,
+}
+
+fn succeed(command: &mut Command) -> String {
+    let done = command.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{command:?}: {said}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn pki(folder: &Path, words: &[&str]) -> String {
+    let mut command = Command::new(program("gleaner").unwrap());
+    succeed(
+        command
+            .arg("pki")
+            .args(words)
+            .env("GLEANER_PKI", folder.join("pki")),
+    )
+}
+
+impl Deployment {
+    /// With a backlog of so many samples.
+    fn new(samples: i64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let network = Network::new();
+        pki(folder.path(), &["init", "--name", COLLECTOR]);
+        let keys = format!(
+            "reserve = \"1MiB\"\nlisten = \"{COLLECTOR}:{PORT}\"\npki = {:?}",
+            folder.path().join("pki")
+        );
+        let program = program("gleaner-collector").unwrap();
+        let start = entering(&network.collector.path(), program);
+        let collector = Collector::start_as(folder.path(), &keys, start, Some(&network.collector));
+        let host = Host::traced(folder.path(), "host", "3").moved_to(&network.host);
+        host.lengthen(samples);
+
+        let address = format!("https://{COLLECTOR}:{PORT}");
+        let made = pki(folder.path(), &["token", "--json", "--collector", &address]);
+        let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+        let token = made["token"].as_str().unwrap();
+        succeed(host.agent().args(["enroll", &address, token]));
+        Self {
+            host,
+            collector,
+            network,
+            folder,
+        }
+    }
+
+    /// Its answers may take this long.
+    fn ship(&self, timeout: &str) -> Running {
+        let keys = format!("timeout = \"{timeout}\"");
+        Running::start(&mut self.host.shipping(&keys))
+    }
+
+    /// Waits until some of the backlog has arrived; how far.
+    #[track_caller]
+    fn is_in_the_middle(&self) -> i64 {
+        let first = self.collector.mark(&self.host);
+        let mut mark = first;
+        wait_for("the backlog to move", || {
+            mark = self.collector.mark(&self.host);
+            mark > first
+        });
+        assert!(
+            mark < self.host.last_sequence(),
+            "all was there before anything was done to it"
+        );
+        mark
+    }
+
+    /// Waits for the rest, and compares.
+    #[track_caller]
+    fn arrives(self, shipper: Running) -> Duration {
+        let begin = Instant::now();
+        self.host.is_shipped();
+        let passed = begin.elapsed();
+        assert_eq!(shipper.end(), Some(0));
+        let rows = self.collector.holds(&[&self.host]);
+        let status = self.collector.status();
+        println!(
+            "{rows} rows, {} bytes in {} batches, {} repeated, arrived after {passed:?}",
+            status["hosts"][0]["received_bytes"],
+            status["hosts"][0]["batches_count"],
+            status["seal"]["repeated_rows_count"]
+        );
+        drop(self.folder);
+        passed
+    }
+}
+
+#[test]
+fn a_link_that_is_down_for_a_while_only_delays() {
+    let deployment = Deployment::new(2000);
+    deployment.network.limit("4mbit");
+    let shipper = deployment.ship("2s");
+    deployment.is_in_the_middle();
+    deployment
+        .network
+        .host
+        .run("ip", &format!("link set {CABLE} down"));
+    shipper.hear("no answer from the collector");
+    let mark = deployment.collector.mark(&deployment.host);
+    assert!(mark < deployment.host.last_sequence());
+    deployment
+        .network
+        .host
+        .run("ip", &format!("link set {CABLE} up"));
+    shipper.hear("shipping again");
+    deployment.arrives(shipper);
+}
+
+#[test]
+fn a_partition_that_says_nothing_is_got_over_by_both_sides() {
+    let deployment = Deployment::new(2000);
+    deployment.network.limit("4mbit");
+    let shipper = deployment.ship("2s");
+    deployment.is_in_the_middle();
+    deployment.network.drop_at_both("");
+    shipper.hear("no answer from the collector");
+    let mark = deployment.collector.mark(&deployment.host);
+    assert!(mark < deployment.host.last_sequence());
+    deployment.network.heal();
+    shipper.hear("shipping again");
+    // Of the collector's side of what hung, too: the one that asks, and the shipper's.
+    wait_for("dead connections to be given up", || {
+        deployment.collector.status()["connections_count"].as_i64() <= Some(2)
+    });
+    deployment.arrives(shipper);
+}
+
+/// Only what bears data is lost on the way back: the batch arrives, and its acknowledgement does not.
+#[test]
+fn answers_that_are_lost_cost_nothing() {
+    let deployment = Deployment::new(2000);
+    deployment.network.limit("4mbit");
+    let shipper = deployment.ship("2s");
+    deployment.is_in_the_middle();
+    let (host, collector) = (&deployment.host, &deployment.collector);
+    loop {
+        let last = host.last_sequence();
+        assert!(collector.mark(host) < last, "no answer to a batch was lost");
+        let rule = format!("-A INPUT -i {CABLE} -m length --length 100: -j DROP");
+        deployment.network.host.run("iptables", &rule);
+        shipper.hear("no answer from the collector");
+        // It may have been the answer to a question that was lost.
+        if collector.mark(host) > host.acknowledged() {
+            break;
+        }
+        deployment.network.heal();
+        let acknowledged = host.acknowledged();
+        wait_for("it to go on", || host.acknowledged() > acknowledged);
+    }
+    deployment.network.heal();
+    deployment.arrives(shipper);
+}
+
+#[test]
+fn a_slow_link_gets_batches_that_it_can_carry() {
+    let deployment = Deployment::new(300);
+    deployment.network.limit("256kbit");
+    let (host, collector) = (&deployment.host, &deployment.collector);
+    let shipper = deployment.ship("1s");
+    let (mut before, mut most) = (collector.mark(host), 0);
+    wait_for("the backlog", || {
+        let mark = collector.mark(host);
+        most = most.max(mark - before);
+        before = mark;
+        mark == host.last_sequence()
+    });
+    assert!(most <= 512, "{most} records at once");
+    deployment.arrives(shipper);
+}
+
+#[test]
+fn a_tenth_of_the_packets_lost_only_delays() {
+    let deployment = Deployment::new(2000);
+    deployment
+        .network
+        .drop_at_both("-m statistic --mode random --probability 0.1 ");
+    let shipper = deployment.ship("5s");
+    deployment.arrives(shipper);
+}

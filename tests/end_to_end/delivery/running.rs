@@ -1,0 +1,357 @@
+//! The three programs between a host's memory and the dataset, running while a test does things to them.
+
+use super::network::Namespace;
+use gleaner_tests::{program, same_rows};
+use rusqlite::Connection;
+use rusqlite::types::FromSql;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Longer than the collector waits for a batch that does not come, and than it asks senders to stay away.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub(super) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A program whose words are heard; killed when the test fails.
+pub(super) struct Running {
+    child: Child,
+    said: Receiver<String>,
+}
+
+impl Running {
+    pub(super) fn start(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, said) = channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                println!("{line}"); // seen when the test fails
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, said }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line that has `words`; gives it.
+    #[track_caller]
+    pub(super) fn hear(&self, words: &str) -> String {
+        let mut heard = Vec::new();
+        let begin = Instant::now();
+        let left = || PATIENCE.saturating_sub(begin.elapsed());
+        while let Ok(line) = self.said.recv_timeout(left()) {
+            if line.contains(words) {
+                return line;
+            }
+            heard.push(line);
+        }
+        panic!("never said {words:?}, but {heard:#?}");
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it as systemd would; its exit code.
+    pub(super) fn end(mut self) -> Option<i32> {
+        self.signal(Signal::TERM);
+        self.child.wait().unwrap().code()
+    }
+
+    /// Ends it as a loss of power would, as far as a process can tell.
+    pub(super) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A running `gleaner-collector`.
+pub(super) struct Collector {
+    pub(super) running: Running,
+    /// Its plain listener, with all access.
+    pub(super) local: SocketAddr,
+    namespace: Option<PathBuf>,
+    pub(super) dataset: PathBuf,
+}
+
+impl Collector {
+    /// With its data in `folder`, and `more` lines of configuration.
+    pub(super) fn start(folder: &Path, more: &str) -> Self {
+        let command = Command::new(program("gleaner-collector").unwrap());
+        Self::start_as(folder, more, command, None)
+    }
+
+    /// By `command`, which has the program and may have more before it; spoken to in `namespace`.
+    pub(super) fn start_as(
+        folder: &Path,
+        more: &str,
+        mut command: Command,
+        namespace: Option<&Namespace>,
+    ) -> Self {
+        let (file, data) = (folder.join("collector.toml"), folder.join("data"));
+        let local = "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"200ms\"";
+        fs::write(&file, format!("data = {data:?}\n{local}\n{more}\n")).unwrap();
+        let running = Running::start(command.arg("run").arg("--config").arg(file));
+        let line = running.hear("listening on http:");
+        let (_, address) = line.rsplit_once('/').unwrap();
+        Self {
+            local: address.parse().unwrap(),
+            namespace: namespace.map(Namespace::path),
+            dataset: data.join("dataset"),
+            running,
+        }
+    }
+
+    /// Status and document that it answers on its plain listener.
+    pub(super) fn ask(&self, method: &str, path: &str) -> (u16, Value) {
+        let local = self.local;
+        let connect = move || {
+            let stream = TcpStream::connect(local).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream
+        };
+        let stream = match &self.namespace {
+            None => connect(),
+            Some(namespace) => super::network::within(namespace, connect),
+        };
+        ask(stream, method, path).unwrap()
+    }
+
+    pub(super) fn status(&self) -> Value {
+        let (status, answer) = self.ask("GET", "/v1/status");
+        assert_eq!(status, 200, "{answer}");
+        answer
+    }
+
+    /// How far a host's trace is durable there; 0 where nothing is.
+    pub(super) fn mark(&self, host: &Host) -> i64 {
+        let meta = |key: &str| {
+            host.query::<String>(&format!("SELECT value FROM meta WHERE key = '{key}'"))
+        };
+        let (id, database) = (meta("host_id"), meta("database_id"));
+        let path = format!("/v1/mark?host={id}&database={database}");
+        let (status, answer) = self.ask("GET", &path);
+        assert_eq!(status, 200, "{answer}");
+        answer["acknowledged"].as_i64().unwrap_or(0)
+    }
+
+    /// Has all that was acknowledged moved to the dataset.
+    pub(super) fn seal(&self) {
+        let (status, answer) = self.ask("POST", "/v1/seal");
+        assert_eq!(status, 200, "{answer}");
+    }
+
+    /// That its dataset holds what these hosts' databases hold, each row once; how many.
+    #[track_caller]
+    pub(super) fn holds(&self, hosts: &[&Host]) -> u64 {
+        self.seal();
+        let databases: Vec<_> = hosts.iter().map(|host| host.database.clone()).collect();
+        let scratch = tempfile::tempdir().unwrap();
+        let agent = program("gleaner-agent").unwrap();
+        let compared = same_rows(&agent, &self.dataset, &databases, scratch.path());
+        compared.unwrap_or_else(|difference| panic!("{difference}"))
+    }
+}
+
+/// One request over a connection of its own.
+fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Value)> {
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: collector\r\n");
+    write!(
+        stream,
+        "{head}Content-Length: 0\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    let document = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
+    Ok((status.unwrap_or_default(), document))
+}
+
+/// A host with a trace, tracing and shipping as a test likes.
+pub(super) struct Host {
+    pub(super) database: PathBuf,
+    namespace: Option<PathBuf>,
+}
+
+impl Host {
+    /// In the folder `folder/name`, with so many samples.
+    pub(super) fn traced(folder: &Path, name: &str, samples: &str) -> Self {
+        let folder = folder.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let host = Self {
+            database: folder.join("trace.db"),
+            namespace: None,
+        };
+        host.trace(samples);
+        host
+    }
+
+    /// Traces so many samples more.
+    pub(super) fn trace(&self, samples: &str) {
+        let done = self.sampling().args(["--samples", samples]).output();
+        let done = done.unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{said}");
+    }
+
+    /// Its programs have the network of this namespace.
+    pub(super) fn moved_to(mut self, namespace: &Namespace) -> Self {
+        self.namespace = Some(namespace.path());
+        self
+    }
+
+    /// `gleaner-agent` on this database.
+    pub(super) fn agent(&self) -> Command {
+        let agent = program("gleaner-agent").unwrap();
+        let mut command = match &self.namespace {
+            None => Command::new(agent),
+            Some(namespace) => super::network::entering(namespace, &agent),
+        };
+        command
+            .args(["--socket", "none", "--database"])
+            .arg(&self.database);
+        command
+    }
+
+    /// The sampler, as fast as it goes.
+    pub(super) fn sampling(&self) -> Command {
+        let mut command = self.agent();
+        command.args(["run", "--interval", "100ms"]);
+        command
+    }
+
+    /// The shipper, with these keys of `[ship]`.
+    pub(super) fn shipping(&self, keys: &str) -> Command {
+        let config = self.database.with_file_name("agent.toml");
+        let text = format!("[ship]\ninterval = \"100ms\"\n{keys}\n");
+        fs::write(&config, text).unwrap();
+        let mut command = self.agent();
+        command.arg("--config").arg(config).arg("ship");
+        command
+    }
+
+    /// One value of the database.
+    #[track_caller]
+    pub(super) fn query<T: FromSql>(&self, sql: &str) -> T {
+        let connection = Connection::open(&self.database).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    pub(super) fn last_sequence(&self) -> i64 {
+        self.query(
+            "SELECT max(sequence) FROM (SELECT sequence FROM samples UNION SELECT sequence FROM events \
+             UNION SELECT sequence FROM gaps UNION SELECT sequence FROM hosts)",
+        )
+    }
+
+    /// What the shipper wrote down as acknowledged; 0 for nothing.
+    pub(super) fn acknowledged(&self) -> i64 {
+        self.query(
+            "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'acknowledged_sequence'",
+        )
+    }
+
+    /// Waits until the shipper knows that all is durable.
+    #[track_caller]
+    pub(super) fn is_shipped(&self) {
+        let last = self.last_sequence();
+        wait_for("all to be shipped", || self.acknowledged() == last);
+    }
+
+    /// Adds copies of the fullest sample, 90 s apart, each with sizes of its own so that they compress as little
+    /// as real ones.
+    pub(super) fn lengthen(&self, samples: i64) {
+        /// Of a table's rows of the sample, so many are copied: hosts under test are busy and differ.
+        const ROWS: usize = 12;
+        let connection = Connection::open(&self.database).unwrap();
+        let last = self.last_sequence();
+        let fullest: i64 = self.query(
+            "SELECT sequence FROM processes GROUP BY sequence ORDER BY count(*) DESC LIMIT 1",
+        );
+        for table in &gleaner_schemas::rows::TABLES {
+            let mut columns = vec![("sequence", format!("{last} + n.i"))];
+            if table.key.is_empty() {
+                columns.push(("time_ms", "t.time_ms + n.i * 90000".to_owned()));
+            }
+            for column in table.columns {
+                let name = column.name;
+                let value = if name.ends_with("_bytes") && column.nullable {
+                    format!("CASE WHEN t.{name} THEN abs(random()) % 100000000000 END")
+                } else {
+                    format!("t.{name}")
+                };
+                columns.push((name, value));
+            }
+            let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+            let copy = format!(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {samples}) \
+                 INSERT INTO {0} ({1}) \
+                 SELECT {2} FROM n, (SELECT * FROM {0} WHERE sequence = {fullest} LIMIT {ROWS}) t",
+                table.name,
+                names.join(", "),
+                values.join(", "),
+            );
+            let copied = connection.execute(&copy, []);
+            copied.unwrap_or_else(|e| panic!("{copy}: {e}"));
+        }
+    }
+}
+
+/// A reproducible stream of numbers (splitmix64).
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// Seeded by `GLEANER_SEED`, or the clock.
+    pub(super) fn new() -> Self {
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let seed = number("GLEANER_SEED", now.as_millis() as u64);
+        println!("GLEANER_SEED={seed} repeats this run");
+        Self(seed)
+    }
+
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// A number of the environment's.
+pub(super) fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}

@@ -1,0 +1,262 @@
+//! A host enrols with a collector, ships to it over mutual TLS, renews its certificate, and loses it.
+
+use gleaner_dataset::Dataset;
+use gleaner_schemas::rows::table;
+use gleaner_tests::program;
+use gleaner_trust::{Authority, Role, Validity};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A program whose words are heard; killed at the end.
+struct Running {
+    child: Child,
+    said: Receiver<String>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, said) = channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self { child, said }
+    }
+
+    #[track_caller]
+    fn hear(&self, words: &str) -> String {
+        let (begin, mut heard) = (Instant::now(), Vec::new());
+        while let Ok(line) = self
+            .said
+            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
+        {
+            if line.contains(words) {
+                return line;
+            }
+            heard.push(line);
+        }
+        panic!("never said {words:?}, but {heard:#?}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A deployment in a folder: authority, collector, one host.
+struct Deployment {
+    folder: PathBuf,
+    authority: Authority,
+    collector: Running,
+    url: String,
+}
+
+impl Deployment {
+    fn start(folder: &Path) -> Self {
+        let pki = folder.join("pki");
+        let authority = Authority::init(&pki, "test", 3650).unwrap();
+        let names = vec!["127.0.0.1".to_owned()];
+        let issued = authority.issue(&Role::Collector { names }, 365).unwrap();
+        fs::write(pki.join("collector.crt"), issued.certificate_pem).unwrap();
+        fs::write(pki.join("collector.key"), issued.key_pem).unwrap();
+        let config = folder.join("collector.toml");
+        let text = format!(
+            "data = {:?}\nlisten = \"127.0.0.1:0\"\nlocal = \"none\"\npki = {pki:?}\nseal_after = \"1s\"\nreserve = \"1MiB\"\n",
+            folder.join("collected")
+        );
+        fs::write(&config, text).unwrap();
+        let mut run = Command::new(program("gleaner-collector").unwrap());
+        let collector = Running::start(run.arg("--config").arg(config).arg("run"));
+        let said = collector.hear("listening on https://");
+        let url = said
+            .split_whitespace()
+            .find(|word| word.starts_with("https://"))
+            .unwrap();
+        Self {
+            folder: folder.to_owned(),
+            authority,
+            url: url.to_owned(),
+            collector,
+        }
+    }
+
+    fn agent(&self) -> Command {
+        let config = self.folder.join("agent.toml");
+        fs::write(
+            &config,
+            "socket = \"none\"\n[ship]\ninterval = \"100ms\"\ntimeout = \"5s\"\n",
+        )
+        .unwrap();
+        let mut command = Command::new(program("gleaner-agent").unwrap());
+        command
+            .arg("--config")
+            .arg(config)
+            .arg("--database")
+            .arg(self.database());
+        command
+    }
+
+    fn database(&self) -> PathBuf {
+        self.folder.join("trace.db")
+    }
+
+    fn host_file(&self) -> PathBuf {
+        self.folder.join("ship/host.pem")
+    }
+
+    fn sample(&self) {
+        succeed(
+            self.agent()
+                .args(["run", "--interval", "100ms", "--samples", "2"]),
+        );
+    }
+
+    /// Puts another certificate of this deployment in the host's place.
+    fn replace(&self, host_id: &str, validity: &Validity) {
+        let role = Role::Host {
+            host_id: host_id.to_owned(),
+        };
+        let issued = self.authority.issue_for(&role, validity).unwrap();
+        let new = self.host_file().with_extension("other");
+        fs::write(
+            &new,
+            format!("{}{}", issued.certificate_pem, issued.key_pem),
+        )
+        .unwrap();
+        fs::rename(new, self.host_file()).unwrap();
+    }
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn fail(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{command:?} succeeded");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < PATIENCE, "waited a minute for {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn days_from_now(from: u32, until: u32) -> Validity {
+    let now = SystemTime::now();
+    Validity {
+        from: now - DAY * from,
+        until: now + DAY * until,
+    }
+}
+
+#[test]
+fn from_enrolment_to_revocation() {
+    let folder = tempfile::tempdir().unwrap();
+    let deployment = Deployment::start(folder.path());
+    let token = deployment.authority.new_token(DAY, None).unwrap();
+
+    // Another deployment's token: nothing is sent to this collector.
+    let other = Authority::init(&folder.path().join("other"), "other", 10).unwrap();
+    let foreign = other.new_token(DAY, None).unwrap();
+    let said = fail(
+        deployment
+            .agent()
+            .args(["enroll", &deployment.url, &foreign]),
+    );
+    assert!(said.contains("authority"), "{said}");
+    assert!(!deployment.host_file().exists());
+
+    let said = succeed(
+        deployment
+            .agent()
+            .args(["enroll", "--json", &deployment.url, &token]),
+    );
+    let enrolled: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let host_id = enrolled["host_id"].as_str().unwrap().to_owned();
+    let mode = fs::metadata(deployment.host_file())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let mut files: Vec<_> = fs::read_dir(folder.path().join("ship"))
+        .unwrap()
+        .map(|f| f.unwrap().file_name())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["authority.crt", "collector.url", "host.pem"]);
+    let said = fail(deployment.agent().args(["enroll", &deployment.url, &token]));
+    assert!(said.contains("token used already"), "{said}");
+
+    deployment.sample();
+    let text = succeed(deployment.agent().args(["ship", "--once"]));
+    assert!(text.contains("in 1 batches"), "{text}");
+    let dataset = folder.path().join("collected/dataset");
+    wait_for("the samples to be sealed", || {
+        let sealed = Dataset::open(&dataset);
+        sealed.is_ok_and(|d| d.rows(&table("samples").unwrap()) == 2)
+    });
+
+    // A service renews a certificate in time, and goes on with it.
+    let shipper = Running::start(deployment.agent().arg("ship"));
+    shipper.hear("shipping");
+    deployment.replace(&host_id, &days_from_now(60, 5));
+    let short = fs::read_to_string(deployment.host_file()).unwrap();
+    shipper.hear("the certificate is renewed");
+    assert_ne!(fs::read_to_string(deployment.host_file()).unwrap(), short);
+    deployment.sample();
+    let pending = || {
+        let status = deployment
+            .agent()
+            .args(["status", "--json"])
+            .output()
+            .unwrap();
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+        status["shipped"]["pending_records_count"].as_i64()
+    };
+    wait_for("the rest to be shipped", || pending() == Some(0));
+
+    // Another host's certificate: told why, and not shipped.
+    deployment.replace(&"0".repeat(32), &days_from_now(1, 50));
+    deployment.sample();
+    let said = shipper.hear("does not admit this host");
+    assert!(said.contains("403"), "{said}");
+    deployment.replace(&host_id, &days_from_now(1, 50));
+    shipper.hear("shipping again");
+    wait_for("the rest to be shipped", || pending() == Some(0));
+
+    // Revoked: from the next request on, though the connection is open.
+    deployment.authority.revoke(&host_id).unwrap();
+    wait_for("the revocation to be heeded", || {
+        deployment.sample();
+        shipper
+            .said
+            .try_iter()
+            .any(|line| line.contains("does not admit this host"))
+    });
+    assert!(pending() > Some(0));
+    deployment.collector.hear("Revoked");
+}
