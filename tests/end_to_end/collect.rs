@@ -75,8 +75,9 @@ fn a_signal_ends_it_and_what_was_traced_is_there() {
 
 fn traced_count(folder: &Path) -> u64 {
     let trace = rusqlite::Connection::open(folder.join("trace.db")).unwrap();
-    let count = trace.query_row("SELECT count(*) FROM samples", [], |row| row.get(0));
-    count.unwrap()
+    let query = "SELECT count(*) FROM samples";
+    let count = trace.query_row(query, [], |row| row.get::<_, i64>(0));
+    u64::try_from(count.unwrap()).unwrap()
 }
 
 fn get(address: &str, path: &str) -> String {
