@@ -15,6 +15,8 @@ pub(crate) struct Samples {
     pub(crate) database: Vec<i64>,
     pub(crate) sequence: Vec<i64>,
     pub(crate) time_ms: Vec<i64>,
+    /// Time since the sample before it, where the host saw no gap between them.
+    pub(crate) interval_ms: Vec<Option<i64>>,
     pub(crate) physical_bytes: Vec<i64>,
     pub(crate) categories: Vec<Vec<Option<i64>>>,
     pub(crate) available_bytes: Vec<i64>,
@@ -33,6 +35,7 @@ impl Samples {
     pub(crate) fn read(reader: &mut HostReader<'_>, headroom_share: f64) -> Result<Self> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend([
+            "interval_ms",
             "physical_bytes",
             "remainder_bytes",
             "available_residual_bytes",
@@ -55,6 +58,7 @@ impl Samples {
             database: frame.present(DATABASE)?,
             sequence: frame.present(SEQUENCE)?,
             time_ms: frame.present(TIME)?,
+            interval_ms: frame.integers("interval_ms")?.iter().collect(),
             categories,
             available_bytes: frame.present("available_bytes")?,
             remainder_bytes: frame.present("remainder_bytes")?,
@@ -78,6 +82,11 @@ impl Samples {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.time_ms.is_empty()
+    }
+
+    /// Time that one sample says it is after the one before; `None` where the host saw a gap.
+    pub(crate) fn interval(&self, sample: usize) -> Option<i64> {
+        *self.interval_ms.get(sample)?
     }
 
     /// A category of one sample.

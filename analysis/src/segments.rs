@@ -1,7 +1,8 @@
 //! Runs of samples without a gap between them. Nothing is assumed across a gap.
 //!
 //! A gap lies before a sample when the host recorded one that ends there, when its database is
-//! another, when the clock did not go forward, or when more than two configured intervals passed.
+//! another, when the clock did not go forward, or when more than two configured intervals passed, unless
+//! its own interval reaches back to the sample before: so it does where a dataset was thinned.
 
 use crate::intervals::Intervals;
 use crate::samples::Samples;
@@ -41,7 +42,11 @@ pub(crate) fn segments(
             Some("new_database")
         } else if now <= before {
             Some("clock_step")
-        } else if now.saturating_sub(before) > intervals.at(now).saturating_mul(2) {
+        } else if is_missing(
+            now.saturating_sub(before),
+            intervals.at(now),
+            samples.interval(i),
+        ) {
             Some("missing")
         } else {
             None
@@ -69,6 +74,13 @@ pub(crate) fn segments(
     }
     gaps.sort_by_key(|g| (g.to_ms, g.from_ms));
     (segments, gaps)
+}
+
+/// Whether samples are missing in a step of `passed_ms` before one that says that its interval was `own_ms`.
+fn is_missing(passed_ms: i64, configured_ms: i64, own_ms: Option<i64>) -> bool {
+    // The two clocks that measure the same step differ by less.
+    let reaches_back = own_ms.is_some_and(|own| passed_ms.saturating_sub(own) <= configured_ms / 2);
+    passed_ms > configured_ms.saturating_mul(2) && !reaches_back
 }
 
 /// Time that a run covers: from its first sample to its last.
@@ -153,6 +165,15 @@ mod tests {
             let found = segments(&samples(&times), recorded, &every_90);
             assert_eq!(found, (expected, gaps), "{times:?}");
         }
+    }
+
+    #[test]
+    fn an_interval_that_reaches_back_leaves_no_gap() {
+        let every_90 = Intervals::new(vec![(0, 90)], &[]);
+        let mut thinned = samples(&[0, 900, 1800, 2700]);
+        thinned.interval_ms = vec![None, Some(899), Some(90), None];
+        let (segments, _) = segments(&thinned, vec![], &every_90);
+        assert_eq!(segments, [0..2, 2..3, 3..4]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Arguments as typed. Man pages and completions are made from the same definitions.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use gleaner_schemas::column::Table;
+use gleaner_schemas::rows;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ pub(crate) enum Command {
     Report(Report),
     Export(Export),
     Synth(Synth),
+    Lab(crate::lab::args::Lab),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
     Completions(Completions),
@@ -107,11 +110,17 @@ pub(crate) struct Report {
     pub(crate) measures: Measures,
 }
 
-/// Write the dataset in another format.
+/// Write the dataset, or a part of it, in another format.
+///
+/// One file per table and UTC date: OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv, .arrow).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner export out/demo/dataset --to parquet -o out/parquet
-  duckdb -c \"SELECT count(*) FROM 'out/parquet/samples/*/*.parquet'\"")]
+  duckdb -c \"SELECT count(*) FROM 'out/parquet/samples/*/*.parquet'\"
+  gleaner export DATASET --to csv -o out/otter --host otter --from 2026-11-01 --until 2026-12-01
+  gleaner export DATASET --to arrow -o out/rss --table processes --columns host_id,time,name,rss_bytes
+
+Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
 pub(crate) struct Export {
     /// Folder of the dataset.
     pub(crate) dataset: PathBuf,
@@ -121,6 +130,24 @@ pub(crate) struct Export {
     /// Folder to write to.
     #[arg(long, short)]
     pub(crate) output: PathBuf,
+    /// Only this table (repeatable; or several with commas between).
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = table)]
+    pub(crate) table: Vec<Table>,
+    /// Only this host, by its id or name (repeatable; or several with commas between).
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub(crate) host: Vec<String>,
+    /// Only rows of this time and after it.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<i64>,
+    /// Only rows before this time.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) until: Option<i64>,
+    /// Only these columns, in this order; every exported table must have them.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Leave columns uncompressed, for readers that know no zstd.
+    #[arg(long)]
+    pub(crate) uncompressed: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -129,6 +156,8 @@ pub(crate) enum Format {
     Parquet,
     /// Comma-separated text with a header.
     Csv,
+    /// Arrow IPC files, which are Feather files, zstd.
+    Arrow,
 }
 
 /// Write a dataset of hosts that never were, for benches and loads.
@@ -210,6 +239,20 @@ pub(crate) enum Program {
 pub(crate) struct Man {
     /// Folder to write to.
     pub(crate) output: PathBuf,
+}
+
+/// A table of a dataset.
+fn table(name: &str) -> Result<Table, String> {
+    rows::table(name).ok_or_else(|| {
+        let names: Vec<&str> = rows::DATASET_TABLES.iter().map(|t| t.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+/// A point in time, as ms since 1970-01-01 UTC.
+fn instant(text: &str) -> Result<i64, String> {
+    let wanted = "a date (UTC), RFC 3339, or ms since 1970-01-01 UTC";
+    gleaner_dataset::instant_ms(text).ok_or_else(|| wanted.to_owned())
 }
 
 /// A size with a binary unit: `64MiB`, `1.5 GiB`, `4096`.

@@ -4,6 +4,7 @@ mod analyze;
 mod args;
 mod demo;
 mod export;
+mod lab;
 mod man;
 mod pki;
 mod progress;
@@ -37,6 +38,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Synth(args) => synth::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),

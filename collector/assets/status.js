@@ -30,7 +30,6 @@
       if (other && other.innerHTML !== part.innerHTML) part.replaceChildren(...other.childNodes);
     }
     byId("reload").href = fresh.getElementById("reload").getAttribute("href");
-    byId("sort").value = fresh.getElementById("sort").value;
     for (const [index, option] of [...byId("state").options].entries()) {
       option.textContent = fresh.getElementById("state").options[index].textContent;
     }
@@ -41,7 +40,9 @@
   }
 
   function go(address) {
+    clearTimeout(typing);
     history.pushState(null, "", address);
+    readForm();
     return load(address);
   }
 
@@ -67,7 +68,6 @@
     event.preventDefault();
     const isAfar = !link.closest("thead");
     await go(link.getAttribute("href"));
-    readForm();
     if (isAfar) byId("hosts").scrollIntoView();
   });
   byId("reload").addEventListener("click", (event) => { event.preventDefault(); load(location.href); });
@@ -78,6 +78,7 @@
     const query = new URLSearchParams(location.search);
     byId("q").value = query.get("q") ?? "";
     byId("state").value = query.get("state") ?? "";
+    byId("sort").value = query.get("sort") ?? "";
   }
 
   const isReading = () => !getSelection().isCollapsed; // what is selected would be lost

@@ -33,6 +33,11 @@ pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
         url: url.to_owned(),
         reason,
     };
+    if !url.starts_with("http://") {
+        return Err(silent(
+            "only http:// is asked, on the collector's own machine; from elsewhere, open the page with a reader's certificate".to_owned(),
+        ));
+    }
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)

@@ -39,6 +39,8 @@ struct ConfigFile {
     #[serde(deserialize_with = "size_text")]
     reserve: Option<u64>,
     connections_limit: Option<usize>,
+    #[serde(deserialize_with = "interval_text")]
+    reader_patience: Option<Duration>,
 }
 
 /// What may be done over plain HTTP from this machine itself.
@@ -86,6 +88,8 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Connections at the same time.
     pub connections_limit: usize,
+    /// Who takes in nothing of an answer for so long is given up.
+    pub reader_patience: Duration,
     /// How the journal is kept.
     pub journal: journal::Limits,
     /// When to seal.
@@ -134,6 +138,7 @@ impl Config {
             },
             memory_bytes: bytes(memory),
             connections_limit: file.connections_limit.unwrap_or(20_000),
+            reader_patience: file.reader_patience.unwrap_or(Duration::from_secs(60)),
             journal: journal::Limits {
                 segment_bytes: 16 << 20,
                 reserve_bytes: file.reserve.unwrap_or(512 << 20),

@@ -52,6 +52,19 @@ pub struct Host {
     pub databases: BTreeMap<String, i64>,
 }
 
+impl Host {
+    /// Everything but the counts.
+    fn learn(&mut self, facts: Facts) {
+        self.last_record_ms = self.last_record_ms.max(facts.last_record_ms);
+        self.last_gap_cause = facts.last_gap_cause.or(self.last_gap_cause.take());
+        if let Some((name, version, interval_ms)) = facts.inventory {
+            self.host_name = Some(name);
+            self.agent_version = Some(version);
+            self.sample_interval_ms = Some(interval_ms);
+        }
+    }
+}
+
 /// Why a host was last turned away.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
@@ -174,13 +187,17 @@ impl Hosts {
         host.batches_count += 1;
         host.rows_count += header.rows_count;
         host.received_bytes += bytes;
-        host.last_record_ms = host.last_record_ms.max(facts.last_record_ms);
         host.gaps_count += facts.gaps_count;
-        host.last_gap_cause = facts.last_gap_cause.or(host.last_gap_cause.take());
-        if let Some((name, version, interval_ms)) = facts.inventory {
-            host.host_name = Some(name);
-            host.agent_version = Some(version);
-            host.sample_interval_ms = Some(interval_ms);
+        host.learn(facts);
+    }
+
+    /// A batch is being sealed that told these facts. They are news when the collector ended before it
+    /// saved what it knew: an agent tells its host's name once a day.
+    pub fn sealed(&self, header: &Header, facts: Facts) {
+        let mut hosts = self.lock();
+        let host = hosts.entry(header.host_id.clone()).or_default();
+        if facts.last_record_ms >= host.last_record_ms {
+            host.learn(facts);
         }
     }
 
@@ -221,6 +238,16 @@ impl Hosts {
             host.certificate_name = Some(certificate_name.to_owned());
         }
         host.certificate_name.as_deref() == Some(certificate_name)
+    }
+
+    /// Ids of the hosts of this name.
+    #[must_use]
+    pub fn named(&self, host_name: &str) -> Vec<String> {
+        let hosts = self.lock();
+        let named = hosts
+            .iter()
+            .filter(|(_, host)| host.host_name.as_deref() == Some(host_name));
+        named.map(|(id, _)| id.clone()).collect()
     }
 
     /// All of them, as they are now.

@@ -3,7 +3,7 @@
 //! A segment is removed only after its rows are sealed; a crash in between seals them again, and the
 //! dataset leaves out what it has. So a row is in the dataset once, whatever happens.
 
-use crate::hosts::Hosts;
+use crate::hosts::{Facts, Hosts};
 use crate::journal::{self, Header, Journal};
 use crate::{Error, now_ms};
 use arrow::record_batch::RecordBatch;
@@ -268,6 +268,7 @@ struct Open<'a> {
 impl Open<'_> {
     fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
+        self.work.hosts.sealed(header, Facts::of(&batch));
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(Writer::open(&self.work.dataset)?),

@@ -1,10 +1,9 @@
 //! Compaction: small files of one table and day become few large ones, a step at a time.
 
-use crate::layout::{self, STAGING};
+use crate::layout;
 use crate::manifest::FileEntry;
 use crate::mapped::Mapped;
 use crate::merge::Merge;
-use crate::staged::StagedFile;
 use crate::{DatasetError, Result, Writer};
 use gleaner_schemas::column::Table;
 use std::collections::BTreeMap;
@@ -77,7 +76,7 @@ impl Writer {
         let done = self.merge_files(&files, compaction.file_bytes);
         if done.is_err() {
             // Room for others; what cannot be removed is swept when the dataset is opened next.
-            let _ = layout::clear(&self.root.join(STAGING));
+            self.clear_staging();
         }
         done.map(Some)
     }
@@ -139,7 +138,9 @@ impl Writer {
                 }
             }
         }
-        let staged = self.write_merged(&table, &first.date, &files, file_bytes);
+        // Only where all were thinned, and so far as the one that was thinned least.
+        let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
+        let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
         let staged = staged.inspect_err(|error| {
             // Which file it was, its error says; the names are its own.
             if let DatasetError::Altered { path, .. } = error
@@ -171,16 +172,16 @@ impl Writer {
         date: &str,
         files: &[Arc<Mapped>],
         file_bytes: u64,
+        thinned_to_ms: Option<i64>,
     ) -> Result<Vec<(PathBuf, FileEntry)>> {
         let mut staged = Vec::new();
         let mut next = None;
         for rows in Merge::new(table, files) {
             let mut file = match next.take() {
                 Some(file) => file,
-                None => {
-                    let path = self.root.join(STAGING).join(staged.len().to_string());
-                    StagedFile::create(path, table, date.to_owned())?
-                }
+                None => self
+                    .staged_file(staged.len(), table, date)?
+                    .thinned_to(thinned_to_ms),
             };
             file.add_host(&rows?)?;
             if file.bytes() < file_bytes {

@@ -23,6 +23,12 @@ pub enum DatasetError {
         /// The folder.
         root: PathBuf,
     },
+    /// No name for a writer.
+    #[error("{name:?} is no name for a writer: lower-case letters, digits, - and _, 64 at most")]
+    WriterName {
+        /// The name.
+        name: String,
+    },
     /// Another writer has the dataset open.
     #[error("{} is being written by another program; wait for it to end, or export to another folder", root.display())]
     Locked {
@@ -48,6 +54,12 @@ pub enum DatasetError {
         path: PathBuf,
         /// What the parser said.
         source: serde_json::Error,
+    },
+    /// A file that the manifest names is not there.
+    #[error("{} is not there; a dataset that was opened long ago is to be opened again (what is replaced is kept for an hour), one that was opened just now to be repaired", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
     },
     /// A file has another length than when it was sealed.
     #[error("{} is torn: {found} bytes instead of {expected}; restore it from a copy, or export the dataset again", path.display())]

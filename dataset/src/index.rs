@@ -21,6 +21,9 @@ use std::ops::Range;
 /// Key of the index in the metadata of the footer.
 pub(crate) const INDEX_KEY: &str = "gleaner.index";
 
+/// Key of how far a file was thinned, in the metadata of the footer.
+pub(crate) const THINNED_KEY: &str = "gleaner.thinned_to_ms";
+
 /// A host's rows in a file: `rows` of them from `first_row` on, which hold no other host's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostRows {

@@ -1,5 +1,6 @@
 //! Where things lie in a dataset's folder, and how they get there without ever being half there.
 
+use crate::names::WriterName;
 use crate::{DatasetError, Result, retired};
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use std::fs::{self, File};
@@ -50,7 +51,10 @@ pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
         let parent = path.clone();
         path.push(part);
         if !path.is_dir() {
-            fs::create_dir(&path).map_err(DatasetError::io("create folder", &path))?;
+            match fs::create_dir(&path) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {} // by another writer just now
+                other => other.map_err(DatasetError::io("create folder", &path))?,
+            }
             sync_folder(&parent)?;
         }
     }
@@ -65,15 +69,16 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
 }
 
 /// Puts away what a writer that died left: staged files are deleted, files that no manifest names are
-/// retired, since a reader may have the manifest before. Only for the holder of the lock.
-pub(crate) fn sweep(root: &Path, belongs: impl Fn(&Path) -> bool) -> Result<()> {
-    let staging = root.join(STAGING);
+/// retired, since a reader may have the manifest before. Only for the holder of the lock, whose `name` the
+/// files bear: another writer's may not be in its manifest yet.
+pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> bool) -> Result<()> {
+    let staging = root.join(name.staging());
     if staging.exists() {
         fs::remove_dir_all(&staging).map_err(DatasetError::io("clear", &staging))?;
     }
     fs::create_dir(&staging).map_err(DatasetError::io("create folder", &staging))?;
     for relative in arrow_files(root)? {
-        if !belongs(&root.join(&relative)) {
+        if WriterName::of_file(&relative) == *name && !belongs(&root.join(&relative)) {
             retired::retire(root, &relative)?;
         }
     }

@@ -4,6 +4,7 @@
 //! DATASET/manifest.json                               every file, with its hash, rows and times
 //! DATASET/samples/date=2026-11-21/3f9c….arrow         rows sorted by host and time, zstd; index in the footer
 //! DATASET/processes/date=2026-11-21/81d0….arrow       date: the UTC day of the rows' time
+//! DATASET/manifests/<name>.json                       the same of other writers, where there are several
 //! DATASET/.retired/samples/date=2026-11-21/….arrow    what a newer file replaced, for a while
 //! ```
 //!
@@ -28,18 +29,21 @@ mod manifest;
 mod mapped;
 mod marks;
 mod merge;
+mod names;
 mod open_files;
 mod order;
 mod pending;
 mod reader;
 mod rebuild;
 mod repair;
+mod retain;
 mod retired;
 mod rows;
 mod salvage;
 mod seal;
 mod selection;
 mod staged;
+mod thin;
 mod verify;
 mod writer;
 
@@ -49,6 +53,7 @@ pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 pub use reader::Dataset;
 pub use repair::{Lost, Repaired, repair};
+pub use retain::{DETAILS, Policy, Retained};
 pub use rows::{Identity, RowsBuilder};
 pub use seal::Summary;
 pub use selection::{Selection, instant_ms};

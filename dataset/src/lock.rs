@@ -1,6 +1,6 @@
-//! One writer at a time.
+//! One writer of a name at a time.
 
-use crate::layout::LOCK;
+use crate::names::WriterName;
 use crate::{DatasetError, Result};
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -10,9 +10,9 @@ use std::path::Path;
 pub(crate) struct Lock(File);
 
 impl Lock {
-    /// Locks the dataset at `root`, or tells at once that another writer has it.
-    pub(crate) fn take(root: &Path) -> Result<Self> {
-        let path = root.join(LOCK);
+    /// Locks the part of the dataset at `root` that `name` writes, or tells at once that another writer has it.
+    pub(crate) fn take(root: &Path, name: &WriterName) -> Result<Self> {
+        let path = root.join(name.lock());
         let file = File::options()
             .write(true)
             .create(true)

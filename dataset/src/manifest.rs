@@ -1,6 +1,7 @@
 //! `manifest.json`: which files belong. Where in each a host's rows lie, its own index says.
 
-use crate::layout::{self, MANIFEST, STAGING};
+use crate::layout;
+use crate::names::WriterName;
 use crate::{DatasetError, FORMAT_VERSION, Result};
 use gleaner_schemas::SCHEMA_VERSION;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,10 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The whole of `manifest.json`.
+/// Name of a manifest on its way.
+const STAGED: &str = "manifest";
+
+/// The whole of `manifest.json`, or of that of a named writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the layout and of this file.
@@ -49,6 +53,9 @@ pub struct FileEntry {
     /// Id of its last host.
     #[serde(default)]
     pub last_host_id: String,
+    /// How far it was thinned by a [`crate::Policy`]; absent where it holds all that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned_to_ms: Option<i64>,
     /// The index of a file of format version 1, which has none of its own: its hosts, ordered by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostEntry>,
@@ -93,9 +100,28 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest of the dataset at `root`.
-    pub(crate) fn load(root: &Path) -> Result<Self> {
-        let path = root.join(MANIFEST);
+    /// The manifests of every writer of the dataset at `root`, as one.
+    pub(crate) fn load_all(root: &Path) -> Result<Self> {
+        let mut names = WriterName::with_manifest(root)?.into_iter();
+        let mut all = Self::load(root, &names.next().unwrap_or_default())?;
+        for name in names {
+            let other = Self::load(root, &name)?;
+            all.format_version = all.format_version.max(other.format_version);
+            all.schema_version = all.schema_version.max(other.schema_version);
+            all.files.extend(other.files);
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    pub(crate) fn sort(&mut self) {
+        let order = |f: &FileEntry| (f.table.clone(), f.date.clone(), f.path.clone());
+        self.files.sort_by_cached_key(order);
+    }
+
+    /// Reads the manifest of a writer of the dataset at `root`.
+    pub(crate) fn load(root: &Path, name: &WriterName) -> Result<Self> {
+        let path = root.join(name.manifest());
         let text = fs::read(&path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => DatasetError::NotADataset {
                 root: root.to_owned(),
@@ -134,8 +160,8 @@ impl Manifest {
     }
 
     /// Writes the manifest aside, for [`Manifest::put`].
-    pub(crate) fn stage(&self, root: &Path) -> Result<()> {
-        let staged = root.join(STAGING).join(MANIFEST);
+    pub(crate) fn stage(&self, root: &Path, name: &WriterName) -> Result<()> {
+        let staged = root.join(name.staging()).join(STAGED);
         let write = || -> io::Result<()> {
             let mut file = File::create(&staged)?;
             let mut text = serde_json::to_vec_pretty(self)?;
@@ -147,8 +173,9 @@ impl Manifest {
     }
 
     /// Puts the staged manifest in the place of the one at `root`: a reader finds the old one or this one.
-    pub(crate) fn put(root: &Path) -> Result<()> {
-        layout::put(&root.join(STAGING).join(MANIFEST), &root.join(MANIFEST))
+    pub(crate) fn put(root: &Path, name: &WriterName) -> Result<()> {
+        let staged = root.join(name.staging()).join(STAGED);
+        layout::put(&staged, &root.join(name.manifest()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! One sealed Arrow file, mapped: only the batches and columns asked for are decompressed, and only
 //! after their bytes were found to be those that were sealed.
 
-use crate::index::{HostRows, INDEX_KEY, Index, Part};
+use crate::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
 use crate::manifest::FileEntry;
 use crate::{DatasetError, Result, retired};
 use arrow::array::new_null_array;
@@ -202,6 +202,13 @@ impl Mapped {
         Ok(hash([footer]))
     }
 
+    /// How far it was thinned, by its footer.
+    pub(crate) fn thinned_to_ms(&self) -> Result<Option<i64>> {
+        let footer = footer_bytes(&self.data).and_then(parse_footer);
+        let footer = footer.map_err(altered(&self.path))?;
+        Ok(metadata(&footer, THINNED_KEY).and_then(|ms| ms.parse().ok()))
+    }
+
     /// The record batch `index` with the columns of `wanted`, and its hash.
     pub(crate) fn read_block(
         &self,
@@ -310,12 +317,15 @@ fn contents(footer: &Footer<'_>) -> Result<(SchemaRef, MetadataVersion, Vec<Bloc
     ))
 }
 
+/// An entry of the footer's metadata.
+fn metadata<'a>(footer: &Footer<'a>, key: &str) -> Option<&'a str> {
+    let mut entries = footer.custom_metadata().into_iter().flatten();
+    entries.find(|entry| entry.key() == Some(key))?.value()
+}
+
 /// The index in the footer of the file `data`, left where it lies.
 fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
-    let mut metadata = footer.custom_metadata().into_iter().flatten();
-    let text = metadata
-        .find(|entry| entry.key() == Some(INDEX_KEY))
-        .and_then(|entry| entry.value())
+    let text = metadata(footer, INDEX_KEY)
         .ok_or_else(|| ArrowError::IpcError("its footer has no index".to_owned()))?;
     let offset = text.as_ptr().addr() - data.as_ptr().addr();
     let text = data.slice_with_length(offset, text.len());

@@ -30,7 +30,7 @@ impl Dataset {
     /// [`DatasetError::NotADataset`], [`DatasetError::Newer`], or a manifest that cannot be read.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref().to_owned();
-        let manifest = Arc::new(Manifest::load(&root)?);
+        let manifest = Arc::new(Manifest::load_all(&root)?);
         Ok(Self {
             root,
             manifest,

@@ -5,16 +5,18 @@ use crate::index::{HostRows, Index};
 use crate::layout;
 use crate::manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
 use crate::mapped::{Mapped, map_file};
+use crate::names::WriterName;
 use crate::reader::projected;
 use crate::{DatasetError, Result};
 use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::rows::table;
 use std::path::Path;
 
-/// The manifest of what lies in the folder `root`.
-pub(crate) fn rebuilt(root: &Path) -> Result<Manifest> {
+/// The manifest of what the writer called `name` put into the folder `root`.
+pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
     let mut manifest = Manifest::empty();
-    for path in layout::arrow_files(root)? {
+    let files = layout::arrow_files(root)?.into_iter();
+    for path in files.filter(|path| WriterName::of_file(path) == *name) {
         let (table, date) = path.split_once("/date=").unwrap_or_default();
         let date = date.split('/').next().unwrap_or_default();
         let data = map_file(root, &path);
@@ -32,21 +34,18 @@ pub(crate) fn rebuilt(root: &Path) -> Result<Manifest> {
             hosts_count: 0,
             first_host_id: String::new(),
             last_host_id: String::new(),
+            thinned_to_ms: None,
             hosts: Vec::new(),
         };
         // A file is named after its hash. One that is not is left as it stands here, an entry that fits
         // nothing, for the repair to save what can be.
-        let name = path
-            .rsplit('/')
-            .next()
-            .and_then(|n| n.strip_suffix(".arrow"));
-        if name.is_some_and(|name| !name.is_empty() && entry.blake3.starts_with(name)) {
+        let hash = WriterName::hash_of_file(&path);
+        if !hash.is_empty() && entry.blake3.starts_with(hash) {
             fill(root, &mut entry)?;
         }
         manifest.files.push(entry);
     }
-    let files = &mut manifest.files;
-    files.sort_by(|a, b| (&a.table, &a.date, &a.path).cmp(&(&b.table, &b.date, &b.path)));
+    manifest.sort();
     Ok(manifest)
 }
 
@@ -59,6 +58,7 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     let file = Mapped::open_unsealed(root, &entry.path)?;
     entry.bytes = file.data.len() as u64;
     entry.footer_blake3 = file.footer_hash()?;
+    entry.thinned_to_ms = file.thinned_to_ms()?;
     let columns = projected(&table, &IDENTITY)?;
     let mut bounds: Option<(i64, i64)> = None;
     let is_indexed = !file.parts().is_empty();

@@ -1,11 +1,11 @@
 //! Repair: what is damaged is set aside, what of it holds is saved, the rest is counted.
 
-use crate::layout::{self, DAMAGED, LOCK, MANIFEST, STAGING};
+use crate::layout::{self, DAMAGED, LOCK};
 use crate::lock::Lock;
 use crate::manifest::{FileEntry, Manifest};
+use crate::names::WriterName;
 use crate::rebuild::rebuilt;
 use crate::salvage::Salvage;
-use crate::staged::StagedFile;
 use crate::verify::{Problem, problem};
 use crate::{DatasetError, Result, Writer};
 use gleaner_schemas::rows::table;
@@ -53,21 +53,44 @@ pub fn repair(root: impl AsRef<Path>) -> Result<Repaired> {
         root: root.to_owned(),
     };
     let root = fs::canonicalize(root).map_err(nothing)?;
-    let is_dataset = root.join(MANIFEST).exists() || root.join(LOCK).exists();
-    if !is_dataset && layout::arrow_files(&root)?.is_empty() {
+    let mut names = WriterName::with_manifest(&root)?;
+    let files = layout::arrow_files(&root)?;
+    names.extend(files.iter().map(|path| WriterName::of_file(path)));
+    if names.is_empty() && root.join(LOCK).exists() {
+        names.insert(WriterName::default()); // of a dataset that held nothing yet
+    }
+    if names.is_empty() {
         return Err(DatasetError::NotADataset { root });
     }
-    let lock = Lock::take(&root)?;
-    let (manifest, manifest_rebuilt) = match Manifest::load(&root) {
+    let mut repaired = Repaired::default();
+    for name in names {
+        let one = repair_of(&root, name)?;
+        repaired.manifest_rebuilt |= one.manifest_rebuilt;
+        repaired.problems.extend(one.problems);
+        repaired.saved_rows += one.saved_rows;
+        repaired.unproven_rows += one.unproven_rows;
+        repaired.lost.extend(one.lost);
+    }
+    Ok(repaired)
+}
+
+/// The files of one writer.
+fn repair_of(root: &Path, name: WriterName) -> Result<Repaired> {
+    let lock = Lock::take(root, &name)?;
+    let (manifest, manifest_rebuilt) = match Manifest::load(root, &name) {
         Ok(manifest) => (manifest, false),
         Err(DatasetError::Manifest { .. } | DatasetError::NotADataset { .. }) => {
-            (rebuilt(&root)?, true)
+            (rebuilt(root, &name)?, true)
         }
         Err(other) => return Err(other),
     };
-    let mut writer = Writer::begin(root, manifest, lock)?;
+    let mut writer = Writer::begin(root.to_owned(), name, manifest, lock)?;
     if manifest_rebuilt {
-        set_aside(&writer.root, MANIFEST)?;
+        let place = writer.name.manifest();
+        set_aside(root, &place)?;
+        if let Some((folder, _)) = place.rsplit_once('/') {
+            layout::create_folders(root, folder)?;
+        }
         writer.publish(Vec::new(), &[])?;
     }
     let mut repaired = writer.repair()?;
@@ -117,8 +140,8 @@ impl Writer {
         let known_rows = (!entry.footer_blake3.is_empty()).then_some(entry.rows);
         let mut staged = None;
         if let Some(salvage) = Salvage::open(&self.root, entry, &table) {
-            let path = self.root.join(STAGING).join("repaired");
-            let mut file = StagedFile::create(path, &table, entry.date.clone())?;
+            let file = self.staged_file(0, &table, &entry.date)?;
+            let mut file = file.thinned_to(entry.thinned_to_ms);
             let saved = salvage.save(&table, &entry.date, &mut file)?;
             staged = file.finish()?;
             repaired.saved_rows += saved.rows;

@@ -16,7 +16,7 @@ pub(crate) fn open(root: &Path, relative: &str) -> Result<File> {
     match File::open(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let retired = File::open(root.join(RETIRED).join(relative));
-            retired.map_err(|_| DatasetError::io("open", path)(e))
+            retired.map_err(|_| DatasetError::Missing { path })
         }
         other => other.map_err(DatasetError::io("open", path)),
     }
@@ -52,8 +52,10 @@ fn purge_folder(folder: &Path, now: SystemTime, grace: Duration) -> Result<()> {
             purge_folder(&path, now, grace)?;
             continue;
         }
-        let retired = fs::metadata(&path).and_then(|m| m.modified());
-        let retired = retired.map_err(DatasetError::io("look at", &path))?;
+        let retired = match fs::metadata(&path).and_then(|m| m.modified()) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue, // another writer was first
+            other => other.map_err(DatasetError::io("look at", &path))?,
+        };
         match now.duration_since(retired) {
             Ok(age) if age >= grace => layout::remove(&path)?,
             Ok(_) => {}

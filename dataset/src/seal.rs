@@ -3,10 +3,10 @@
 
 use crate::identity::Identities;
 use crate::index::HostRows;
-use crate::layout::{self, STAGING};
+use crate::layout;
 use crate::manifest::{FileEntry, Manifest};
 use crate::reader::projected;
-use crate::{DatasetError, FORMAT_VERSION, Result, Writer, order, retired, staged};
+use crate::{DatasetError, FORMAT_VERSION, Result, Writer, order, retired};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::SCHEMA_VERSION;
@@ -42,7 +42,7 @@ impl Writer {
         match sealed {
             Ok(_) => self.pending.clear(),
             // Room for others; what cannot be removed is swept when the dataset is opened next.
-            Err(_) => drop(layout::clear(&self.root.join(STAGING))),
+            Err(_) => self.clear_staging(),
         }
         sealed
     }
@@ -60,8 +60,9 @@ impl Writer {
             let rows =
                 order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
             summary.repeated_rows += (appended.num_rows() - rows.num_rows()) as u64;
-            let path = self.root.join(STAGING).join(staged.len().to_string());
-            staged.extend(staged::write(path, &table, date, &rows)?);
+            let mut file = self.staged_file(staged.len(), &table, &date)?;
+            file.add(&rows)?;
+            staged.extend(file.finish()?);
         }
         for (_, entry) in &staged {
             summary.files += 1;
@@ -94,9 +95,9 @@ impl Writer {
         let files = &mut manifest.files;
         files.retain(|f| !replaced.contains(&f.path));
         files.extend(staged.iter().map(|(_, entry)| entry.clone()));
-        files.sort_by(|a, b| (&a.table, &a.date, &a.path).cmp(&(&b.table, &b.date, &b.path)));
+        manifest.sort();
         // All that needs room on the disk comes first, so that hardly anything can fail halfway.
-        manifest.stage(&self.root)?;
+        manifest.stage(&self.root, &self.name)?;
         for (_, entry) in &staged {
             layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
         }
@@ -106,7 +107,7 @@ impl Writer {
                 return Err(error);
             }
         }
-        Manifest::put(&self.root)?;
+        Manifest::put(&self.root, &self.name)?;
         self.manifest = manifest;
         self.files.forget(replaced);
         // The dataset is as it is to be; what cannot be put away now is when it is opened next.

@@ -8,7 +8,8 @@ use arrow::datatypes::{Schema, SchemaRef, TimestampMillisecondType};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::arrow::schema;
-use gleaner_schemas::column::Table;
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::HostRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -135,6 +136,26 @@ impl Dataset {
     pub fn rows_selected_at_most(&self, table: &Table, selection: &Selection) -> u64 {
         let files = self.files_selected(table, selection);
         files.map(|file| file.rows).sum()
+    }
+
+    /// Ids of the hosts whose inventory ever gave this name.
+    ///
+    /// # Errors
+    /// A file of table `hosts` that is torn, altered or unreadable.
+    pub fn hosts_named(&self, host_name: &str) -> Result<BTreeSet<String>> {
+        let columns = ["host_id", "host_name"].map(str::to_owned).to_vec();
+        let selection = Selection {
+            columns: Some(columns),
+            ..Selection::default()
+        };
+        let mut ids = BTreeSet::new();
+        for rows in self.select(&HostRow::TABLE, &selection)? {
+            let rows = rows?;
+            let text = |index: usize| rows.column(index).as_string::<i32>().iter().flatten();
+            let named = text(0).zip(text(1)).filter(|(_, name)| *name == host_name);
+            ids.extend(named.map(|(id, _)| id.to_owned()));
+        }
+        Ok(ids)
     }
 
     fn files_selected<'a>(

@@ -2,10 +2,11 @@
 
 use crate::hashing::HashingWriter;
 use crate::identity::Identities;
-use crate::index::{DatabaseRows, INDEX_KEY, IndexText};
+use crate::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::mapped::footer_bytes;
+use crate::names::WriterName;
 use crate::{DatasetError, Result};
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
@@ -30,6 +31,7 @@ const ALIGNMENT_BYTES: usize = 8;
 /// A file on its way.
 pub(crate) struct StagedFile {
     path: PathBuf,
+    name: WriterName,
     table: Table,
     date: String,
     writer: FileWriter<HashingWriter<BufWriter<File>>>,
@@ -38,6 +40,7 @@ pub(crate) struct StagedFile {
     pending_rows: usize,
     index: IndexText,
     bounds: Option<Bounds>,
+    thinned_to_ms: Option<i64>,
 }
 
 /// What lies between first and last.
@@ -47,8 +50,13 @@ struct Bounds {
 }
 
 impl StagedFile {
-    /// Begins a file of one table and day at `path`.
-    pub(crate) fn create(path: PathBuf, table: &Table, date: String) -> Result<Self> {
+    /// Begins a file of one table and day at `path`, for the writer called `name`.
+    pub(crate) fn create(
+        path: PathBuf,
+        name: &WriterName,
+        table: &Table,
+        date: String,
+    ) -> Result<Self> {
         let begin = || -> io::Result<_> {
             let file = HashingWriter::new(BufWriter::new(File::create(&path)?));
             let options = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, MetadataVersion::V5)
@@ -62,6 +70,7 @@ impl StagedFile {
         let writer = begin().map_err(DatasetError::io("write", &path))?;
         Ok(Self {
             path,
+            name: name.clone(),
             table: *table,
             date,
             writer,
@@ -69,7 +78,14 @@ impl StagedFile {
             pending_rows: 0,
             index: IndexText::default(),
             bounds: None,
+            thinned_to_ms: None,
         })
+    }
+
+    /// Says of the file that its samples were thinned.
+    pub(crate) fn thinned_to(mut self, to_ms: impl Into<Option<i64>>) -> Self {
+        self.thinned_to_ms = to_ms.into();
+        self
     }
 
     /// Bytes written so far.
@@ -139,6 +155,9 @@ impl StagedFile {
         let end = || -> io::Result<_> {
             let mut writer = self.writer;
             writer.write_metadata(INDEX_KEY, self.index.finish()?);
+            if let Some(ms) = self.thinned_to_ms {
+                writer.write_metadata(THINNED_KEY, ms.to_string());
+            }
             writer.get_mut().keep();
             let file = writer.into_inner().map_err(to_io)?;
             let bytes = file.bytes;
@@ -152,9 +171,9 @@ impl StagedFile {
             end().map_err(DatasetError::io("write", &self.path))?;
         let entry = FileEntry {
             path: format!(
-                "{}/{}.arrow",
+                "{}/{}",
                 layout::folder(self.table.name, &self.date),
-                &blake3[..NAME_DIGITS]
+                self.name.file(&blake3[..NAME_DIGITS])
             ),
             table: self.table.name.to_owned(),
             date: self.date,
@@ -167,25 +186,22 @@ impl StagedFile {
             hosts_count,
             first_host_id: bounds.hosts.0,
             last_host_id: bounds.hosts.1,
+            thinned_to_ms: self.thinned_to_ms,
             hosts: Vec::new(),
         };
         Ok(Some((self.path, entry)))
     }
 }
 
-/// Writes sorted rows of one table and day to `path`, durably.
-pub(crate) fn write(
-    path: PathBuf,
-    table: &Table,
-    date: String,
-    rows: &RecordBatch,
-) -> Result<Option<(PathBuf, FileEntry)>> {
-    let mut file = StagedFile::create(path, table, date)?;
-    let identities = Identities::of(rows).map_err(DatasetError::rows(table.name))?;
-    for run in identities.host_runs() {
-        file.add_host(&rows.slice(run.start, run.len()))?;
+impl StagedFile {
+    /// Adds the sorted rows of any hosts.
+    pub(crate) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
+        for run in identities.host_runs() {
+            self.add_host(&rows.slice(run.start, run.len()))?;
+        }
+        Ok(())
     }
-    file.finish()
 }
 
 fn to_io(error: ArrowError) -> io::Error {

@@ -5,7 +5,6 @@ use crate::manifest::FileEntry;
 use crate::mapped::Mapped;
 use crate::{Dataset, DatasetError};
 use std::fmt;
-use std::io;
 use std::path::Path;
 
 /// What [`Dataset::verify`] found.
@@ -125,9 +124,7 @@ fn kind(error: DatasetError) -> ProblemKind {
         DatasetError::Torn {
             expected, found, ..
         } => ProblemKind::Torn { expected, found },
-        DatasetError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            ProblemKind::Missing
-        }
+        DatasetError::Missing { .. } => ProblemKind::Missing,
         DatasetError::Altered { .. } => ProblemKind::Footer,
         other => ProblemKind::Unreadable(other.to_string()),
     }

@@ -1,12 +1,14 @@
 //! Adding rows: collected in memory, sealed all at once.
 
 use crate::identity::Identities;
-use crate::layout::{self, DAMAGED, LOCK, MANIFEST, RETIRED, STAGING};
+use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::marks::Marks;
+use crate::names::{MANIFESTS, WriterName};
 use crate::open_files::OpenFiles;
 use crate::pending::Pending;
+use crate::staged::StagedFile;
 use crate::{DatasetError, Result, retired};
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
@@ -24,6 +26,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Writer {
     pub(crate) root: PathBuf,
+    pub(crate) name: WriterName,
     pub(crate) manifest: Manifest,
     /// Rows by table and day (counted from 1970-01-01).
     pub(crate) pending: BTreeMap<(&'static str, i64), Pending>,
@@ -42,37 +45,59 @@ impl Writer {
     /// [`DatasetError::Locked`] while another writer has it open, [`DatasetError::NotEmpty`] where
     /// something else lies, [`DatasetError::Newer`], or what the system refused.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
-        let root = root.as_ref();
+        Self::open_by(root.as_ref(), WriterName::default())
+    }
+
+    /// Opens the dataset at `root` as one of several writers, each with a name, a lock, a staging folder and
+    /// a manifest (`manifests/<name>.json`) of its own. Readers see all of them together. No two may write
+    /// records of the same host: repeats are dropped within a writer's files only.
+    ///
+    /// # Errors
+    /// As [`Writer::open`]; [`DatasetError::WriterName`].
+    pub fn open_named(root: impl AsRef<Path>, name: &str) -> Result<Self> {
+        Self::open_by(root.as_ref(), WriterName::new(name)?)
+    }
+
+    fn open_by(root: &Path, name: WriterName) -> Result<Self> {
         fs::create_dir_all(root).map_err(DatasetError::io("create folder", root))?;
         let root = fs::canonicalize(root).map_err(DatasetError::io("find", root))?;
         // In this order: a manifest is made before anything else, perhaps by another writer just now.
         let foreign = layout::entries(&root)?.iter().any(|p| !is_our_own(p));
-        if foreign && !root.join(MANIFEST).exists() {
+        if foreign && WriterName::with_manifest(&root)?.is_empty() {
             return Err(DatasetError::NotEmpty { root });
         }
-        let lock = Lock::take(&root)?;
-        let is_new = !root.join(MANIFEST).exists();
+        let lock = Lock::take(&root, &name)?;
+        let is_new = !root.join(name.manifest()).exists();
         let manifest = if is_new {
             Manifest::empty()
         } else {
-            Manifest::load(&root)?
+            Manifest::load(&root, &name)?
         };
-        let writer = Self::begin(root, manifest, lock)?;
+        let writer = Self::begin(root, name, manifest, lock)?;
         if is_new {
-            writer.manifest.stage(&writer.root)?;
-            Manifest::put(&writer.root)?;
+            if let Some((folder, _)) = writer.name.manifest().rsplit_once('/') {
+                layout::create_folders(&writer.root, folder)?;
+            }
+            writer.manifest.stage(&writer.root, &writer.name)?;
+            Manifest::put(&writer.root, &writer.name)?;
             writer.root.parent().map_or(Ok(()), layout::sync_folder)?;
         }
         Ok(writer)
     }
 
     /// Begins to write with `manifest`, after putting away what a dead writer left.
-    pub(crate) fn begin(root: PathBuf, manifest: Manifest, lock: Lock) -> Result<Self> {
+    pub(crate) fn begin(
+        root: PathBuf,
+        name: WriterName,
+        manifest: Manifest,
+        lock: Lock,
+    ) -> Result<Self> {
         let named: HashSet<PathBuf> = manifest.files.iter().map(|f| root.join(&f.path)).collect();
-        layout::sweep(&root, |path| named.contains(path))?;
+        layout::sweep(&root, &name, |path| named.contains(path))?;
         retired::purge(&root, retired::GRACE)?;
         Ok(Self {
             root,
+            name,
             manifest,
             pending: BTreeMap::new(),
             files: OpenFiles::default(),
@@ -81,6 +106,22 @@ impl Writer {
             unsound: HashSet::new(),
             _lock: lock,
         })
+    }
+
+    /// Begins a file of one table and day, aside; `number` tells it from others of the same step.
+    pub(crate) fn staged_file(
+        &self,
+        number: usize,
+        table: &Table,
+        date: &str,
+    ) -> Result<StagedFile> {
+        let path = self.root.join(self.name.staging()).join(number.to_string());
+        StagedFile::create(path, &self.name, table, date.to_owned())
+    }
+
+    /// Makes room after a step that failed; what cannot be removed is swept when the dataset is opened next.
+    pub(crate) fn clear_staging(&self) {
+        let _ = layout::clear(&self.root.join(self.name.staging()));
     }
 
     /// How long files that newer ones replaced are kept for those who opened the dataset before; an hour
@@ -145,10 +186,13 @@ impl Writer {
 
 /// What a writer may leave before there is a manifest.
 fn is_our_own(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| {
-        [LOCK, STAGING, RETIRED, DAMAGED]
-            .iter()
-            .any(|own| name == *own)
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| {
+        let of_a_writer = [LOCK, STAGING].iter().any(|own| {
+            let rest = name.strip_prefix(own);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        });
+        of_a_writer || [RETIRED, DAMAGED, MANIFESTS].contains(&name)
     })
 }
 

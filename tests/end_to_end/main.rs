@@ -3,6 +3,7 @@
 
 mod chain;
 mod delivery;
+mod lab;
 mod layers;
 mod pki;
 mod privacy;

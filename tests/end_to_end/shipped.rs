@@ -242,7 +242,7 @@ fn from_enrolment_to_revocation() {
     // Another host's certificate: told why, and not shipped.
     deployment.replace(&"0".repeat(32), &days_from_now(1, 50));
     deployment.sample();
-    let said = shipper.hear("does not accept this host");
+    let said = shipper.hear("does not admit this host");
     assert!(said.contains("403"), "{said}");
     deployment.replace(&host_id, &days_from_now(1, 50));
     shipper.hear("shipping again");
@@ -255,7 +255,7 @@ fn from_enrolment_to_revocation() {
         shipper
             .said
             .try_iter()
-            .any(|line| line.contains("does not accept this host"))
+            .any(|line| line.contains("does not admit this host"))
     });
     assert!(pending() > Some(0));
     deployment.collector.hear("Revoked");

@@ -24,6 +24,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "report",
             "export",
             "synth",
+            "lab",
             "schema",
             "pki",
             "completions",

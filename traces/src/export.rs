@@ -1,8 +1,9 @@
 //! A dataset as one file per table and date, written batch by batch.
 
-use crate::file::{Format, OpenFile};
+use crate::file::OpenFile;
 use crate::{Result, folder};
-use gleaner_dataset::Dataset;
+use gleaner_dataset::{Dataset, Selection};
+use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::DATASET_TABLES;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ pub struct Progress<'a> {
     pub date: &'a str,
     /// Rows written so far, over all tables.
     pub rows: u64,
-    /// Rows to write in all.
+    /// Rows to write in all; at most, where hosts or times are selected.
     pub rows_in_all: u64,
 }
 
@@ -30,62 +31,89 @@ pub struct Exported {
     pub bytes: u64,
 }
 
-/// Writes `dataset` to `out_dir` as Parquet (zstd), with types and units of the columns.
-/// `progress` is called after each batch.
-///
-/// An export that lies there already is replaced.
-///
-/// # Errors
-/// [`crate::ExportError::NotEmpty`] for a folder that holds anything else; or what could not be read or
-/// written: what was exported until then is left, and marked as not whole.
-pub fn export_parquet(
-    dataset: &Dataset,
-    out_dir: &Path,
-    progress: impl FnMut(&Progress<'_>),
-) -> Result<Exported> {
-    export(dataset, out_dir, Format::Parquet, progress)
+/// What to export, and how.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Format of the files.
+    pub format: Format,
+    /// Whether columns are compressed (zstd); CSV never is.
+    pub is_compressed: bool,
+    /// Tables, in this order.
+    pub tables: Vec<Table>,
+    /// Which of their rows and columns.
+    pub selection: Selection,
 }
 
-/// Writes `dataset` to `out_dir` as CSV with a line of column names; times as RFC 3339 in UTC. An absent
-/// value is an empty field, as is an empty text: Parquet tells them apart.
-///
-/// # Errors
-/// As [`export_parquet`].
-pub fn export_csv(
-    dataset: &Dataset,
-    out_dir: &Path,
-    progress: impl FnMut(&Progress<'_>),
-) -> Result<Exported> {
-    export(dataset, out_dir, Format::Csv, progress)
+/// Format of an export's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet, with types and units of the columns.
+    Parquet,
+    /// Text with a line of column names; times as RFC 3339 in UTC. An absent value is an empty field, as is an
+    /// empty text: the other formats tell them apart.
+    Csv,
+    /// Arrow IPC files, which are Feather files as well, with types and units of the columns.
+    Arrow,
 }
 
-fn export(
+impl Export {
+    /// Everything, compressed.
+    #[must_use]
+    pub fn all(format: Format) -> Self {
+        Self {
+            format,
+            is_compressed: true,
+            tables: DATASET_TABLES.to_vec(),
+            selection: Selection::default(),
+        }
+    }
+}
+
+/// Writes what `export` says of `dataset` to `out_dir`; `progress` is called after each batch.
+///
+/// An export that lies there already is replaced. No file is written for a day without selected rows.
+///
+/// # Errors
+/// [`crate::ExportError::NotEmpty`] for a folder that holds anything else, and a column that one of the tables does
+/// not have, before anything is written; or what could not be read or written: what was exported until then is
+/// left, and marked as not whole.
+pub fn export(
     dataset: &Dataset,
     out_dir: &Path,
-    format: Format,
+    export: &Export,
     mut progress: impl FnMut(&Progress<'_>),
 ) -> Result<Exported> {
-    folder::begin(out_dir, format)?;
-    let rows_in_all = DATASET_TABLES.iter().map(|table| dataset.rows(table)).sum();
+    let (tables, selection) = (&export.tables, &export.selection);
+    let schemas = tables.iter().map(|table| selection.schema(table));
+    let schemas = schemas.collect::<gleaner_dataset::Result<Vec<_>>>()?;
+    folder::begin(out_dir, export.format)?;
+    let rows_of = |table| dataset.rows_selected_at_most(table, selection);
+    let rows_in_all = tables.iter().map(rows_of).sum();
     let mut exported = Exported::default();
-    for table in &DATASET_TABLES {
-        for date in dataset.dates(table) {
-            let mut file = OpenFile::create(out_dir, table, &date, format)?;
-            for batch in dataset.scan_date(table, &date) {
+    for (table, schema) in tables.iter().zip(&schemas) {
+        for date in dataset.dates_selected(table, selection) {
+            let mut open = None;
+            for batch in dataset.select_date(table, date, selection)? {
                 let batch = batch?;
+                let file = match &mut open {
+                    Some(file) => file,
+                    none => none.insert(OpenFile::create(out_dir, table, date, schema, export)?),
+                };
                 file.write(&batch)?;
                 exported.rows += batch.num_rows() as u64;
                 progress(&Progress {
                     table: table.name,
-                    date: &date,
+                    date,
                     rows: exported.rows,
                     rows_in_all,
                 });
             }
-            exported.bytes += file.finish()?;
-            exported.files += 1;
+            if let Some(file) = open {
+                exported.bytes += file.finish()?;
+                exported.files += 1;
+            }
         }
     }
-    folder::mark(out_dir, format, true)?;
+    folder::mark(out_dir, export.format, true)?;
     Ok(exported)
 }

@@ -1,32 +1,32 @@
 //! One file of an export.
 
+use crate::export::{Export, Format};
 use crate::{ExportError, Result};
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Field, FieldRef, Schema, TimestampMillisecondType};
+use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef, TimestampMillisecondType};
 use arrow::error::ArrowError;
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow::record_batch::RecordBatch;
-use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Parquet,
-    Csv,
-}
-
 impl Format {
+    pub(crate) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Arrow];
+
     /// Ending of a file's name.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
             Self::Csv => "csv",
+            Self::Arrow => "arrow",
         }
     }
 }
@@ -41,6 +41,7 @@ pub(crate) struct OpenFile {
 enum Sink {
     Parquet(ArrowWriter<File>),
     Csv(arrow_csv::Writer<BufWriter<File>>),
+    Arrow(FileWriter<BufWriter<File>>),
 }
 
 impl OpenFile {
@@ -48,22 +49,22 @@ impl OpenFile {
         out_dir: &Path,
         table: &Table,
         date: &str,
-        format: Format,
+        schema: &SchemaRef,
+        export: &Export,
     ) -> Result<Self> {
         let folder = out_dir.join(table.name).join(format!("date={date}"));
         fs::create_dir_all(&folder).map_err(ExportError::io("create folder", &folder))?;
-        let path = folder.join(format!("{}.{}", table.name, format.ending()));
+        let path = folder.join(format!("{}.{}", table.name, export.format.ending()));
         let unfinished = folder.join(format!(".{}.unfinished", table.name));
         let file = File::create(&unfinished).map_err(ExportError::io("create", &unfinished))?;
-        let sink = match format {
-            Format::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                    .build();
-                let writer = ArrowWriter::try_new(file, Arc::new(schema(table)), Some(properties));
-                Sink::Parquet(writer.map_err(ExportError::io("write", &path))?)
-            }
+        let sink = match export.format {
+            Format::Parquet => parquet(file, schema, export.is_compressed)
+                .map(Sink::Parquet)
+                .map_err(ExportError::io("write", &path))?,
             Format::Csv => Sink::Csv(arrow_csv::Writer::new(BufWriter::new(file))),
+            Format::Arrow => arrow(file, schema, export.is_compressed)
+                .map(Sink::Arrow)
+                .map_err(ExportError::io("write", &path))?,
         };
         Ok(Self {
             path,
@@ -80,6 +81,9 @@ impl OpenFile {
             Sink::Csv(writer) => with_offset(batch)
                 .and_then(|batch| writer.write(&batch))
                 .map_err(ExportError::io("write", &self.path)),
+            Sink::Arrow(writer) => writer
+                .write(batch)
+                .map_err(ExportError::io("write", &self.path)),
         }
     }
 
@@ -93,6 +97,11 @@ impl OpenFile {
                 .into_inner()
                 .into_inner()
                 .map_err(|e| ExportError::io("write", &self.path)(e.into_error()))?,
+            Sink::Arrow(writer) => writer
+                .into_inner()
+                .map_err(ExportError::io("write", &self.path))?
+                .into_inner()
+                .map_err(|e| ExportError::io("write", &self.path)(e.into_error()))?,
         };
         let finish = || {
             file.sync_all()?;
@@ -101,6 +110,30 @@ impl OpenFile {
         };
         finish().map_err(ExportError::io::<std::io::Error>("finish", &self.path))
     }
+}
+
+fn parquet(
+    file: File,
+    schema: &SchemaRef,
+    is_compressed: bool,
+) -> Result<ArrowWriter<File>, ParquetError> {
+    let compression = if is_compressed {
+        Compression::ZSTD(ZstdLevel::default())
+    } else {
+        Compression::UNCOMPRESSED
+    };
+    let properties = WriterProperties::builder().set_compression(compression);
+    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build()))
+}
+
+fn arrow(
+    file: File,
+    schema: &SchemaRef,
+    is_compressed: bool,
+) -> Result<FileWriter<BufWriter<File>>, ArrowError> {
+    let codec = is_compressed.then_some(CompressionType::ZSTD);
+    let options = IpcWriteOptions::default().try_with_compression(codec)?;
+    FileWriter::try_new_with_options(BufWriter::new(file), schema, options)
 }
 
 /// The batch with its time zone as an offset: without a database of time zones, which is not worth its

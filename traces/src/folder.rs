@@ -1,6 +1,6 @@
 //! The folder of an export: whose it is, and what is left of the export before.
 
-use crate::file::Format;
+use crate::export::Format;
 use crate::{ExportError, Result};
 use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs;
@@ -43,11 +43,11 @@ fn remove_export(out_dir: &Path) -> io::Result<()> {
         }
         for date in fs::read_dir(&folder)? {
             let date = date?.path();
-            for name in [
-                format!("{}.{}", table.name, Format::Parquet.ending()),
-                format!("{}.{}", table.name, Format::Csv.ending()),
-                format!(".{}.unfinished", table.name),
-            ] {
+            let files = Format::ALL.map(|format| format!("{}.{}", table.name, format.ending()));
+            for name in files
+                .into_iter()
+                .chain([format!(".{}.unfinished", table.name)])
+            {
                 let path = date.join(name);
                 if path.is_file() {
                     fs::remove_file(path)?;

@@ -1,5 +1,5 @@
-//! Traces of other programs and for other programs: exports of a dataset as Parquet and CSV, and synthetic
-//! clusters ([`synth`]).
+//! Traces of other programs and for other programs: exports of a dataset as Parquet, CSV and Arrow, and
+//! synthetic clusters ([`synth`]).
 //!
 //! ```text
 //! OUT/gleaner-export.json                          says that the folder is an export, and whether whole
@@ -13,4 +13,4 @@ mod folder;
 pub mod synth;
 
 pub use error::{ExportError, Result};
-pub use export::{Exported, Progress, export_csv, export_parquet};
+pub use export::{Export, Exported, Format, Progress, export};

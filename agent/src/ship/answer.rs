@@ -31,7 +31,7 @@ pub(crate) enum Trouble {
     Unreachable { address: String, why: String },
     /// Not for this host.
     #[error(
-        "the collector at {address} does not accept this host's certificate ({why}): enrol this host anew with `gleaner-agent enroll`"
+        "the collector at {address} does not admit this host ({why}): where its certificate is no longer valid, enrol it anew with `gleaner-agent enroll`"
     )]
     NotAdmitted { address: String, why: String },
     /// Its certificate is not one of the authority's.

@@ -90,15 +90,20 @@ impl Shipped {
     }
 }
 
-/// Writes one of the two entries. Holds the agent up for the length of one small transaction, and leaves its
+/// Writes one of the two entries, where the database is still the one called `database_id`. Holds the agent up for the length of one small transaction, and leaves its
 /// log to it.
 ///
 /// # Errors
 /// [`Error::Database`].
-pub(crate) fn remember(path: &Path, key: &str, sequence: i64) -> Result<(), Error> {
+pub(crate) fn remember(
+    path: &Path,
+    database_id: &str,
+    key: &str,
+    sequence: i64,
+) -> Result<(), Error> {
     // A log that lies there already is the running agent's to fold into the database; after a power cut it
-    // tells the next one that the database was not closed.
-    let is_in_use = beside(path, "-wal").exists();
+    // tells the next one that the database was not closed. Readers of a closed one leave an empty log.
+    let is_in_use = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let write = || {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.busy_timeout(PATIENCE)?;
@@ -106,9 +111,58 @@ pub(crate) fn remember(path: &Path, key: &str, sequence: i64) -> Result<(), Erro
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.execute(
-            "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (key, sequence.to_string()),
+            "INSERT INTO meta (key, value) SELECT ?, ? FROM meta WHERE key = 'database_id' AND value = ? \
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (key, sequence.to_string(), database_id),
         )
     };
     write().map(drop).map_err(Error::database(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::store::Store;
+
+    #[test]
+    fn what_is_remembered_is_of_one_database_and_its_log_is_left_to_the_agent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.db");
+        let (store, _) = Store::open(&path, Some("host-a"), 0).unwrap();
+        let connection = crate::trace::database::open_to_read(&path).unwrap();
+        let id = meta(&connection, "database_id").unwrap().unwrap();
+        remember(&path, &id, ACKNOWLEDGED, 7).unwrap();
+        remember(&path, "another", ACKNOWLEDGED, 9).unwrap();
+        assert_eq!(
+            meta(&connection, ACKNOWLEDGED).unwrap().as_deref(),
+            Some("7")
+        );
+        remember(&path, &id, ACKNOWLEDGED, 5).unwrap(); // the collector was put back
+        let shipped = Shipped::read(&connection, 0).unwrap();
+        assert_eq!(shipped.acknowledged_sequence, Some(5));
+        assert_eq!(shipped.lost_until_sequence, None);
+        remember(&path, &id, FLOOR, 11).unwrap();
+        let shipped = Shipped::read(&connection, 0).unwrap();
+        assert_eq!(shipped.lost_until_sequence, Some(11));
+
+        // A log of an agent that was killed stays: it tells the next one so.
+        drop(connection);
+        std::mem::forget(store);
+        assert!(beside(&path, "-wal").exists());
+        remember(&path, &id, ACKNOWLEDGED, 8).unwrap();
+        assert!(beside(&path, "-wal").exists());
+    }
+
+    #[test]
+    fn a_closed_database_stays_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.db");
+        drop(Store::open(&path, Some("host-a"), 0).unwrap());
+        let id = {
+            let connection = crate::trace::database::open_to_read(&path).unwrap();
+            meta(&connection, "database_id").unwrap().unwrap()
+        };
+        remember(&path, &id, ACKNOWLEDGED, 7).unwrap();
+        assert!(!beside(&path, "-wal").exists());
+    }
 }

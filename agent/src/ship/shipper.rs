@@ -14,7 +14,7 @@ use crate::ship::settings::ShipSettings;
 use crate::ship::summary::Summary;
 use crate::ship::tls;
 use crate::trace::damage;
-use crate::trace::database::{last_sequence, open_to_read};
+use crate::trace::database::open_to_read;
 use crate::trace::recorder::say;
 use crate::trace::rows::Trace;
 use gleaner_dataset::batch::is_id;
@@ -180,17 +180,14 @@ impl Shipper {
                 let mark = self.client.mark(&host_id, &id)?.unwrap_or(0);
                 progress.mark = Some(mark);
                 if !is_set_aside {
-                    self.write_down(path, ACKNOWLEDGED, mark);
+                    self.write_down(path, &id, ACKNOWLEDGED, mark);
                 }
                 continue;
             };
-            if !is_set_aside {
-                let last = last_sequence(&trace.connection).map_err(Error::database(path))?;
-                if last < mark {
-                    drop(trace);
-                    self.bear_loss(path, mark);
-                    return Ok(false);
-                }
+            if !is_set_aside && trace.last_readable()? < mark {
+                drop(trace);
+                self.bear_loss(path, &id, mark);
+                return Ok(false);
             }
             let most = progress.records_at_once.unwrap_or(MOST_RECORDS);
             let batch = batch::next(&trace, mark, most)?;
@@ -203,7 +200,7 @@ impl Shipper {
             }
             if !is_set_aside {
                 let mark = self.progress.get(&id).and_then(|p| p.mark);
-                self.write_down(path, ACKNOWLEDGED, mark.unwrap_or(0));
+                self.write_down(path, &id, ACKNOWLEDGED, mark.unwrap_or(0));
             }
         }
     }
@@ -272,8 +269,8 @@ impl Shipper {
     }
 
     /// The collector has more than the database: its next records take numbers that nobody has used.
-    fn bear_loss(&mut self, path: &Path, mark: i64) {
-        self.write_down(path, FLOOR, mark);
+    fn bear_loss(&mut self, path: &Path, id: &str, mark: i64) {
+        self.write_down(path, id, FLOOR, mark);
         self.say_once(format!(
             "{}: the collector has its records up to {mark}, and here it ends before: it was put back from an older \
              copy, or lost its newest records. What is recorded from now on is numbered beyond them, and shipped; what was \
@@ -283,8 +280,8 @@ impl Shipper {
     }
 
     /// What cannot be written down is asked of the collector at the next start.
-    fn write_down(&mut self, path: &Path, key: &str, sequence: i64) {
-        if let Err(error) = mark::remember(path, key, sequence) {
+    fn write_down(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
+        if let Err(error) = mark::remember(path, id, key, sequence) {
             self.say_once(format!(
                 "{error}: `status` will not know how far shipping has come"
             ));

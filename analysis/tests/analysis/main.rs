@@ -4,3 +4,4 @@
 mod edges;
 mod hand_worked;
 mod recording;
+mod thinned;

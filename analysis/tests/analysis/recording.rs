@@ -70,7 +70,7 @@ impl Recording {
     }
 
     /// Writes it; the folder goes when it is dropped.
-    fn dataset(self) -> (TempDir, Dataset) {
+    pub(crate) fn dataset(self) -> (TempDir, Dataset) {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(folder.path()).unwrap();
         for (name, rows) in self.tables {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
 /// For a TLS handshake.
@@ -70,7 +71,7 @@ async fn talk(
 ) -> io::Result<()> {
     let Some(trust) = trust else {
         let caller = Caller::local(address, app.local_access);
-        return converse(stream, caller, router).await;
+        return converse(stream, caller, app, router).await;
     };
     let generation = trust.generation();
     let shaking = TlsAcceptor::from(trust.config()).accept(stream);
@@ -92,7 +93,7 @@ async fn talk(
             Caller::known(address, peer, chain, generation, trust)
         }
     };
-    converse(stream, caller, router).await
+    converse(stream, caller, app, router).await
 }
 
 /// Ends a connection whose other end has been told why: it would not see that if what it still sends met a
@@ -106,17 +107,22 @@ async fn part(mut stream: TcpStream) {
     let _ = timeout(PARTING, read).await; // it goes on: the connection closes
 }
 
-async fn converse<S>(stream: S, caller: Caller, router: Router) -> io::Result<()>
+async fn converse<S>(stream: S, caller: Caller, app: &App, router: Router) -> io::Result<()>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let patience = if caller.is_known() { KNOWN } else { STRANGER };
     let router = router.layer(Extension(caller));
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(app.reader_patience));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(
+            TokioIo::new(Box::pin(stream)),
+            TowerToHyperService::new(router),
+        )
         .await;
     match served {
         // A connection that ends or is quiet for long: the next request opens another.

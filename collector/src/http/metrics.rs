@@ -24,6 +24,21 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Hosts with series of their own: those heard of latest. A Prometheus of common size bears as many.
 const HOSTS: usize = 10_000;
 
+/// Why requests are refused: a series each from the start, so that a first refusal is an increase.
+const REASONS: [&str; 11] = [
+    "busy",
+    "connection",
+    "connections_limit",
+    "disk",
+    "forbidden",
+    "malformed",
+    "newer",
+    "other",
+    "too_large",
+    "too_slow",
+    "unauthorized",
+];
+
 type FloatGauge = Gauge<f64, AtomicU64>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -141,6 +156,9 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         Unit::Bytes,
         m.received.clone(),
     );
+    for reason in REASONS.map(str::to_owned) {
+        let _ = m.refused.get_or_create(&Reason { reason }); // at 0
+    }
     let help = "Requests and connections refused, by reason";
     registry.register("refused_requests", help, m.refused.clone());
     let seal = &status.seal;
@@ -161,6 +179,16 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         "repeated_rows",
         "Rows that came again and were left out of the dataset",
         seal.repeated_rows_count,
+    );
+    counter(
+        "merged_files",
+        "Small files that were merged into larger ones",
+        seal.merged_files_count,
+    );
+    counter(
+        "damaged_files",
+        "Files of the dataset that were found damaged, and set aside",
+        seal.damaged_files_count,
     );
     registry.register_with_unit(
         "lost_journal",

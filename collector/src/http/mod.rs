@@ -6,7 +6,7 @@
 //! | `GET /v1/mark` | the same | how far its database is durable |
 //! | `POST /v1/enroll`, `GET /v1/authority` | anybody with a token; anybody | a certificate |
 //! | `POST /v1/renew` | a host | its next certificate |
-//! | `GET /v1/tables/…` | readers | Arrow streams |
+//! | `GET /v1/tables`, `GET /v1/tables/TABLE` | readers | what there is; its rows as an Arrow stream |
 //! | `GET /`, `/v1/status`, `/metrics` | readers, and this machine | how it is |
 //! | `POST /v1/seal` | this machine, with all access | once all is in the dataset |
 
@@ -21,6 +21,8 @@ pub(crate) mod problems;
 mod refusal;
 mod refusals;
 pub(crate) mod status;
+mod stream;
+mod tables;
 mod turns;
 
 pub(crate) use listen::serve;
@@ -41,8 +43,12 @@ use refusal::Refusal;
 use refusals::Refusals;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use turns::Turns;
+
+/// Readers of tables at the same time: of each a host's day of rows may be in memory.
+const READERS: usize = 8;
 
 /// What the handlers share.
 pub(crate) struct App {
@@ -61,6 +67,9 @@ pub(crate) struct App {
     /// One for each batch that is being decoded.
     decoders: Semaphore,
     connections: Arc<Semaphore>,
+    /// One permit for each reader of a table.
+    readers: Arc<Semaphore>,
+    reader_patience: Duration,
     turns: Turns,
     refusals: Refusals,
     metrics: Metrics,
@@ -90,6 +99,8 @@ impl App {
             memory: Semaphore::new(config.memory_bytes / 1024),
             decoders: Semaphore::new(cores),
             connections: Arc::new(Semaphore::new(config.connections_limit)),
+            readers: Arc::new(Semaphore::new(READERS)),
+            reader_patience: config.reader_patience,
             turns: Turns::default(),
             refusals: Refusals::default(),
             metrics: Metrics::default(),
@@ -143,6 +154,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/authority", get(enroll::authority))
         .route("/", get(page::page))
         .route("/v1/status", get(status::status))
+        .route("/v1/tables", get(tables::list))
+        .route("/v1/tables/{table}", get(tables::rows))
         .route("/v1/seal", post(status::seal))
         .route("/metrics", get(metrics::scrape))
         .fallback(|| async {

@@ -150,7 +150,7 @@ struct Page<'a> {
     lead: String,
     support: String,
     problems: &'a [Problem],
-    is_well: bool,
+    only_notices: bool,
     is_empty: bool,
     cards: Vec<(&'static str, String, String)>,
     wanted: &'a Wanted,
@@ -200,7 +200,7 @@ fn render(mut status: Status, wanted: &Wanted) -> askama::Result<String> {
         version: &status.version,
         lead: lead(&status),
         support: support(&status),
-        is_well: status.problems.iter().all(is_notice),
+        only_notices: status.problems.iter().all(is_notice),
         is_empty: known_count == 0,
         cards: cards(&status),
         states: State::ALL

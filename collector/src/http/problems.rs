@@ -42,6 +42,8 @@ impl Severity {
 pub(crate) enum Kind {
     /// The journal does not move into the dataset.
     CannotSeal,
+    /// Small files are not merged into larger ones.
+    CannotMerge,
     /// The dataset's manifest cannot be read.
     DatasetUnreadable,
     /// Batches are refused for want of disk.
@@ -52,6 +54,8 @@ pub(crate) enum Kind {
     CertificateEnding,
     /// Acknowledged records were lost to damage.
     JournalDamaged,
+    /// Files of the dataset were damaged, and set aside.
+    DatasetDamaged,
     /// Hosts were turned away when they last came.
     HostsRefused,
     /// Hosts were not heard of.
@@ -63,13 +67,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::CannotSeal,
+        Self::CannotMerge,
         Self::DatasetUnreadable,
         Self::DiskFull,
         Self::DiskNearlyFull,
         Self::CertificateEnding,
         Self::JournalDamaged,
+        Self::DatasetDamaged,
         Self::HostsRefused,
         Self::HostsSilent,
         Self::ClocksWrong,
@@ -98,11 +104,13 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::CannotSeal => "cannot_seal",
+            Self::CannotMerge => "cannot_merge",
             Self::DatasetUnreadable => "dataset_unreadable",
             Self::DiskFull => "disk_full",
             Self::DiskNearlyFull => "disk_nearly_full",
             Self::CertificateEnding => "certificate_ending",
             Self::JournalDamaged => "journal_damaged",
+            Self::DatasetDamaged => "dataset_damaged",
             Self::HostsRefused => "hosts_refused",
             Self::HostsSilent => "hosts_silent",
             Self::ClocksWrong => "clocks_wrong",
@@ -164,6 +172,13 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
             "`gleaner-collector verify` says what is damaged, `gleaner-collector repair` sets it aside.",
         ));
     }
+    if let Some(reason) = &status.seal.compaction_failure {
+        found.push(problem(
+            Kind::CannotMerge,
+            format!("Small files of the dataset cannot be merged: {reason}."),
+            "Reading gets slower with every file; nothing is lost. `gleaner-collector verify` says whether one is damaged.",
+        ));
+    }
     found.extend(disk(status));
     found.extend(certificate(status));
     if status.seal.lost_journal_bytes > 0 {
@@ -174,6 +189,16 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
                 Bytes::from(status.seal.lost_journal_bytes)
             ),
             "Look at the disk (`smartctl -a`, the kernel's log). The damaged segment lies in the journal's folder as *.damaged.",
+        ));
+    }
+    if status.seal.damaged_files_count > 0 {
+        found.push(problem(
+            Kind::DatasetDamaged,
+            format!(
+                "{} of the dataset had been damaged on the disk; what held of them is served, the rest is set aside.",
+                count(status.seal.damaged_files_count, "file")
+            ),
+            "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
         ));
     }
     found.extend(refused(status));
@@ -396,4 +421,109 @@ fn have(n: u64) -> String {
         count(n, "host"),
         if n == 1 { "has" } else { "have" }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sealer::Progress;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+    const GIB: u64 = 1 << 30;
+
+    fn well() -> Status {
+        Status {
+            version: "0.1.0".to_owned(),
+            time_ms: NOW_MS,
+            started_ms: NOW_MS,
+            is_well: true,
+            problems: Vec::new(),
+            connections_count: 0,
+            journal_bytes: 0,
+            dataset_bytes: 0,
+            dataset_rows_count: 0,
+            dataset_files_count: 0,
+            dataset_bytes_per_day: None,
+            dataset_failure: None,
+            free_bytes: 100 * GIB,
+            dataset_free_bytes: 100 * GIB,
+            reserve_bytes: GIB,
+            disk_left_days: None,
+            certificate_until_ms: None,
+            seal: Progress::default(),
+            hosts_count: 0,
+            hosts_silent_count: 0,
+            hosts_by_state: BTreeMap::new(),
+            behind_median_ms: None,
+            behind_most_ms: None,
+            hosts: Vec::new(),
+        }
+    }
+
+    fn kinds(status: &Status) -> Vec<Kind> {
+        let found = problems(status);
+        assert!(found.is_sorted_by_key(|problem| problem.severity));
+        found.into_iter().map(|problem| problem.kind).collect()
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_an_empty_collector() {
+        assert_eq!(kinds(&well()), []);
+    }
+
+    #[test]
+    fn a_certificate_is_told_of_a_month_before_its_end() {
+        let until = |days: i64| Status {
+            certificate_until_ms: Some(NOW_MS + days * DAY_MS),
+            ..well()
+        };
+        assert_eq!(kinds(&until(31)), []);
+        assert_eq!(kinds(&until(30)), [Kind::CertificateEnding]);
+        assert!(problems(&until(9))[0].text.contains("ends in 9 days"));
+        assert!(problems(&until(-1))[0].text.contains("ended on"));
+    }
+
+    #[test]
+    fn the_disk_is_told_of_while_there_is_time() {
+        let with = |free: u64, days: Option<f64>| Status {
+            dataset_free_bytes: free,
+            disk_left_days: days,
+            ..well()
+        };
+        assert_eq!(kinds(&with(99 * GIB, Some(8.0))), []);
+        assert_eq!(kinds(&with(99 * GIB, Some(6.9))), [Kind::DiskNearlyFull]);
+        assert_eq!(kinds(&with(2 * GIB, None)), [Kind::DiskNearlyFull]);
+        assert_eq!(kinds(&with(GIB, None)), [Kind::DiskFull]);
+    }
+
+    #[test]
+    fn kinds_and_severities_have_the_names_that_json_gives_them() {
+        for kind in Kind::ALL {
+            assert_eq!(serde_json::json!(kind), kind.name());
+            assert_eq!(serde_json::json!(kind.severity()), kind.severity().word());
+        }
+        for state in State::ALL {
+            assert_eq!(serde_json::json!(state), state.name());
+        }
+        let damaged = Progress {
+            lost_journal_bytes: 1,
+            damaged_files_count: 2,
+            failure: Some("no room".to_owned()),
+            compaction_failure: Some("no room".to_owned()),
+            ..Progress::default()
+        };
+        let status = Status {
+            seal: damaged,
+            dataset_failure: Some("torn".to_owned()),
+            ..well()
+        };
+        let expected = [
+            Kind::CannotSeal,
+            Kind::DatasetUnreadable,
+            Kind::CannotMerge,
+            Kind::JournalDamaged,
+            Kind::DatasetDamaged,
+        ];
+        assert_eq!(kinds(&status), expected);
+    }
 }

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use gleaner_dataset::BatchError;
+use gleaner_dataset::{BatchError, DatasetError};
 use serde_json::json;
 use std::time::Duration;
 
@@ -93,6 +93,18 @@ impl From<BatchError> for Refusal {
                 ..Self::new(StatusCode::CONFLICT, error.to_string())
             },
             other => Self::malformed(other.to_string()),
+        }
+    }
+}
+
+impl From<DatasetError> for Refusal {
+    fn from(error: DatasetError) -> Self {
+        let reason = error.to_string();
+        match error {
+            DatasetError::UnknownColumn { .. } => Self::malformed(reason),
+            DatasetError::Io { .. } => Self::unavailable(reason, Duration::from_secs(60)),
+            // Damaged: it is so until somebody repairs it.
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, reason),
         }
     }
 }

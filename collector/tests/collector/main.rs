@@ -10,4 +10,5 @@ mod running;
 mod scraped;
 mod status;
 mod strangers;
+mod tables;
 mod trusted;

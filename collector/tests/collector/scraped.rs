@@ -1,4 +1,4 @@
-//! `/metrics`, scraped by a real Prometheus: Debian's, which tests/setup installs.
+//! `/metrics`, scraped by a real Prometheus: Debian's, which tests/setup unpacks.
 
 use crate::made::{body, id, inventory};
 use crate::running::{Collector, agent, try_get, wait_for};
@@ -7,6 +7,11 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+fn program(name: &str) -> PathBuf {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    checkout.join("target/prometheus/usr/bin").join(name)
+}
 
 /// A Prometheus of the test's own; killed with it.
 struct Prometheus {
@@ -29,7 +34,7 @@ impl Prometheus {
         .unwrap();
         let address = unused_address();
         let log = folder.join("prometheus.log");
-        let child = Command::new("prometheus")
+        let child = Command::new(program("prometheus"))
             .arg(format!("--config.file={}", config.display()))
             .arg(format!(
                 "--storage.tsdb.path={}",
@@ -40,7 +45,7 @@ impl Prometheus {
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log).unwrap())
             .spawn()
-            .expect("prometheus is missing: tests/setup installs it");
+            .expect("prometheus is missing: tests/setup unpacks it");
         Self {
             child,
             url: format!("http://{address}"),
@@ -105,7 +110,7 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
             "count(gleaner_host_info{host_name=\"otter\",agent_version=\"0.1.0\"})",
             1.0,
         ),
-        ("count(gleaner_collector_problem{severity=\"fault\"})", 6.0),
+        ("count(gleaner_collector_problem{severity=\"fault\"})", 8.0),
     ] {
         assert_eq!(prometheus.query(query), Some(value), "{query}");
     }
@@ -129,6 +134,42 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
 }
 
 #[test]
+fn the_documentation_has_every_metric_and_alerts_that_are_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    assert_eq!(collector.send(&inventory(&id(1), &id(2), 1)).0, 200);
+    let text = collector.get("/metrics").1;
+    let documented = include_str!("../../../docs/collector.md");
+    let families = text.as_str().unwrap().lines();
+    for family in families.filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let name = family.split(' ').next().unwrap();
+        let short = name.trim_start_matches("gleaner_collector");
+        assert!(
+            documented.contains(&format!("`{name}")) || documented.contains(&format!("`{short}`")),
+            "{name}"
+        );
+    }
+    let rules = folder.path().join("rules.yml");
+    let block = documented.split_once("    groups:").unwrap().1;
+    let block = block
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with("    "));
+    std::fs::write(
+        &rules,
+        "    groups:".to_owned() + &block.collect::<Vec<_>>().join("\n"),
+    )
+    .unwrap();
+    let checked = Command::new(program("promtool"))
+        .args(["check", "rules"])
+        .arg(&rules)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{said}");
+    assert!(said.contains("5 rules found"), "{said}");
+}
+
+#[test]
 fn promtool_finds_nothing_to_say_about_the_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
@@ -136,13 +177,13 @@ fn promtool_finds_nothing_to_say_about_the_metrics() {
     assert_eq!(collector.send(b"no batch").0, 400);
     let text = collector.get("/metrics").1;
     let text = older(text.as_str().unwrap());
-    let mut promtool = Command::new("promtool")
+    let mut promtool = Command::new(program("promtool"))
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("promtool is missing: tests/setup installs it");
+        .expect("promtool is missing: tests/setup unpacks it");
     promtool
         .stdin
         .take()

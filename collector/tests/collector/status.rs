@@ -1,7 +1,7 @@
 //! How the collector tells how it is: the page, the JSON, the metrics, the command.
 
 use crate::made::{body, id, inventory};
-use crate::running::{Collector, agent, program};
+use crate::running::{Collector, agent, program, wait_for};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -179,6 +179,25 @@ fn the_command_finds_the_collector_by_its_configuration() {
     assert!(said.contains("otter"), "{said}");
     collector.kill();
     assert_eq!(ask(&["--config", file.to_str().unwrap()]).0, Some(3));
+    assert_eq!(ask(&["--url", "https://127.0.0.1:1"]).0, Some(3));
+}
+
+#[test]
+fn a_host_keeps_its_name_when_the_collector_is_killed_before_it_has_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut collector = Collector::start(folder.path(), "");
+    assert_eq!(collector.send(&inventory(&id(1), &id(2), 1)).0, 200);
+    assert_eq!(collector.send(&body(&id(1), &id(2), 2..=3)).0, 200);
+    collector.kill();
+    drop(collector);
+    let collector = Collector::start(folder.path(), "");
+    wait_for("the journal to be sealed", || {
+        collector.get("/v1/status").1["journal_bytes"] == 0
+    });
+    let host = &collector.get("/v1/status").1["hosts"][0];
+    assert_eq!(host["host_name"], "otter");
+    assert_eq!(host["agent_version"], "0.1.0");
+    assert_eq!(host["last_gap_cause"], "sleep");
 }
 
 fn ask(args: &[&str]) -> (Option<i32>, String) {

@@ -61,7 +61,7 @@ impl Deployment {
         self.client(&self.authority, &Role::Host { host_id })
     }
 
-    fn reader(&self) -> Agent {
+    pub(crate) fn reader(&self) -> Agent {
         let name = "analyst".to_owned();
         self.client(&self.authority, &Role::Reader { name })
     }
@@ -82,7 +82,7 @@ impl Deployment {
         agent(&ClientTrust::load(&paths).unwrap().credentials())
     }
 
-    fn stranger(&self) -> Agent {
+    pub(crate) fn stranger(&self) -> Agent {
         let token = self.authority.new_token(Duration::from_secs(60), None);
         let pem = self.authority.certificate_pem();
         agent(&Credentials::for_enrolment(pem, &token.unwrap()).unwrap())

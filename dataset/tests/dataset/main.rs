@@ -9,5 +9,7 @@ mod golden;
 mod killed;
 mod made_rows;
 mod repaired;
+mod retained;
 mod round_trip;
 mod selected;
+mod several;

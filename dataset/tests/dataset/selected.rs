@@ -5,9 +5,9 @@ use arrow::array::AsArray;
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
-use gleaner_dataset::{Dataset, DatasetError, Selection, Writer};
+use gleaner_dataset::{Dataset, DatasetError, Identity, RowsBuilder, Selection, Writer};
 use gleaner_schemas::column::{Row, Table};
-use gleaner_schemas::rows::{FileRow, SampleRow};
+use gleaner_schemas::rows::{FileRow, HostRow, SampleRow};
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
@@ -194,4 +194,40 @@ fn columns_that_do_not_exist_are_all_named() {
         selected(&dataset, &FileRow::TABLE, &twice)[0].schema(),
         schema
     );
+}
+
+#[test]
+fn hosts_are_found_by_the_names_in_their_inventories() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = RowsBuilder::new(&HostRow::TABLE);
+    for (sequence, host_id, host_name) in [(1, "a", "otter"), (2, "a", "mole"), (1, "b", "otter")] {
+        let identity = Identity {
+            host_id,
+            database_id: "db",
+            sequence,
+            time_ms: START_MS,
+        };
+        let row = HostRow {
+            host_name: host_name.to_owned(),
+            ..HostRow::default()
+        };
+        rows.push(identity, row.to_values()).unwrap();
+    }
+    let mut writer = Writer::open(folder.path()).unwrap();
+    writer
+        .append(&HostRow::TABLE, rows.finish().unwrap())
+        .unwrap();
+    writer.seal().unwrap();
+    let dataset = Dataset::open(folder.path()).unwrap();
+    for (name, ids) in [
+        ("otter", &["a", "b"][..]),
+        ("mole", &["a"]),
+        ("badger", &[]),
+    ] {
+        assert_eq!(
+            Some(dataset.hosts_named(name).unwrap()),
+            hosts(ids),
+            "{name}"
+        );
+    }
 }

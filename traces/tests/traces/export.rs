@@ -1,12 +1,15 @@
 //! What is exported is what the dataset holds.
 
+use arrow::array::AsArray;
 use arrow::compute::concat_batches;
+use arrow::datatypes::Int64Type;
+use arrow::ipc::reader::FileReader;
 use arrow::record_batch::RecordBatch;
-use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
+use gleaner_dataset::{Dataset, DatasetError, Identity, RowsBuilder, Selection, Writer};
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{ProcessRow, SampleRow};
-use gleaner_traces::{ExportError, Progress, export_csv, export_parquet};
+use gleaner_traces::{Export, ExportError, Exported, Format, Progress, export};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
 use std::path::Path;
@@ -51,6 +54,10 @@ fn dataset(folder: &Path) -> Dataset {
     Dataset::open(folder).unwrap()
 }
 
+fn whole(dataset: &Dataset, to: &Path, format: Format) -> Exported {
+    export(dataset, to, &Export::all(format), |_| ()).unwrap()
+}
+
 fn of_date(dataset: &Dataset, table: &Table, date: &str) -> RecordBatch {
     let batches: Vec<_> = dataset.scan_date(table, date).map(Result::unwrap).collect();
     concat_batches(&Arc::new(schema(table)), &batches).unwrap()
@@ -60,8 +67,8 @@ fn of_date(dataset: &Dataset, table: &Table, date: &str) -> RecordBatch {
 fn parquet_holds_every_row_with_its_type_unit_and_order() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let dataset = dataset(from.path());
-    let mut seen = Vec::new();
-    let exported = export_parquet(&dataset, to.path(), |p: &Progress<'_>| {
+    let (all, mut seen) = (Export::all(Format::Parquet), Vec::new());
+    let exported = export(&dataset, to.path(), &all, |p: &Progress<'_>| {
         seen.push((p.rows, p.rows_in_all));
     });
     let exported = exported.unwrap();
@@ -84,7 +91,7 @@ fn parquet_holds_every_row_with_its_type_unit_and_order() {
 #[test]
 fn csv_is_quoted_and_absent_values_are_empty() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let exported = export_csv(&dataset(from.path()), to.path(), |_| ()).unwrap();
+    let exported = whole(&dataset(from.path()), to.path(), Format::Csv);
     assert_eq!((exported.files, exported.rows), (4, 48));
     let path = to.path().join("processes/date=2026-11-20/processes.csv");
     let text = fs::read_to_string(path).unwrap();
@@ -102,16 +109,22 @@ fn csv_is_quoted_and_absent_values_are_empty() {
 fn an_export_is_replaced_and_nothing_else() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let dataset = dataset(from.path());
-    export_csv(&dataset, to.path(), |_| ()).unwrap();
+    whole(&dataset, to.path(), Format::Csv);
     let note = to.path().join("samples/date=2026-11-20/note.txt");
     fs::write(&note, "mine").unwrap();
-    export_parquet(&dataset, to.path(), |_| ()).unwrap();
+    whole(&dataset, to.path(), Format::Parquet);
     let day = |name: &str| to.path().join("samples/date=2026-11-20").join(name);
     assert!(day("samples.parquet").exists() && !day("samples.csv").exists() && note.exists());
 
     let foreign = tempfile::tempdir().unwrap();
     fs::write(foreign.path().join("letter.txt"), "dear").unwrap();
-    let error = export_parquet(&dataset, foreign.path(), |_| ()).unwrap_err();
+    let error = export(
+        &dataset,
+        foreign.path(),
+        &Export::all(Format::Parquet),
+        |_| (),
+    )
+    .unwrap_err();
     assert!(matches!(error, ExportError::NotEmpty { .. }), "{error}");
     assert_eq!(fs::read_dir(foreign.path()).unwrap().count(), 1);
 }
@@ -124,7 +137,7 @@ fn an_export_that_stopped_says_so() {
         .path()
         .join(&dataset.manifest().files.last().unwrap().path);
     fs::write(&torn, "torn").unwrap();
-    let error = export_parquet(&dataset, to.path(), |_| ()).unwrap_err();
+    let error = export(&dataset, to.path(), &Export::all(Format::Parquet), |_| ()).unwrap_err();
     let name = torn.file_name().unwrap().to_str().unwrap();
     assert!(error.to_string().contains(name), "{error}");
     let mark = to.path().join("gleaner-export.json");
@@ -136,10 +149,116 @@ fn an_export_that_stopped_says_so() {
 
     fs::remove_dir_all(from.path()).unwrap();
     let sound = self::dataset(from.path());
-    export_parquet(&sound, to.path(), |_| ()).unwrap();
+    whole(&sound, to.path(), Format::Parquet);
     assert!(
         fs::read_to_string(&mark)
             .unwrap()
             .contains("\"is_whole\": true")
+    );
+}
+
+fn arrow_file(root: &Path, table: &str, date: &str) -> RecordBatch {
+    let path = root.join(format!("{table}/date={date}/{table}.arrow"));
+    let reader = FileReader::try_new(File::open(path).unwrap(), None).unwrap();
+    let schema = reader.schema();
+    let batches: Vec<_> = reader.map(Result::unwrap).collect();
+    concat_batches(&schema, &batches).unwrap()
+}
+
+#[test]
+fn arrow_files_hold_the_same_compressed_or_not() {
+    let from = tempfile::tempdir().unwrap();
+    let dataset = dataset(from.path());
+    let mut bytes = Vec::new();
+    for is_compressed in [true, false] {
+        let to = tempfile::tempdir().unwrap();
+        let wanted = Export {
+            is_compressed,
+            ..Export::all(Format::Arrow)
+        };
+        let exported = export(&dataset, to.path(), &wanted, |_| ()).unwrap();
+        assert_eq!((exported.files, exported.rows), (4, 48));
+        for table in [SampleRow::TABLE, ProcessRow::TABLE] {
+            for date in ["2026-11-20", "2026-11-21"] {
+                let found = arrow_file(to.path(), table.name, date);
+                assert_eq!(found, of_date(&dataset, &table, date));
+            }
+        }
+        bytes.push(exported.bytes);
+    }
+    assert!(bytes[0] < bytes[1], "{bytes:?}");
+}
+
+#[test]
+fn a_part_is_exported_and_no_empty_file() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dataset = dataset(from.path());
+    let columns = ["name", "pid", "time"].map(str::to_owned).to_vec();
+    for format in [Format::Arrow, Format::Csv, Format::Parquet] {
+        let wanted = Export {
+            tables: vec![ProcessRow::TABLE],
+            selection: Selection {
+                hosts: Some(["b".to_owned()].into()),
+                from_ms: Some(START_MS + 50_000),
+                until_ms: Some(START_MS + 80_000),
+                columns: Some(columns.clone()),
+            },
+            ..Export::all(format)
+        };
+        let exported = export(&dataset, to.path(), &wanted, |p: &Progress<'_>| {
+            assert!(p.rows <= p.rows_in_all);
+        });
+        let exported = exported.unwrap();
+        assert_eq!((exported.files, exported.rows), (1, 6), "{format:?}");
+        let tables: Vec<_> = fs::read_dir(to.path()).unwrap().collect();
+        assert_eq!(
+            tables.len(),
+            2,
+            "one table, and what says that this is an export"
+        );
+        match format {
+            Format::Arrow => {
+                let rows = arrow_file(to.path(), "processes", "2026-11-21");
+                let (names, pids) = (rows.column(0), rows.column(1));
+                assert_eq!(names.as_string::<i32>().value(0), "a, \"4\"");
+                let pids = pids.as_primitive::<Int64Type>().values();
+                assert_eq!(pids, &[4, 30, 4, 30, 4, 30]);
+            }
+            Format::Csv => {
+                let path = to.path().join("processes/date=2026-11-21/processes.csv");
+                let text = fs::read_to_string(path).unwrap();
+                let mut lines = text.lines();
+                assert_eq!(lines.next(), Some("name,pid,time"));
+                assert_eq!(
+                    lines.next(),
+                    Some("\"a, \"\"4\"\"\",4,2026-11-21T00:00:20Z")
+                );
+            }
+            Format::Parquet => {
+                let path = to
+                    .path()
+                    .join("processes/date=2026-11-21/processes.parquet");
+                let file = File::open(path).unwrap();
+                let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+                assert_eq!(reader.schema().fields().len(), 3);
+            }
+        }
+    }
+    let wanted = Export {
+        selection: Selection {
+            columns: Some(columns),
+            ..Selection::default()
+        },
+        ..Export::all(Format::Csv)
+    };
+    let error = export(&dataset, to.path(), &wanted, |_| ()).unwrap_err();
+    let is_named = |e: &DatasetError| e.to_string().contains("samples has no column name, pid");
+    assert!(
+        matches!(&error, ExportError::Dataset(e) if is_named(e)),
+        "{error}"
+    );
+    assert!(
+        to.path().join("processes").exists(),
+        "what is there is left"
     );
 }

@@ -1,0 +1,87 @@
+//! What things are called, and where they are.
+
+use std::net::Ipv4Addr;
+
+/// The namespace of the bridge; all others' names begin with it.
+pub(super) const LAB: &str = "gleaner-lab";
+/// The bridge, in that namespace.
+pub(super) const BRIDGE: &str = "br0";
+/// Every node's own interface.
+pub(super) const INTERFACE: &str = "eth0";
+/// Where agents find the collector.
+pub(super) const COLLECTOR_PORT: u16 = 7443;
+/// Where the collector answers inside its namespace, without TLS.
+pub(super) const LOCAL: &str = "127.0.0.1:7480";
+/// Of all nodes: 10.77.0.0/16, which is nowhere but on the bridge.
+pub(super) const PREFIX_LENGTH: u8 = 16;
+
+/// Something on the bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    /// Its network namespace.
+    pub(super) namespace: String,
+    /// Its end on the bridge: 15 bytes at most.
+    pub(super) port: String,
+    pub(super) address: Ipv4Addr,
+}
+
+/// The collector's node.
+pub(super) fn collector() -> Node {
+    Node {
+        namespace: format!("{LAB}-collector"),
+        port: "collector".to_owned(),
+        address: Ipv4Addr::new(10, 77, 0, 1),
+    }
+}
+
+/// The node of the host numbered `number`, from 1.
+pub(super) fn host(number: u32) -> Node {
+    let [.., third, fourth] = (number + 255).to_be_bytes(); // from 10.77.1.0 on
+    Node {
+        namespace: format!("{LAB}-{number}"),
+        port: format!("host{number}"),
+        address: Ipv4Addr::new(10, 77, third, fourth),
+    }
+}
+
+/// Whether a namespace is of a lab.
+pub(super) fn is_of_a_lab(namespace: &str) -> bool {
+    match namespace.strip_prefix(LAB) {
+        Some(rest) => rest.is_empty() || rest == "-collector" || is_number(rest),
+        None => false,
+    }
+}
+
+fn is_number(rest: &str) -> bool {
+    let digits = rest.strip_prefix('-').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn nodes_are_apart_and_known_by_their_names() {
+        let nodes: Vec<Node> = (1..=1000).map(host).chain([collector()]).collect();
+        let distinct =
+            |of: fn(&Node) -> String| nodes.iter().map(of).collect::<BTreeSet<_>>().len();
+        assert_eq!(distinct(|n| n.namespace.clone()), 1001);
+        assert_eq!(distinct(|n| n.address.to_string()), 1001);
+        assert!(
+            nodes
+                .iter()
+                .all(|n| n.port.len() <= 15 && is_of_a_lab(&n.namespace))
+        );
+        for foreign in [
+            "gleaner",
+            "gleaner-laboratory",
+            "gleaner-lab-",
+            "gleaner-lab-x",
+            "lab",
+        ] {
+            assert!(!is_of_a_lab(foreign), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The collector of a lab: its authority and configuration, and what it says of its hosts.
+
+use super::address::{self, COLLECTOR_PORT, LOCAL, Node};
+use super::network;
+use super::state::State;
+use anyhow::{Context, anyhow, bail};
+use gleaner_trust::{Authority, Role};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::Deserialize;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// The authority's folder, in the lab's.
+pub(super) const PKI: &str = "pki";
+/// Days that the lab's certificates are valid.
+const DAYS: u32 = 30;
+/// A lab is looked at after seconds, not after hours.
+const SEAL_AFTER: &str = "10s";
+/// Left free on the disk: a lab may be tried on a small one.
+const RESERVE: &str = "64MiB";
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the collector says of itself, as far as a lab cares.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Said {
+    pub(super) hosts: Vec<OfHost>,
+}
+
+/// What the collector says of one host.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct OfHost {
+    pub(super) host_id: String,
+    pub(super) batches_count: u64,
+    pub(super) rows_count: u64,
+    pub(super) behind_ms: Option<i64>,
+}
+
+/// Makes the authority, and the collector's certificate and configuration.
+pub(super) fn prepare(state: &State, node: &Node) -> anyhow::Result<Authority> {
+    let pki = state.folder.join(PKI);
+    let authority = Authority::init(&pki, "lab", DAYS)?;
+    let names = vec![node.address.to_string()];
+    let issued = authority.issue(&Role::Collector { names }, DAYS)?;
+    write(&pki.join("collector.crt"), &issued.certificate_pem)?;
+    write(&pki.join("collector.key"), &issued.key_pem)?;
+    let folder = state.folder_of(&node.namespace);
+    let (data, pki) = (text(&folder)?, text(&pki)?);
+    let config = format!(
+        "data = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\nreserve = \"{RESERVE}\"\n",
+        node.address
+    );
+    fs::create_dir_all(&folder)?;
+    write(&folder.join("collector.toml"), &config)?;
+    Ok(authority)
+}
+
+/// Gives a host its machine id and configuration; the name of its trace.
+pub(super) fn prepare_host(
+    state: &State,
+    node: &Node,
+    interval: Duration,
+) -> anyhow::Result<String> {
+    let machine_id = fs::read_to_string("/proc/sys/kernel/random/uuid")?
+        .trim()
+        .replace('-', "");
+    network::give_machine_id(&node.namespace, &machine_id)?;
+    let host_id = gleaner_agent::identity::host_id(&machine_id);
+    let folder = state.folder_of(&node.namespace);
+    fs::create_dir_all(&folder)?;
+    let interval = gleaner_schemas::interval::format(interval);
+    let config = format!(
+        "interval = \"{interval}\"
+database = {}
+socket = {}
+
+[ship]
+interval = \"{interval}\"
+",
+        text(&folder.join("trace.db"))?,
+        text(&folder.join("agent.sock"))?,
+    );
+    write(&folder.join("agent.toml"), &config)?;
+    Ok(host_id)
+}
+
+/// Where hosts find it.
+pub(super) fn url() -> String {
+    format!("https://{}:{COLLECTOR_PORT}", address::collector().address)
+}
+
+/// Asks the collector, from inside its namespace.
+pub(super) fn status() -> anyhow::Result<(Said, serde_json::Value)> {
+    let namespace = address::collector().namespace;
+    let body = get_inside(&namespace, "/v1/status")?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&body).context("the collector's status is no JSON")?;
+    let said = Said::deserialize(&value).context("the collector's status")?;
+    Ok((said, value))
+}
+
+/// A namespace is a thread's: one of its own goes in.
+fn get_inside(namespace: &str, path: &str) -> anyhow::Result<Vec<u8>> {
+    let handle = network::handle(namespace);
+    let handle =
+        File::open(&handle).with_context(|| format!("cannot open {}", handle.display()))?;
+    let path = path.to_owned();
+    let asking = std::thread::spawn(move || {
+        move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))
+            .context("cannot enter the collector's namespace")?;
+        get(&path)
+    });
+    asking
+        .join()
+        .map_err(|_| anyhow!("asking the collector failed"))?
+}
+
+fn get(path: &str) -> anyhow::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(LOCAL).context("the collector does not answer")?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {LOCAL}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    stream
+        .read_to_end(&mut answer)
+        .context("the collector does not answer")?;
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    let Some(end) = end.filter(|_| answer.starts_with(b"HTTP/1.1 200 ")) else {
+        let line = answer
+            .split(|byte| *byte == b'\r')
+            .next()
+            .unwrap_or_default();
+        bail!("the collector answers {:?}", String::from_utf8_lossy(line));
+    };
+    Ok(answer.split_off(end + 4))
+}
+
+/// A path as TOML has text, which JSON's quotes are.
+fn text(path: &Path) -> anyhow::Result<String> {
+    let path = path
+        .to_str()
+        .with_context(|| format!("{} is no UTF-8", path.display()))?;
+    Ok(serde_json::to_string(path)?)
+}
+
+/// Keys are among them: for the owner alone.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,163 @@
+//! The daemons of a lab: what runs where, and how it is started.
+
+use super::address::Node;
+use super::collector;
+use super::process::Process;
+use super::state::{Started, State};
+use anyhow::{Context, bail};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// One daemon. It is started as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and folder.
+pub(super) struct Daemon {
+    pub(super) name: &'static str,
+    program: &'static str,
+    args: &'static [&'static str],
+    config: &'static str,
+    /// A file in the node's folder without which it would not start.
+    after: Option<&'static str>,
+}
+
+/// What runs on the collector's node.
+pub(super) const COLLECTOR: Daemon = Daemon {
+    name: "collector",
+    program: "gleaner-collector",
+    args: &["run"],
+    config: "collector.toml",
+    after: None,
+};
+
+/// What runs on every host, in the order in which it is started. A later daemon is a line here.
+pub(super) const OF_A_HOST: [Daemon; 2] = [
+    Daemon {
+        name: "run",
+        program: "gleaner-agent",
+        args: &["run"],
+        config: "agent.toml",
+        after: None,
+    },
+    Daemon {
+        name: "ship",
+        program: "gleaner-agent",
+        args: &["ship"],
+        config: "agent.toml",
+        after: Some("trace.db"),
+    },
+];
+
+/// How long what a daemon needs may take to come: long, for many hosts on a small machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Starts a daemon on its node, and writes down that it was.
+pub(super) fn start(state: &mut State, node: &Node, daemon: &Daemon) -> anyhow::Result<()> {
+    let folder = state.folder_of(&node.namespace);
+    if let Some(file) = daemon.after {
+        let path = folder.join(file);
+        let begun = Instant::now();
+        while !path.exists() {
+            if begun.elapsed() > PATIENCE {
+                bail!(
+                    "{} did not come; see the logs in {}",
+                    path.display(),
+                    folder.display()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let log = folder.join(format!("{}.log", daemon.name));
+    let log = File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
+    let child = on_node(node, daemon.program)?
+        .args(daemon.args)
+        .arg("--config")
+        .arg(folder.join(daemon.config))
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0) // a Ctrl-C here is not theirs
+        .spawn()
+        .with_context(|| format!("cannot start {} in {}", daemon.program, node.namespace))?;
+    if let Some(process) = Process::find(child.id()) {
+        state.started.push(Started {
+            namespace: node.namespace.clone(),
+            daemon: daemon.name.to_owned(),
+            process,
+        });
+        state.save()?;
+    }
+    Ok(())
+}
+
+/// Enrols a host, as its administrator would.
+pub(super) fn enrol(state: &State, node: &Node, token: &str) -> anyhow::Result<()> {
+    let agent = &OF_A_HOST[0];
+    let folder = state.folder_of(&node.namespace);
+    let mut command = on_node(node, agent.program)?;
+    command.args(["enroll", &collector::url(), token, "--config"]);
+    command.arg(folder.join(agent.config)).current_dir(&folder);
+    let output = command.output().context("cannot start ip")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        bail!("cannot enrol {}: {said}", node.namespace);
+    }
+    Ok(())
+}
+
+/// One of our programs on a node: in its network, with its machine id and under its name.
+///
+/// `ip netns exec` lays /etc/netns/NAMESPACE over /etc; each of these executes the next, so that the program has the
+/// number of the process that is started here.
+fn on_node(node: &Node, name: &str) -> anyhow::Result<Command> {
+    let mut command = Command::new("ip");
+    command
+        .args([
+            "netns",
+            "exec",
+            &node.namespace,
+            "unshare",
+            "--uts",
+            "--",
+            "sh",
+            "-c",
+        ])
+        .arg("echo \"$0\" > /proc/sys/kernel/hostname && exec \"$@\"")
+        .arg(&node.namespace)
+        .arg(program(name)?)
+        .stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Fails when a daemon of the lab has ended, with the last that it said.
+pub(super) fn check(state: &State) -> anyhow::Result<()> {
+    let mut ended = state.started.iter().filter(|s| !s.process.runs());
+    if let Some(started) = ended.next() {
+        let log = state
+            .folder_of(&started.namespace)
+            .join(format!("{}.log", started.daemon));
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let last = said.trim().lines().last().unwrap_or("nothing").to_owned();
+        bail!(
+            "{} in {} has ended; it said: {last}",
+            started.daemon,
+            started.namespace
+        );
+    }
+    Ok(())
+}
+
+/// One of our programs: they are installed side by side.
+pub(super) fn program(name: &str) -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot tell where gleaner lies")?;
+    let beside = own.with_file_name(name);
+    if !beside.exists() {
+        bail!(
+            "{} is missing: gleaner's programs are installed side by side",
+            beside.display()
+        );
+    }
+    Ok(beside)
+}

@@ -1,0 +1,42 @@
+//! `gleaner lab`: a collector and hosts on this machine, as real daemons in network namespaces.
+//!
+//! ```text
+//! gleaner-lab-1 ─ eth0 ──┐                     ┌── eth0 ─ gleaner-lab-collector
+//! gleaner-lab-2 ─ eth0 ──┼── br0, gleaner-lab ─┘          gleaner-collector run
+//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)
+//!   gleaner-agent run, gleaner-agent ship
+//! ```
+//!
+//! Nothing of the machine's own network is touched: every interface, address, queue and rule lies in a namespace
+//! that the lab made, and goes with it. What there is stands in the lab's folder (`lab.json`), each process
+//! with the time it started, before the next thing is made: `down` removes all of it, after a crash as well.
+
+mod address;
+pub(crate) mod args;
+mod collector;
+mod daemons;
+mod down;
+mod link;
+mod network;
+mod process;
+mod state;
+mod status;
+mod up;
+
+use anyhow::bail;
+use args::{Lab, LabCommand};
+
+pub(crate) fn run(args: &Lab) -> anyhow::Result<()> {
+    match &args.command {
+        LabCommand::Up(args) => up::run(args),
+        LabCommand::Status(args) => status::run(args),
+        LabCommand::Down(args) => down::run(args),
+    }
+}
+
+fn refuse_without_root(command: &str) -> anyhow::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("network namespaces need root: run `sudo gleaner lab {command}`");
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! `gleaner lab status`.
+
+use super::address;
+use super::args::Status;
+use super::collector::{self, OfHost};
+use super::state::State;
+use crate::table::table;
+use anyhow::bail;
+use gleaner_schemas::units::Seconds;
+use serde_json::{Value, json};
+use std::io::Write;
+
+pub(super) fn run(args: &Status) -> anyhow::Result<()> {
+    super::refuse_without_root("status")?;
+    let Some(state) = State::find(args.folder.as_deref())? else {
+        bail!("there is no lab; `gleaner lab up` makes one");
+    };
+    let (hosts, said) = match collector::status() {
+        Ok((said, value)) => (said.hosts, value),
+        Err(error) => (Vec::new(), json!({ "failure": format!("{error:#}") })),
+    };
+    let text = if args.json {
+        format!("{:#}\n", as_json(&state, &hosts, said))
+    } else {
+        as_text(&state, &hosts, said["failure"].as_str())
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// The lab's hosts: number, name of its trace, and what the collector says of it.
+fn hosts<'a>(
+    state: &'a State,
+    said: &'a [OfHost],
+) -> impl Iterator<Item = (address::Node, &'a str, Option<&'a OfHost>)> {
+    (1..).zip(&state.host_ids).map(|(number, id)| {
+        let of_host = said.iter().find(|host| host.host_id == *id);
+        (address::host(number), id.as_str(), of_host)
+    })
+}
+
+/// Names of a node's daemons, and whether each runs.
+fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
+    let of_node = state
+        .started
+        .iter()
+        .filter(|started| started.namespace == node);
+    of_node
+        .map(|s| (s.daemon.as_str(), s.process.pid, s.process.runs()))
+        .collect()
+}
+
+fn as_json(state: &State, said: &[OfHost], collector: Value) -> Value {
+    let daemons = |node: &str| -> Vec<Value> {
+        let daemons = daemons(state, node).into_iter();
+        let one = |(name, pid, runs)| json!({ "name": name, "pid": pid, "is_running": runs });
+        daemons.map(one).collect()
+    };
+    let hosts: Vec<Value> = hosts(state, said)
+        .map(|(node, host_id, said)| {
+            json!({
+                "host_id": host_id,
+                "namespace": node.namespace,
+                "address": node.address,
+                "daemons": daemons(&node.namespace),
+                "is_shipping": said.is_some_and(|said| said.rows_count > 0),
+                "rows_count": said.map(|said| said.rows_count),
+                "behind_ms": said.and_then(|said| said.behind_ms),
+            })
+        })
+        .collect();
+    json!({
+        "folder": state.folder,
+        "link": state.link,
+        "collector": {
+            "namespace": address::collector().namespace,
+            "address": address::collector().address,
+            "daemons": daemons(&address::collector().namespace),
+            "status": collector,
+        },
+        "hosts": hosts,
+    })
+}
+
+fn as_text(state: &State, said: &[OfHost], failure: Option<&str>) -> String {
+    let running = |node: &str| -> String {
+        let daemons = daemons(state, node).into_iter();
+        let words: Vec<String> = daemons
+            .map(|(name, _, runs)| format!("{name}{}", if runs { "" } else { " (ended)" }))
+            .collect();
+        words.join(", ")
+    };
+    let mut table = table(
+        &["host", "address", "daemons", "batches", "rows", "behind"],
+        3,
+    );
+    for (node, _, said) in hosts(state, said) {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
+        let behind = said.and_then(|said| said.behind_ms).map(Seconds::from_ms);
+        table.add_row(vec![
+            node.namespace.clone(),
+            node.address.to_string(),
+            running(&node.namespace),
+            or_dash(said.map(|said| said.batches_count.to_string())),
+            or_dash(said.map(|said| said.rows_count.to_string())),
+            or_dash(behind.map(|behind| behind.to_string())),
+        ]);
+    }
+    let collector = address::collector();
+    let mut text = format!(
+        "Lab in {}\n  collector at {}: {}\n  links: {}\n",
+        state.folder.display(),
+        collector.address,
+        failure.map_or_else(|| running(&collector.namespace), str::to_owned),
+        state.link,
+    );
+    for cannot in &state.link.cannot {
+        text.push_str(&format!("  cannot have {cannot}\n"));
+    }
+    format!("{text}\n{table}\n")
+}

@@ -1,0 +1,113 @@
+//! `gleaner lab up`.
+
+use super::address::Node;
+use super::args::Up;
+use super::link::Link;
+use super::state::State;
+use super::{address, collector, daemons, down, network};
+use crate::progress;
+use anyhow::{Context, bail};
+use std::time::{Duration, Instant};
+
+/// As the agent has it.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// Each is used at once.
+const TOKEN_VALID: Duration = Duration::from_secs(3600);
+/// How long the collector may take to answer for the first time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn run(args: &Up) -> anyhow::Result<()> {
+    refuse(args)?;
+    let mut state = State::begin(&args.folder, args.hosts)?;
+    if let Err(error) = make(args, &mut state) {
+        let folder = state.folder.clone();
+        down::remove(Some(state), true).context("and what was made could not be removed")?;
+        return Err(error.context(format!(
+            "the lab did not come up, and is gone but for its logs in {}",
+            folder.display()
+        )));
+    }
+    for cannot in &state.link.cannot {
+        eprintln!("gleaner: cannot have {cannot}");
+    }
+    println!(
+        "a collector and {} hosts are up in {}; see `gleaner lab status`, end with `gleaner lab down`",
+        args.hosts,
+        state.folder.display()
+    );
+    Ok(())
+}
+
+/// What cannot work, before anything is made.
+fn refuse(args: &Up) -> anyhow::Result<()> {
+    super::refuse_without_root("up")?;
+    for program in ["ip", "tc"] {
+        if !network::is_installed(program) {
+            bail!("{program} is missing: install iproute2");
+        }
+    }
+    if args.interval < SHORTEST_INTERVAL {
+        bail!("--interval: 100ms is the shortest");
+    }
+    for program in ["gleaner-agent", "gleaner-collector"] {
+        daemons::program(program)?;
+    }
+    if !network::namespaces().is_empty() {
+        bail!("a lab is up already, or what a crash left of one: `gleaner lab down` removes it");
+    }
+    Ok(())
+}
+
+fn make(args: &Up, state: &mut State) -> anyhow::Result<()> {
+    network::make_bridge()?;
+    state.link = Link::probed(args.rate.clone(), args.delay, args.loss);
+    state.save()?;
+
+    let node = address::collector();
+    network::make_node(&node)?;
+    let authority = collector::prepare(state, &node)?;
+    daemons::start(state, &node, &daemons::COLLECTOR)?;
+    wait_for_collector(state)?;
+
+    let hosts: Vec<Node> = (1..=args.hosts).map(address::host).collect();
+    let bar = progress::bar("hosts", hosts.len() as u64);
+    for host in &hosts {
+        network::make_node(host)?;
+        let host_id = collector::prepare_host(state, host, args.interval)?;
+        let token = authority.new_token(TOKEN_VALID, Some(&host_id))?;
+        daemons::enrol(state, host, &token)?;
+        state.host_ids.push(host_id);
+        bar.inc(1);
+    }
+    // Only now: a host enrols once, by its administrator, who would try again over a bad link.
+    limit_links(state, &node, &hosts)?;
+    for daemon in &daemons::OF_A_HOST {
+        for host in &hosts {
+            bar.set_message(format!("{} on {}", daemon.name, host.namespace));
+            daemons::start(state, host, daemon)?;
+        }
+    }
+    bar.finish_and_clear();
+    daemons::check(state)
+}
+
+fn limit_links(state: &State, collector: &Node, hosts: &[Node]) -> anyhow::Result<()> {
+    if let Some(rule) = state.link.drops() {
+        let rule: Vec<&str> = rule.iter().map(String::as_str).collect();
+        network::must(network::iptables(&collector.namespace, &rule))?;
+    }
+    let mut commands = hosts.iter().flat_map(|host| state.link.commands(host));
+    commands.try_for_each(network::must)
+}
+
+fn wait_for_collector(state: &State) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match collector::status() {
+            Ok(_) => return Ok(()),
+            Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+            Err(_) => daemons::check(state)?,
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

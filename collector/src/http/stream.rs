@@ -1,0 +1,174 @@
+//! Rows on their way to a reader, as one Arrow IPC stream: read and encoded on a thread of their own, which waits
+//! whenever the reader does.
+//!
+//! Invariant: a stream that did not come to its end is never taken for a whole one. It breaks off in the middle of
+//! a message, and the connection without HTTP's last chunk.
+
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow::record_batch::RecordBatch;
+use bytes::{Bytes, BytesMut};
+use gleaner_dataset::DatasetError;
+use hyper::body::{Body, Frame};
+use std::io::{self, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::sync::mpsc;
+
+/// Rows of a record batch on the wire: small ones are joined, large ones cut.
+const BATCH_ROWS: usize = 16_384;
+/// Sent at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Chunks that wait for the reader.
+const CHUNKS_WAITING: usize = 8;
+/// The beginning of a message of 64 KiB of metadata, which never comes.
+const BROKEN_OFF: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0];
+
+/// What a reader gets.
+pub(super) struct Receiver {
+    parts: mpsc::Receiver<Part>,
+    is_broken: bool,
+}
+
+/// Where it is written.
+pub(super) struct Sender {
+    parts: mpsc::Sender<Part>,
+    waiting: BytesMut,
+}
+
+enum Part {
+    Chunk(Bytes),
+    End,
+}
+
+/// Why a stream broke off.
+pub(super) enum Broken {
+    /// The reader has gone, or stopped reading.
+    Gone,
+    /// The rows cannot be read.
+    Unreadable(DatasetError),
+    /// The rows cannot be encoded.
+    Unwritable(ArrowError),
+}
+
+/// The two ends of a stream.
+pub(super) fn channel() -> (Sender, Receiver) {
+    let (parts, received) = mpsc::channel(CHUNKS_WAITING);
+    let waiting = BytesMut::new();
+    let receiver = Receiver {
+        parts: received,
+        is_broken: false,
+    };
+    (Sender { parts, waiting }, receiver)
+}
+
+impl Sender {
+    /// Sends `batches`, which are of `schema`, to the end. Blocks as long as the reader does not read.
+    pub(super) fn send(
+        mut self,
+        schema: &SchemaRef,
+        options: IpcWriteOptions,
+        batches: impl Iterator<Item = Result<RecordBatch, DatasetError>>,
+    ) -> Result<(), Broken> {
+        let sent = write(&mut self, schema, options, batches);
+        let sent = sent.and_then(|()| {
+            self.pass_on(0).map_err(|_| Broken::Gone)?;
+            self.parts
+                .blocking_send(Part::End)
+                .map_err(|_| Broken::Gone)
+        });
+        sent.map_err(|broken| {
+            if self.parts.is_closed() {
+                return Broken::Gone;
+            }
+            self.waiting.extend_from_slice(&BROKEN_OFF);
+            let _ = self.pass_on(0); // gone meanwhile: nobody takes it for whole
+            broken
+        })
+    }
+
+    /// Hands what waits to the connection, but for less than `rest` bytes.
+    fn pass_on(&mut self, rest: usize) -> io::Result<()> {
+        while self.waiting.len() > rest {
+            let length = self.waiting.len().min(CHUNK_BYTES);
+            let chunk = Part::Chunk(self.waiting.split_to(length).freeze());
+            let sent = self.parts.blocking_send(chunk);
+            sent.map_err(|_| io::ErrorKind::BrokenPipe)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for &mut Sender {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        self.pass_on(CHUNK_BYTES)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(()) // chunks go when they are full, the last one at the end
+    }
+}
+
+fn write(
+    sender: &mut Sender,
+    schema: &SchemaRef,
+    options: IpcWriteOptions,
+    batches: impl Iterator<Item = Result<RecordBatch, DatasetError>>,
+) -> Result<(), Broken> {
+    let mut stream =
+        StreamWriter::try_new_with_options(sender, schema, options).map_err(Broken::Unwritable)?;
+    let mut joined = BatchCoalescer::new(schema.clone(), BATCH_ROWS);
+    for batch in batches {
+        let batch = batch.map_err(Broken::Unreadable)?;
+        for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+            let rows = BATCH_ROWS.min(batch.num_rows() - start);
+            let joining = joined.push_batch(batch.slice(start, rows));
+            joining
+                .and_then(|()| write_completed(&mut joined, &mut stream))
+                .map_err(Broken::Unwritable)?;
+        }
+    }
+    let last = joined.finish_buffered_batch();
+    last.and_then(|()| write_completed(&mut joined, &mut stream))
+        .and_then(|()| stream.finish())
+        .map_err(Broken::Unwritable)
+}
+
+fn write_completed<W: Write>(
+    joined: &mut BatchCoalescer,
+    stream: &mut StreamWriter<W>,
+) -> Result<(), ArrowError> {
+    while let Some(batch) = joined.next_completed_batch() {
+        stream.write(&batch)?;
+    }
+    Ok(())
+}
+
+impl Body for Receiver {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match ready!(self.parts.poll_recv(context)) {
+            Some(Part::Chunk(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            Some(Part::End) => Poll::Ready(None),
+            None if self.is_broken => {
+                let error = io::Error::other("the rows could not be read to the end");
+                Poll::Ready(Some(Err(error)))
+            }
+            None => {
+                // What was sent before an error is lost unless it gets out now.
+                self.is_broken = true;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}

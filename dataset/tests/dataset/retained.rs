@@ -1,0 +1,359 @@
+//! Retention: whole days go, old samples become fewer, and what was low stays as low.
+
+use crate::made_rows::{Name, START_MS, batch, read_names};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, TimestampMillisecondType};
+use gleaner_dataset::{Dataset, Identity, Policy, Retained, RowsBuilder, Writer, repair};
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::{
+    AbsenceRow, ActivityRow, FileRow, GapRow, ProcessRow, SampleRow, table,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const DAY_S: u64 = 86_400;
+const MINUTE_MS: i64 = 60_000;
+/// 2026-11-21 00:00:00 UTC.
+const DAY_MS: i64 = START_MS + MINUTE_MS;
+
+/// `days` after the day of the rows.
+fn days_later(days: u64) -> SystemTime {
+    let day = SystemTime::UNIX_EPOCH + Duration::from_millis(DAY_MS as u64);
+    day + Duration::from_secs(days * DAY_S + 3600)
+}
+
+fn all_steps(writer: &mut Writer, policy: &Policy, now: SystemTime) -> Vec<Retained> {
+    std::iter::from_fn(|| writer.retain_step(policy, now).unwrap()).collect()
+}
+
+#[test]
+fn days_are_dropped_by_table_and_details_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(folder.path()).unwrap();
+    // Two days each: 23:59:20 of the 20th, and the 21st.
+    let names = [Name::new(1, 0, 1, 0), Name::new(1, 0, 9, 0)];
+    for table in [SampleRow::TABLE, FileRow::TABLE] {
+        writer.append(&table, batch(&table, &names)).unwrap();
+    }
+    writer.seal().unwrap();
+    let open = || Dataset::open(folder.path()).unwrap();
+    let before = open();
+    let policy = Policy {
+        keep_days: BTreeMap::from([("samples".to_owned(), 5)]),
+        details_days: Some(2),
+        ..Policy::default()
+    };
+    assert_eq!(
+        all_steps(&mut writer, &Policy::default(), days_later(9999)),
+        []
+    );
+    assert_eq!(all_steps(&mut writer, &policy, days_later(1)), []);
+    let dates = |table: &Table| open().dates(table);
+
+    let steps = all_steps(&mut writer, &policy, days_later(2));
+    assert_eq!(steps.len(), 1);
+    assert_eq!(
+        (&*steps[0].date, steps[0].rows, steps[0].thinned),
+        ("2026-11-20", 1, false)
+    );
+    assert_eq!(dates(&FileRow::TABLE), ["2026-11-21"]);
+    assert_eq!(dates(&SampleRow::TABLE).len(), 2);
+    assert_eq!(all_steps(&mut writer, &policy, days_later(5)).len(), 2);
+    assert_eq!(dates(&FileRow::TABLE), Vec::<String>::new());
+    assert_eq!(dates(&SampleRow::TABLE), ["2026-11-21"]);
+    // Who opened it before reads on.
+    assert_eq!(read_names(&before, &FileRow::TABLE, "host-1").len(), 2);
+    assert_eq!(open().verify().problems, []);
+}
+
+/// What a host saw at one sample.
+#[derive(Clone, Debug)]
+struct Sight {
+    available_bytes: i64,
+    gap_before: bool,
+    /// File and its cached bytes; absent: no more in use.
+    file: Option<(i64, Option<i64>)>,
+    /// A source's idle time, when it is news.
+    idle_ms: Option<i64>,
+    absent: Option<(bool, i64)>,
+}
+
+fn sight() -> impl Strategy<Value = Sight> {
+    let file = prop::option::of((0..4i64, prop::option::of(1..9i64)));
+    let absent = prop::option::of((any::<bool>(), 0..3i64));
+    let gap = prop::bool::weighted(0.1);
+    (0..1000i64, gap, file, prop::option::of(0..99i64), absent).prop_map(
+        |(available_bytes, gap_before, file, idle_ms, absent)| Sight {
+            available_bytes,
+            gap_before,
+            file,
+            idle_ms,
+            absent,
+        },
+    )
+}
+
+/// Records a host's day, a sample a minute; sequences count from 10, and a gap takes one.
+fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
+    let mut tables: BTreeMap<&str, RowsBuilder> = BTreeMap::new();
+    fn add<R: Row>(tables: &mut BTreeMap<&str, RowsBuilder>, identity: Identity<'_>, row: R) {
+        let rows = tables.entry(R::TABLE.name);
+        let rows = rows.or_insert_with(|| RowsBuilder::new(&R::TABLE));
+        rows.push(identity, row.to_values()).unwrap();
+    }
+    let (mut sequence, mut time_ms) = (10, DAY_MS);
+    for (at, sight) in day.iter().enumerate() {
+        let begins = at == 0 || sight.gap_before;
+        let identity = |sequence, time_ms| Identity {
+            host_id,
+            database_id: "db",
+            sequence,
+            time_ms,
+        };
+        if begins && at > 0 {
+            time_ms += 7 * MINUTE_MS;
+            let gap = GapRow {
+                cause: "sleep".into(),
+                ..GapRow::default()
+            };
+            add(&mut tables, identity(sequence, time_ms), gap);
+            sequence += 1;
+        }
+        let now = identity(sequence, time_ms);
+        let sample = SampleRow {
+            available_bytes: sight.available_bytes,
+            mem_available_min_bytes: Some(sight.available_bytes - 5),
+            interval_ms: (!begins).then_some(MINUTE_MS + 3),
+            files_whole: begins,
+            ..SampleRow::default()
+        };
+        add(&mut tables, now, sample);
+        let process = ProcessRow {
+            pid: sequence,
+            ..ProcessRow::default()
+        };
+        add(&mut tables, now, process);
+        if let Some((file_id, cached_bytes)) = sight.file {
+            let file = FileRow {
+                file_id,
+                cached_bytes,
+                open_count: i64::from(cached_bytes.is_some()),
+                opened_count: Some(1),
+                ..FileRow::default()
+            };
+            add(&mut tables, now, file);
+        }
+        if let Some(idle_ms) = sight.idle_ms {
+            let activity = ActivityRow {
+                source: "input".into(),
+                idle_ms: Some(idle_ms),
+                state: "ok".into(),
+                devices_count: 1,
+            };
+            add(&mut tables, now, activity);
+        }
+        if let Some((has_vanished, absent_count)) = sight.absent {
+            let absence = AbsenceRow {
+                item: "processes".into(),
+                reason: if has_vanished { "vanished" } else { "denied" }.into(),
+                detail: "x".into(),
+                absent_count: absent_count + i64::from(has_vanished),
+            };
+            add(&mut tables, now, absence);
+        }
+        sequence += 1;
+        time_ms += MINUTE_MS;
+    }
+    for (name, rows) in tables {
+        writer
+            .append(&table(name).unwrap(), rows.finish().unwrap())
+            .unwrap();
+    }
+}
+
+/// A host's rows of some columns, with sequence and time first.
+fn read(root: &Path, table: &Table, host: &str, columns: &[&str]) -> Vec<Vec<String>> {
+    let mut wanted = vec!["sequence", "time"];
+    wanted.extend(columns);
+    let rows = Dataset::open(root)
+        .unwrap()
+        .read_host(table, host, &wanted)
+        .unwrap();
+    (0..rows.num_rows())
+        .map(|row| (0..wanted.len()).map(|at| text(&rows, at, row)).collect())
+        .collect()
+}
+
+fn text(rows: &RecordBatch, column: usize, row: usize) -> String {
+    let column = rows.column(column);
+    if column.is_null(row) {
+        String::new()
+    } else if let Some(integers) = column.as_primitive_opt::<Int64Type>() {
+        integers.value(row).to_string()
+    } else if let Some(times) = column.as_primitive_opt::<TimestampMillisecondType>() {
+        times.value(row).to_string()
+    } else if let Some(flags) = column.as_boolean_opt() {
+        flags.value(row).to_string()
+    } else {
+        column.as_string::<i32>().value(row).to_owned()
+    }
+}
+
+fn number(text: &str) -> i64 {
+    text.parse().unwrap()
+}
+
+/// What stands at each sample, slowly: by sequence, the rows in words.
+fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
+    let samples = read(root, &SampleRow::TABLE, host, &["files_whole"]);
+    let files = read(
+        root,
+        &FileRow::TABLE,
+        host,
+        &["file_id", "open_count", "cached_bytes"],
+    );
+    let activity = read(root, &ActivityRow::TABLE, host, &["source", "idle_ms"]);
+    let absences = read(
+        root,
+        &AbsenceRow::TABLE,
+        host,
+        &["item", "reason", "absent_count"],
+    );
+    let mut found = BTreeMap::new();
+    let mut state: BTreeMap<String, String> = BTreeMap::new();
+    for sample in &samples {
+        if sample[2] == "true" {
+            state.clear();
+        }
+        let now = |row: &&Vec<String>| row[0] == sample[0];
+        state.retain(|key, _| !key.contains("vanished"));
+        for row in files.iter().filter(now) {
+            let is_over = row[3] == "0" && row[4].is_empty();
+            let told = if is_over {
+                String::new()
+            } else {
+                row[2..].join(" ")
+            };
+            state.insert(format!("file {}", row[2]), told);
+        }
+        for row in activity.iter().filter(now) {
+            // The moment of the last activity.
+            let moment = number(&row[1]) - number(&row[3]);
+            state.insert(row[2].clone(), format!("since {moment}"));
+        }
+        for row in absences.iter().filter(now) {
+            let told = if row[4] == "0" {
+                String::new()
+            } else {
+                row[4].clone()
+            };
+            state.insert(format!("{} {}", row[2], row[3]), told);
+        }
+        let told = state.iter().filter(|(_, told)| !told.is_empty());
+        let told = told.map(|(key, told)| format!("{key}: {told}")).collect();
+        found.insert(number(&sample[0]), told);
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_thinned_day_keeps_its_lows_its_time_and_what_stood(
+        day in prop::collection::vec(sight(), 1..90),
+        other in prop::collection::vec(sight(), 1..20),
+        seals in 1..4usize,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let mut writer = Writer::open(root).unwrap();
+        record(&mut writer, "a", &day);
+        writer.seal().unwrap();
+        for _ in 1..seals {
+            record(&mut writer, "b", &other); // again, which changes nothing
+            writer.seal().unwrap();
+        }
+        let columns = ["available_bytes", "interval_ms", "mem_available_min_bytes", "files_whole"];
+        let samples = read(root, &SampleRow::TABLE, "a", &columns);
+        let stood = standing(root, "a");
+        let gaps = read(root, &GapRow::TABLE, "a", &["cause"]);
+
+        let to_ms = 15 * MINUTE_MS;
+        let policy = Policy { thin_after_days: Some(3), thin_to_ms: to_ms, ..Policy::default() };
+        prop_assert_eq!(all_steps(&mut writer, &policy, days_later(3)), []);
+        let steps = all_steps(&mut writer, &policy, days_later(4));
+        prop_assert_eq!(steps.len(), 1);
+        prop_assert!(steps[0].thinned);
+        prop_assert_eq!(Dataset::open(root).unwrap().verify().problems, []);
+
+        let kept = read(root, &SampleRow::TABLE, "a", &columns);
+        let bucket = |row: &[String]| number(&row[1]).div_euclid(to_ms);
+        let lows = |rows: &[Vec<String>]| {
+            let mut lows: BTreeMap<i64, i64> = BTreeMap::new();
+            for row in rows {
+                let low = lows.entry(bucket(row)).or_insert(i64::MAX);
+                *low = number(&row[2]).min(*low);
+            }
+            lows
+        };
+        prop_assert_eq!(lows(&kept), lows(&samples));
+        let buckets: BTreeSet<i64> = samples.iter().map(|row| bucket(row)).collect();
+        let runs = 1 + gaps.len();
+        // In each run one a bucket, the first and the last; a gap may cut a bucket in two.
+        prop_assert!(kept.len() <= buckets.len() + 3 * runs, "{} of {}", kept.len(), samples.len());
+        // The lowest of all in between is told by the next that is kept, and no time is lost.
+        let sum = |rows: &[Vec<String>]| -> i64 {
+            rows.iter().filter(|row| !row[3].is_empty()).map(|row| number(&row[3])).sum()
+        };
+        prop_assert_eq!(sum(&kept), sum(&samples));
+        let mut since = i64::MAX;
+        let mut left = kept.iter();
+        for row in &samples {
+            since = since.min(number(&row[4]));
+            let first = row[3].is_empty();
+            if left.as_slice().first().is_some_and(|k| k[0] == row[0]) {
+                let found = left.next().unwrap();
+                prop_assert_eq!(number(&found[4]), since);
+                prop_assert_eq!(found[3].is_empty(), first);
+                since = i64::MAX;
+            } else {
+                prop_assert!(!first, "a run begins with a kept sample");
+            }
+        }
+        prop_assert_eq!(left.len(), 0);
+        prop_assert!(kept.iter().all(|row| row[5] == "true"));
+
+        let sequences: BTreeSet<i64> = kept.iter().map(|row| number(&row[0])).collect();
+        let still = standing(root, "a");
+        prop_assert!(still.keys().eq(sequences.iter()));
+        for (sequence, told) in &still {
+            prop_assert_eq!(told, &stood[sequence]);
+        }
+        let opened = read(root, &FileRow::TABLE, "a", &["opened_count", "file_id"]);
+        let opens = opened.iter().filter(|row| row[2] == "1").count();
+        prop_assert!(opens <= kept.len(), "an open is told once");
+        let processes = read(root, &ProcessRow::TABLE, "a", &["pid"]);
+        let of: BTreeSet<i64> = processes.iter().map(|row| number(&row[2])).collect();
+        prop_assert_eq!(of, sequences);
+        prop_assert_eq!(read(root, &GapRow::TABLE, "a", &["cause"]), gaps);
+
+        // Done once; also where only the files say so.
+        prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
+        drop(writer);
+        fs::remove_file(root.join("manifest.json")).unwrap();
+        repair(root).unwrap();
+        let mut writer = Writer::open(root).unwrap();
+        prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
+
+        // Who sends the day once more changes nothing in the end.
+        record(&mut writer, "a", &day);
+        let added = writer.seal().unwrap().rows;
+        let steps = all_steps(&mut writer, &policy, days_later(9)).len();
+        prop_assert_eq!(steps, usize::from(added > 0));
+        prop_assert_eq!(lows(&read(root, &SampleRow::TABLE, "a", &columns)), lows(&samples));
+    }
+}

@@ -1,0 +1,394 @@
+//! `gleaner lab`: real daemons in network namespaces, and nothing left of them afterwards.
+
+use gleaner_dataset::Dataset;
+use gleaner_schemas::rows::TABLES;
+use gleaner_tests::program;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const COLLECTOR: &str = "10.77.0.1";
+
+/// One lab a machine: other tests, of other checkouts too, wait for this one to end. Whatever happens, it is
+/// taken down.
+struct OneLab {
+    folder: tempfile::TempDir,
+    _lock: File,
+}
+
+impl OneLab {
+    fn begin() -> Self {
+        let lock = File::create("/run/gleaner-lab-test.lock").unwrap();
+        lock.lock().unwrap();
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            _lock: lock,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("lab")
+    }
+
+    fn up(&self, args: &[&str]) -> Output {
+        let path = self.path();
+        lab(&[&["up", "--folder", path.to_str().unwrap()], args].concat())
+    }
+}
+
+impl Drop for OneLab {
+    fn drop(&mut self) {
+        lab(&["down"]);
+    }
+}
+
+fn lab(args: &[&str]) -> Output {
+    let mut command = Command::new(program("gleaner").unwrap());
+    command
+        .arg("lab")
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", said(output));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn status() -> Value {
+    serde_json::from_str(&succeeded(&lab(&["status", "--json"]))).unwrap()
+}
+
+/// Waits until the lab's status is as wanted; fails, with the status, after two minutes.
+#[track_caller]
+fn wait_for(what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    let begun = Instant::now();
+    loop {
+        let status = status();
+        if wanted(&status) {
+            return status;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "waited for {what}: {status:#}"
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().unwrap()
+}
+
+/// Numbers of all daemons.
+fn pids(status: &Value) -> Vec<u64> {
+    let nodes = list(status, "hosts").iter().chain([&status["collector"]]);
+    nodes
+        .flat_map(|node| list(node, "daemons"))
+        .map(|daemon| daemon["pid"].as_u64().unwrap())
+        .collect()
+}
+
+/// Whether a process is there that has not ended.
+fn runs(pid: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+    !matches!(state, None | Some(b'Z' | b'X'))
+}
+
+/// Names in a folder that need not be there.
+fn names(folder: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect()
+}
+
+/// The machine's own network: interfaces, addresses, routes, and rules.
+fn network() -> Vec<String> {
+    [
+        &["link"][..],
+        &["addr"],
+        &["route", "show", "table", "all"],
+        &["rule"],
+    ]
+    .iter()
+    .map(|args| {
+        let output = Command::new("ip").arg("-o").args(*args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        // Lifetimes of addresses run down.
+        let lines = text
+            .lines()
+            .map(|line| line.split(" valid_lft").next().unwrap());
+        lines.collect::<Vec<_>>().join("\n")
+    })
+    .collect()
+}
+
+/// Nothing of a lab is left anywhere.
+#[track_caller]
+fn nothing_left(pids: &[u64], before: &[String]) {
+    let of_lab = |name: &String| name.starts_with("gleaner-lab");
+    assert_eq!(names("/run/netns").iter().find(|n| of_lab(n)), None);
+    assert_eq!(names("/etc/netns").iter().find(|n| of_lab(n)), None);
+    assert!(fs::symlink_metadata("/run/gleaner-lab").is_err());
+    let left: Vec<&u64> = pids.iter().filter(|pid| runs(**pid)).collect();
+    assert!(left.is_empty(), "still running: {left:?}");
+    assert_eq!(network(), before);
+}
+
+/// Runs something in a network namespace, which is a thread's.
+fn inside<T: Send + 'static>(
+    namespace: &str,
+    act: impl FnOnce() -> T + Send + 'static,
+) -> std::thread::JoinHandle<T> {
+    let handle = File::open(Path::new("/run/netns").join(namespace)).unwrap();
+    std::thread::spawn(move || {
+        move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+        act()
+    })
+}
+
+#[test]
+fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
+    let one = OneLab::begin();
+    let before = network();
+    succeeded(&one.up(&["--hosts", "3", "--rate", "100mbit"]));
+    assert_eq!(network(), before, "the machine's own network was touched");
+    // What it sends first may be events alone; its name comes with the first sample.
+    let is_named = |host: &Value| host["host_name"].is_string();
+    let status = wait_for("three hosts that ship", |s| {
+        let named = s["collector"]["status"]["hosts"].as_array();
+        list(s, "hosts")
+            .iter()
+            .all(|host| host["is_shipping"] == true)
+            && named.is_some_and(|named| named.iter().filter(|host| is_named(host)).count() == 3)
+    });
+    let hosts = list(&status, "hosts");
+    assert_eq!(hosts.len(), 3);
+    let ids: BTreeSet<&str> = hosts
+        .iter()
+        .map(|h| h["host_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 3, "each has a name of its own");
+    let of_collector = list(&status["collector"]["status"], "hosts");
+    let names: BTreeSet<&str> = of_collector
+        .iter()
+        .map(|h| h["host_name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        BTreeSet::from(["gleaner-lab-1", "gleaner-lab-2", "gleaner-lab-3"])
+    );
+    for host in hosts {
+        assert!(
+            list(host, "daemons")
+                .iter()
+                .all(|d| d["is_running"] == true),
+            "{host:#}"
+        );
+    }
+    let text = succeeded(&lab(&["status"]));
+    assert!(
+        text.contains("100mbit") && text.contains("gleaner-lab-3"),
+        "{text}"
+    );
+
+    let pids = pids(&status);
+    assert_eq!(pids.len(), 7);
+    let second = one.up(&[]);
+    assert!(!second.status.success() && said(&second).contains("up already"));
+    assert!(
+        pids.iter().all(|pid| runs(*pid)),
+        "a second lab took the first down"
+    );
+
+    let is_sealed = |s: &Value| s["collector"]["status"]["dataset_rows_count"].as_u64() > Some(100);
+    wait_for("a dataset", is_sealed);
+    succeeded(&lab(&["down", "--keep"]));
+    nothing_left(&pids, &before);
+    every_record_once(&one.path().join("gleaner-lab-collector/dataset"), &ids);
+    assert!(succeeded(&lab(&["down"])).contains("no lab"), "down twice");
+    assert_eq!(lab(&["status"]).status.code(), Some(1));
+}
+
+/// The dataset has the hosts' records from the first on, none missing and none twice.
+fn every_record_once(dataset: &Path, hosts: &BTreeSet<&str>) {
+    let dataset = Dataset::open(dataset).unwrap();
+    let found = dataset.hosts().unwrap();
+    assert_eq!(
+        found.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        *hosts
+    );
+    for host in hosts {
+        let mut sequences = Vec::new();
+        for table in TABLES.iter().filter(|table| table.has_own_time()) {
+            let rows = dataset.read_host(table, host, &["sequence"]).unwrap();
+            sequences.extend(
+                gleaner_tests::integers(&rows)
+                    .concat()
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        sequences.sort_unstable();
+        let expected: Vec<i64> = (1..=sequences.len() as i64).collect();
+        assert_eq!(sequences, expected, "{host}");
+    }
+}
+
+#[test]
+fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
+    let one = OneLab::begin();
+    let before = network();
+    succeeded(&one.up(&["--hosts", "1"]));
+    let ours = pids(&status());
+    // As if `up` had been killed before it wrote down what it had started; and a number that is another's by now.
+    let mut foreign = Foreign(Command::new("sleep").arg("600").spawn().unwrap());
+    let path = one.path().join("lab.json");
+    let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut other = state["started"][0].clone();
+    other["process"]["pid"] = foreign.0.id().into();
+    state["started"] = vec![other].into();
+    fs::write(&path, state.to_string()).unwrap();
+
+    // Somebody looks around in a namespace of the lab's.
+    let mut guest = Foreign(
+        Command::new("ip")
+            .args(["netns", "exec", "gleaner-lab-1", "sleep", "600"])
+            .spawn()
+            .unwrap(),
+    );
+    wait_for("the guest", |_| {
+        fs::read_to_string(format!("/proc/{}/comm", guest.0.id())).is_ok_and(|c| c == "sleep\n")
+    });
+    let refused = lab(&["down"]);
+    assert!(!refused.status.success());
+    assert!(
+        said(&refused).contains(&guest.0.id().to_string()),
+        "{}",
+        said(&refused)
+    );
+    assert!(guest.0.try_wait().unwrap().is_none(), "the guest was ended");
+    guest.end();
+
+    succeeded(&lab(&["down"]));
+    nothing_left(&ours, &before);
+    assert!(!one.path().exists());
+    assert!(
+        foreign.0.try_wait().unwrap().is_none(),
+        "another's process was ended"
+    );
+    foreign.end();
+}
+
+/// A process that is not the lab's; ended whatever happens.
+struct Foreign(Child);
+
+impl Foreign {
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[test]
+fn links_are_as_slow_and_as_lossy_as_was_asked() {
+    let one = OneLab::begin();
+    succeeded(&one.up(&["--hosts", "1", "--rate", "10mbit"]));
+    // 2 MB at 10 Mbit/s take 1.6 s, less what the bucket holds.
+    const BYTES: usize = 2_000_000;
+    let (port, ready) = std::sync::mpsc::channel();
+    let received = inside("gleaner-lab-collector", move || {
+        let listener = TcpListener::bind((COLLECTOR, 0)).unwrap();
+        port.send(listener.local_addr().unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        listener
+            .accept()
+            .unwrap()
+            .0
+            .read_to_end(&mut bytes)
+            .unwrap();
+        bytes.len()
+    });
+    let to = ready.recv().unwrap();
+    let begun = Instant::now();
+    let sent = inside("gleaner-lab-1", move || {
+        TcpStream::connect(to)
+            .unwrap()
+            .write_all(&vec![0; BYTES])
+            .unwrap();
+    });
+    sent.join().unwrap();
+    assert_eq!(received.join().unwrap(), BYTES);
+    let took = begun.elapsed();
+    assert!(
+        took > Duration::from_millis(1300),
+        "{BYTES} bytes in {took:?}"
+    );
+    succeeded(&lab(&["down"]));
+
+    succeeded(&one.up(&["--hosts", "1", "--loss", "50%"]));
+    let (port, ready) = std::sync::mpsc::channel();
+    let received = inside("gleaner-lab-collector", move || {
+        let socket = UdpSocket::bind((COLLECTOR, 0)).unwrap();
+        port.send(socket.local_addr().unwrap()).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let (mut count, mut byte) = (0, [0]);
+        while socket.recv(&mut byte).unwrap() > 0 && byte[0] == 0 {
+            count += 1;
+        }
+        count
+    });
+    let to = ready.recv().unwrap();
+    let sent = inside("gleaner-lab-1", move || {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        for _ in 0..500 {
+            socket.send_to(&[0], to).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for _ in 0..100 {
+            socket.send_to(&[1], to).unwrap(); // the end, which may be lost as well
+        }
+    });
+    sent.join().unwrap();
+    let received = received.join().unwrap();
+    assert!(
+        (50..400).contains(&received),
+        "{received} of 500 came through at 50 % loss"
+    );
+}
+
+#[test]
+fn without_root_it_says_so() {
+    let output = Command::new("unshare")
+        .args(["--user", "--"])
+        .arg(program("gleaner").unwrap())
+        .args(["lab", "up"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("need root"), "{}", said(&output));
+}
