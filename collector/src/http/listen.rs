@@ -76,6 +76,7 @@ async fn talk(
 ) -> io::Result<()> {
     let Some(trust) = trust else {
         let caller = Caller::local(address, app.local_access);
+        let router = router.layer(from_fn(not_for_pages));
         return converse(stream, caller, app, router).await;
     };
     let generation = trust.generation();
@@ -104,17 +105,20 @@ async fn talk(
 /// Without TLS the collector trusts this machine, but not the web pages that are open on it: they may neither send
 /// (Origin) nor read by a name of their own that leads here (Host).
 async fn not_for_pages(request: Request, next: Next) -> Response {
-    let header = |name| request.headers().get(name).and_then(|v| v.to_str().ok());
-    let host = header(header::HOST).unwrap_or_default();
-    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-    let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
-    let is_page = header(header::ORIGIN).is_some() && request.method() != Method::GET;
-    if is_here && !is_page {
+    if is_of_a_program(&request) {
         return next.run(request).await;
     }
     let why =
         "without TLS only programs of this machine are served, as 127.0.0.1, [::1] or localhost";
     Refusal::forbidden(why).into_response()
+}
+
+fn is_of_a_program(request: &Request) -> bool {
+    let header = |name| request.headers().get(name).and_then(|v| v.to_str().ok());
+    let host = header(header::HOST).unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
+    is_here && (header(header::ORIGIN).is_none() || request.method() == Method::GET)
 }
 
 /// Ends a connection whose other end has been told why: it would not see that if what it still sends met a

@@ -1,7 +1,8 @@
 //! What arrives is acknowledged, and is in the dataset once, in the right place.
 
-use crate::made::{START_MS, body, id, inventory, sequences};
+use crate::made::{START_MS, body, id, inventory, sequences, tables_from};
 use crate::running::{Collector, agent, try_post, wait_for};
+use gleaner_dataset::Batch;
 use std::time::{SystemTime, UNIX_EPOCH};
 use ureq::Agent;
 
@@ -123,9 +124,14 @@ fn many_small_seals_become_few_files() {
 fn days_are_kept_as_long_as_they_are_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "[keep]\ndetails_days = 1");
-    // Records of a day that is long over.
-    let (host, database) = (id(1), id(2));
-    assert_eq!(collector.send(&body(&host, &database, 5..=9)).0, 200);
+    // Records of a day that is long over, well before midnight.
+    let old = tables_from(
+        START_MS - 400 * 86_400_000 - 3_600_000,
+        &id(1),
+        &id(2),
+        5..=9,
+    );
+    assert_eq!(collector.send(&Batch::encode(&old).unwrap()).0, 200);
     collector.seal();
     wait_for("the details to be dropped", || {
         let status = collector.get("/v1/status").1;

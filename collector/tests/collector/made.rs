@@ -8,8 +8,8 @@ use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, ProcessRow, SampleRow};
 use std::path::Path;
 
-/// 2025-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
-pub(crate) const START_MS: i64 = 1_763_683_140_000;
+/// 2026-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
+pub(crate) const START_MS: i64 = 1_795_219_140_000;
 pub(crate) const PROCESSES: i64 = 3;
 
 /// 32 digits for a host or a database.
@@ -23,6 +23,16 @@ pub(crate) fn tables(
     database: &str,
     sequences: impl IntoIterator<Item = i64>,
 ) -> Vec<(Table, RecordBatch)> {
+    tables_from(START_MS, host, database, sequences)
+}
+
+/// The same, at another time.
+pub(crate) fn tables_from(
+    start_ms: i64,
+    host: &str,
+    database: &str,
+    sequences: impl IntoIterator<Item = i64>,
+) -> Vec<(Table, RecordBatch)> {
     let mut samples = RowsBuilder::new(&SampleRow::TABLE);
     let mut processes = RowsBuilder::new(&ProcessRow::TABLE);
     for sequence in sequences {
@@ -30,7 +40,7 @@ pub(crate) fn tables(
             host_id: host,
             database_id: database,
             sequence,
-            time_ms: START_MS + sequence * 20_000,
+            time_ms: start_ms + sequence * 20_000,
         };
         let sample = SampleRow {
             mem_free_bytes: sequence * 7,
