@@ -25,8 +25,8 @@ bench: ## Measure the agent beside sadc, atop, pmlogger, node_exporter and below
 	cargo build --locked --release -p gleaner-agent
 	bench/run
 
-soak: ## Trace for SOAK_SECONDS (3600), and run the random tests for many rounds
-	cargo build --locked --release -p gleaner-agent
+soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
+	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
 	tests/soak
 
 setup: ## Install what the tests need (Chromium, a Python environment, Node packages)

@@ -90,14 +90,14 @@ fn status_address(text: &str) -> Result<StatusAddress, String> {
 
 /// Trace this host for a short while under a small load, then analyse and report.
 ///
-/// Runs gleaner-agent at a one-second interval while a load of its own fills and frees memory and
+/// Runs `gleaner collect --local` at a one-second interval while a load of its own fills and frees memory and
 /// touches a file. Ctrl-C ends the tracing early; what was traced is still reported.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner demo
   gleaner demo --seconds 300 --output /tmp/demo
 
-Writes trace.db, dataset/, findings.json and report.html into the output folder.")]
+Writes trace.db, dataset/, findings.json and report.html into the output folder, and what `collect --local` keeps.")]
 pub(crate) struct Demo {
     /// How long to trace.
     #[arg(long, env = "DEMO_SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=86_400))]

@@ -7,7 +7,8 @@ use crate::args::Collect;
 use anyhow::{Context, anyhow, bail};
 use gleaner_agent::args::GlobalArgs;
 use gleaner_agent::config::Config as AgentConfig;
-use gleaner_agent::{run as agent, ship};
+use gleaner_agent::run as agent;
+use gleaner_agent::ship::{self, grant};
 use gleaner_collector::config::Config as CollectorConfig;
 use gleaner_collector::run::Collector;
 use gleaner_trust::{AUTHORITY_DAYS, Authority, Role};
@@ -28,6 +29,8 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
     if !args.local {
         bail!("say --local; a collector for many hosts is `gleaner-collector run`");
     }
+    // By this name an agent knows our own daemons, which never count as anybody's work.
+    rustix::thread::set_name(c"gleaner-collect").context("cannot take a name")?;
     let folder = args.output.clone().map_or_else(default_folder, Ok)?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let authority = authority(&folder.join("pki"))?;
@@ -104,7 +107,7 @@ fn agent_config(
     let url = format!("https://{address}");
     if !config.ship.certificate.exists() {
         let token = authority.new_token(TOKEN, None)?;
-        ship::enroll(&config, &url, &token)?;
+        grant::enroll(&config, &url, &token)?;
     }
     config.ship.collector = Some(url); // the port is another at each start
     Ok(config)

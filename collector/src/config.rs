@@ -333,7 +333,7 @@ mod tests {
             assert!(!said.contains("unknown field"), "{said}");
             assert!(!said.contains("publish"), "{said}");
         }
-        assert_eq!(keys, 25);
+        assert_eq!(keys, 26);
     }
 
     #[test]

@@ -212,6 +212,6 @@ fn a_demo_leaves_foreign_folders_alone() {
     fs::write(folder.path().join("dataset/thesis.txt"), "years of work").unwrap();
     let output = run(&mut demo(folder.path(), 3));
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no dataset of an earlier demo"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("was not made by an earlier demo"));
     assert!(folder.path().join("dataset/thesis.txt").exists());
 }

@@ -2,12 +2,16 @@
 
 import json
 import os
+import sqlite3
+import subprocess
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from collector import Collector
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GOLDEN = CHECKOUT / "dataset" / "golden"
@@ -70,3 +74,61 @@ def traced() -> Dataset:
 def parquet() -> Path:
     """The Parquet export of the dataset in GLEANER_DATASET."""
     return folder_from("GLEANER_PARQUET")
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The built programs."""
+    return folder_from("GLEANER_PROGRAMS").resolve()
+
+
+@dataclass(frozen=True)
+class Served:
+    """A collector, and the dataset that it serves."""
+
+    collector: Collector
+    root: Path
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset(self.root, json.loads((self.root / "manifest.json").read_text()))
+
+    def stream(self, path: str) -> pa.RecordBatchReader:
+        return pa.ipc.open_stream(self.collector.open(f"tables/{path}"))
+
+
+@pytest.fixture(scope="session")
+def shipped(programs, tmp_path_factory) -> Served:
+    """The trace in GLEANER_TRACE, sent by `gleaner-agent ship`."""
+    folder = tmp_path_factory.mktemp("shipped")
+    trace = folder / "trace.db"
+    with closing(sqlite3.connect(folder_from("GLEANER_TRACE"))) as traced:
+        with closing(sqlite3.connect(trace)) as copy:
+            traced.backup(copy)
+    pki, config = folder / "pki", folder / "agent.toml"
+    gleaner = programs / "gleaner"
+    names = ["--name", "localhost", "--name", "127.0.0.1"]
+    subprocess.run([gleaner, "pki", "init", pki, *names], check=True)
+    more = f'listen = "127.0.0.1:0"\npki = "{pki}"\n'
+    with Collector(programs, folder, more) as collector:
+        config.write_text(f'database = "{trace}"\n[ship]\ncollector = "{collector.url}"\n')
+        ship = [programs / "gleaner-agent", "--config", config, "ship", "--once"]
+        subprocess.run(ship, check=True, timeout=300)
+        collector.seal()
+        yield Served(collector, collector.data / "dataset")
+
+
+@pytest.fixture(scope="session")
+def synthetic(programs, tmp_path_factory) -> Served:
+    """Three hosts that never were, for two days."""
+    folder = tmp_path_factory.mktemp("synthetic")
+    root = folder / "dataset"
+    size = ["--hosts", "3", "--days", "2", "--interval", "5m"]
+    subprocess.run([programs / "gleaner", "synth", "-o", root, *size], check=True)
+    with Collector(programs, folder, f'dataset = "{root}"') as collector:
+        yield Served(collector, root)
+
+
+@pytest.fixture(params=["shipped", "synthetic"])
+def served(request) -> Served:
+    return request.getfixturevalue(request.param)

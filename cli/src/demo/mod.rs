@@ -13,16 +13,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// What a demo writes; an earlier demo's are replaced, nothing else in the folder is touched.
-const OUTPUTS: [&str; 8] = [
-    "trace.db",
-    "trace.db-wal",
-    "trace.db-shm",
-    "trace.db-lock",
-    "trace.db-key",
-    "dataset",
-    "findings.json",
-    "report.html",
+/// What a demo writes, and what a folder of it holds, so that no other is taken for one; an earlier demo's are
+/// replaced, nothing else in the folder is touched.
+const OUTPUTS: [(&str, Option<&str>); 12] = [
+    ("trace.db", None),
+    ("trace.db-wal", None),
+    ("trace.db-shm", None),
+    ("trace.db-lock", None),
+    ("trace.db-key", None),
+    ("trace.db-ship-lock", None),
+    ("pki", Some("authority.crt")),
+    ("ship", Some("host.pem")),
+    ("collector", Some("lock")),
+    ("dataset", Some("manifest.json")),
+    ("findings.json", None),
+    ("report.html", None),
 ];
 
 /// How often the bar moves and the agent is looked after.
@@ -36,10 +41,8 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
 
-    let database = folder.join("trace.db");
-    trace(args, &database, &stop)?;
+    trace(args, &stop)?;
     let dataset = folder.join("dataset");
-    tracing::export(&database, &dataset)?;
 
     // A short trace holds no five-minute period; the demo counts every one and says so.
     let parameters = Parameters {
@@ -61,8 +64,8 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
 }
 
 /// Traces for the time asked, or until a signal.
-fn trace(args: &Demo, database: &Path, stop: &AtomicBool) -> anyhow::Result<()> {
-    let mut agent = tracing::Agent::start(database)?;
+fn trace(args: &Demo, stop: &AtomicBool) -> anyhow::Result<()> {
+    let mut collection = tracing::Collection::start(&args.output)?;
     let load = load::Load::start(&args.output)?;
     let bar = progress::bar("trace", args.seconds * 1000);
     let begin = Instant::now();
@@ -73,14 +76,14 @@ fn trace(args: &Demo, database: &Path, stop: &AtomicBool) -> anyhow::Result<()> 
             early = true;
             break;
         }
-        agent.check()?;
+        collection.check()?;
         bar.set_position(begin.elapsed().as_millis() as u64);
         bar.set_message(load.describe());
         std::thread::sleep(TICK);
     }
     bar.finish_and_clear();
     load.stop()?;
-    agent.stop()?;
+    collection.stop()?;
     if early {
         eprintln!(
             "Stopped after {:.0} s; reporting on what was traced.",
@@ -92,14 +95,14 @@ fn trace(args: &Demo, database: &Path, stop: &AtomicBool) -> anyhow::Result<()> 
 
 fn prepare(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    for name in OUTPUTS {
+    for (name, holds) in OUTPUTS {
         let path = folder.join(name);
         let removed = match fs::symlink_metadata(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
             Err(e) => Err(e),
-            Ok(m) if m.is_dir() && !path.join("manifest.json").exists() => {
+            Ok(m) if m.is_dir() && !holds.is_some_and(|file| path.join(file).exists()) => {
                 bail!(
-                    "{} is no dataset of an earlier demo: remove it, or choose another --output",
+                    "{} was not made by an earlier demo: remove it, or choose another --output",
                     path.display()
                 )
             }

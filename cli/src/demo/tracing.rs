@@ -1,22 +1,24 @@
-//! The agent, run as it runs for real: the program beside this one.
+//! Agent and collector, run as they run for real: `gleaner collect --local`, a process of its own, whose cost is
+//! then its own as well.
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A running `gleaner-agent run`.
-pub(crate) struct Agent {
+/// A running `gleaner collect --local`.
+pub(crate) struct Collection {
     child: Child,
 }
 
-impl Agent {
-    /// Starts it at a one-second interval.
-    pub(crate) fn start(database: &Path) -> anyhow::Result<Self> {
-        let program = program()?;
+impl Collection {
+    /// Starts it at a one-second interval, into `folder`.
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("cannot tell where gleaner lies")?;
         let child = Command::new(&program)
-            .args(["run", "--interval", "1s", "--socket", "none", "--database"])
-            .arg(database)
+            .args(["collect", "--local", "--interval", "1s", "--status", "none"])
+            .arg("--output")
+            .arg(folder)
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
@@ -26,26 +28,26 @@ impl Agent {
     /// Fails if it has ended.
     pub(crate) fn check(&mut self) -> anyhow::Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("gleaner-agent ended too early ({status}); what it said stands above");
+            bail!("gleaner collect ended too early ({status}); what it said stands above");
         }
         Ok(())
     }
 
-    /// Asks it to finish the sample in hand, and waits for it.
+    /// Asks it to end; when it has, all that was traced is in the dataset.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         if self.child.try_wait()?.is_none() {
             kill_process(Pid::from_child(&self.child), Signal::TERM)
-                .context("cannot end gleaner-agent")?;
+                .context("cannot end gleaner collect")?;
         }
         let status = self.child.wait()?;
         if !status.success() {
-            bail!("gleaner-agent failed ({status}); what it said stands above");
+            bail!("gleaner collect failed ({status}); what it said stands above");
         }
         Ok(())
     }
 }
 
-impl Drop for Agent {
+impl Drop for Collection {
     /// On an early error: it must not go on tracing unseen.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
@@ -53,34 +55,4 @@ impl Drop for Agent {
             let _ = self.child.wait();
         }
     }
-}
-
-/// Runs `gleaner-agent export`.
-pub(crate) fn export(database: &Path, dataset: &Path) -> anyhow::Result<()> {
-    let output = Command::new(program()?)
-        .args(["export", "--json", "--database"])
-        .arg(database)
-        .arg(dataset)
-        .stdin(Stdio::null())
-        .output()
-        .context("cannot start gleaner-agent export")?;
-    if !output.status.success() {
-        bail!(
-            "gleaner-agent export failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(())
-}
-
-fn program() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot tell where gleaner lies")?;
-    let beside = own.with_file_name("gleaner-agent");
-    if !beside.exists() {
-        bail!(
-            "{} is missing: gleaner and gleaner-agent are installed side by side",
-            beside.display()
-        );
-    }
-    Ok(beside)
 }

@@ -119,13 +119,9 @@ pub(super) async fn rows(
     query: Result<Query<RowsQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let begun = begin(&app, &caller, &name, query).await;
-    match begun {
-        Ok(rows) => {
-            app.refusals.forget(&caller.name());
-            Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], Body::new(rows)).into_response())
-        }
-        Err(refusal) => Err(app.refuse(&caller.name(), refusal)),
-    }
+    begun
+        .map(|rows| ([(header::CONTENT_TYPE, MEDIA_TYPE)], Body::new(rows)).into_response())
+        .map_err(|refusal| app.refuse(&caller.name(), refusal))
 }
 
 async fn begin(
@@ -255,7 +251,8 @@ impl Reading {
         let is_there = answer.take().is_some_and(|a| a.send(Ok(())).is_ok());
         if is_there {
             match sender.send(&schema, options, batches) {
-                Ok(()) | Err(Broken::Gone) => {}
+                Ok(()) => self.app.refusals.forget(&self.reader),
+                Err(Broken::Gone) => {}
                 Err(Broken::Unreadable(error)) => self.report(&error.to_string()),
                 Err(Broken::Unwritable(error)) => self.report(&error.to_string()),
             }

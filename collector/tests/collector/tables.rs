@@ -299,6 +299,11 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
         println!("a reader of what was saved says: {reason}");
     }
     assert!(collector.hear("refused").contains(name));
+    let said = collector.said();
+    assert!(
+        said.iter().all(|line| !line.contains("refused")),
+        "once: {said:#?}"
+    );
     // Other hosts, days and tables are whole.
     let other = format!("/samples?host={}", id(2));
     assert_eq!(read(&collector, &other).num_rows(), 6);

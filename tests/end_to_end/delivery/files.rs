@@ -39,7 +39,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let host = Host::traced(folder.path(), "host", "3");
-    host.lengthen(2000);
+    host.lengthen(800);
     let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
     let keys = |collector: &Collector| format!("collector = \"http://{}\"", collector.local);
     let shipper = Running::start(&mut host.shipping(&keys(&collector)));

@@ -183,7 +183,7 @@ impl Collector {
 
 /// One request over a connection of its own.
 fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Value)> {
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: collector\r\n");
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
     write!(
         stream,
         "{head}Content-Length: 0\r\nConnection: close\r\n\r\n"

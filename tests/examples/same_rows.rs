@@ -1,0 +1,27 @@
+//! Tells whether a dataset has exactly what agents' databases hold, and each row once; for tests that no Rust
+//! test can run in: `same_rows AGENT DATASET DATABASE…`, where AGENT is the program `gleaner-agent`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut paths = std::env::args_os().skip(1).map(PathBuf::from);
+    let (Some(agent), Some(dataset)) = (paths.next(), paths.next()) else {
+        eprintln!("usage: same_rows AGENT DATASET DATABASE…");
+        return ExitCode::from(2);
+    };
+    let databases: Vec<PathBuf> = paths.collect();
+    let scratch = std::env::temp_dir().join(format!("same-rows-{}", std::process::id()));
+    let compared = gleaner_tests::same_rows(&agent, &dataset, &databases, &scratch);
+    let _ = std::fs::remove_dir_all(&scratch); // what is left there harms nobody
+    match compared {
+        Ok(rows) => {
+            println!("{rows} rows, each once");
+            ExitCode::SUCCESS
+        }
+        Err(difference) => {
+            eprintln!("{difference}");
+            ExitCode::FAILURE
+        }
+    }
+}
