@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 import pytest
-from conftest import CHECKOUT, Dataset
+from conftest import Dataset, folder_from
 
 PLACE = "traces/gleaner"
 ENV = os.environ | {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
@@ -70,13 +70,10 @@ def wait_for(what: str, log: Path, find):
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory):
+def published(programs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("published")
-    source = os.environ.get("GLEANER_DATASET")
-    if not source:
-        pytest.fail("GLEANER_DATASET is not set: name the folder to test (tests/readers/README.md)")
     here = folder / "dataset"
-    shutil.copytree(source, here)
+    shutil.copytree(folder_from("GLEANER_DATASET"), here)
     # A process of its own: DuckDB holds Python's lock while it reads.
     moto, log = Path(sys.executable).with_name("moto_server"), folder / "moto.log"
     with running([moto, "-H", "127.0.0.1", "-p", "0"], log):
@@ -107,8 +104,7 @@ def published(tmp_path_factory):
             except FileNotFoundError:
                 return False
 
-        program = CHECKOUT / "target/debug/gleaner-collector"
-        with running([program, "run", "--config", config], log):
+        with running([programs / "gleaner-collector", "run", "--config", config], log):
             wait_for("the dataset to be published", log, is_there)
         manifest = json.loads((here / "manifest.json").read_text())
         yield Published(Dataset(here, manifest), endpoint, filesystem)

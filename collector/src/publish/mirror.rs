@@ -120,8 +120,11 @@ impl Mirror {
             return Err(Failure::NotOurs { url, manifest });
         }
         fs::write(&note, url).map_err(Failure::io("write", &note))?;
-        let written = File::open(&note).and_then(|file| file.sync_all());
-        written.map_err(Failure::io("sync", &note))
+        for path in [&note, &self.dataset] {
+            let synced = File::open(path).and_then(|file| file.sync_all());
+            synced.map_err(Failure::io("sync", path))?;
+        }
+        Ok(())
     }
 
     /// A file that is not what was sealed is never put there.

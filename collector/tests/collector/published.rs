@@ -12,6 +12,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use ureq::Agent;
 use ureq::tls::TlsConfig;
 
@@ -200,6 +201,59 @@ fn a_dataset_of_others_is_not_replaced() {
     let said = collector.hear("cannot publish");
     assert!(said.contains("not put there from this one"), "{said}");
     assert_eq!(sequences(&mirror, &id(1)), (1..=10).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_copy_is_whole_whenever_the_collector_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mirror = folder.path().join("mirror");
+    fs::create_dir(&mirror).unwrap();
+    let config = format!(
+        "publish = \"file://{}\"\npublish_grace = \"1s\"",
+        mirror.display()
+    );
+    let mut struck = 0;
+    for round in 1..=12 {
+        let mut collector = Collector::start(folder.path(), &config);
+        let next = round * 100;
+        let (status, answer) = collector.send(&body(&id(1), &id(2), next..=next + 20));
+        assert_eq!(status, 200, "{answer}");
+        // At another step each time: among listing, putting files, and the manifest.
+        collector.seal();
+        std::thread::sleep(Duration::from_micros(500 * round.cast_unsigned()));
+        collector.kill();
+        struck += u32::from(!is_same(&collector.dataset(), &mirror));
+        if mirror.join("manifest.json").exists() {
+            assert_eq!(Dataset::open(&mirror).unwrap().verify().problems, []);
+        }
+    }
+    assert!(struck > 0, "no kill fell into the work");
+    let collector = Collector::start(folder.path(), &config);
+    let is_exact =
+        || is_same(&collector.dataset(), &mirror) && files_in(&mirror) == files_named(&mirror);
+    wait_for("the copy", is_exact);
+    let here = sequences(&collector.dataset(), &id(1));
+    assert_eq!(sequences(&mirror, &id(1)), here);
+    assert_eq!(here.len(), 12 * 21);
+}
+
+#[test]
+fn a_store_that_never_answers_holds_nothing_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap(); // connections wait to be accepted for ever
+    let port = socket.local_addr().unwrap().port();
+    let deployment = Deployment::new();
+    let authority = deployment.pki().join("authority.crt");
+    let collector = start_with_s3(folder.path(), port, &authority);
+    let begin = Instant::now();
+    for n in 0..3 {
+        add(&collector, n * 10 + 1..=n * 10 + 10);
+    }
+    let expected: Vec<i64> = (1..=30).collect();
+    assert_eq!(sequences(&collector.dataset(), &id(1)), expected);
+    assert_eq!(publish(&collector)["last_published_ms"], Value::Null);
+    assert_eq!(collector.end(), Some(0));
+    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // it gives up after 60
 }
 
 #[test]
