@@ -7,7 +7,7 @@ use object_store::path::Path as Location;
 use object_store::{ObjectStore, ObjectStoreExt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -127,28 +127,28 @@ impl Mirror {
         Ok(())
     }
 
-    /// A file that is not what was sealed is never put there.
     async fn put_file(
         &self,
         store: &Arc<dyn ObjectStore>,
         snapshot: &Snapshot,
         entry: &FileEntry,
     ) -> Result<(), Failure> {
+        let path = self.dataset.join(&entry.path);
+        let file = snapshot.open_file(entry)?;
+        prove(&file, &path, entry)?;
+        let next = || read_part(&file, &path);
         let location = Location::from(entry.path.as_str());
-        let mut source = Source::open(&self.dataset, snapshot, entry)?;
         let failed = || self.failed("put", &entry.path);
         if entry.bytes <= PART_BYTES {
-            let whole = source.next()?.unwrap_or_default();
-            source.check(entry)?;
-            let put = store.put(&location, whole.into()).await;
+            let put = store.put(&location, next()?.into()).await;
             return put.map(|_| ()).map_err(failed());
         }
         let mut upload = store.put_multipart(&location).await.map_err(failed())?;
         let put = async {
-            while let Some(part) = source.next()? {
-                upload.put_part(part.into()).await.map_err(failed())?;
+            for _ in 0..entry.bytes.div_ceil(PART_BYTES) {
+                let part = next()?.into();
+                upload.put_part(part).await.map_err(failed())?;
             }
-            source.check(entry)?;
             upload.complete().await.map(|_| ()).map_err(failed())
         };
         let put = put.await;
@@ -219,38 +219,25 @@ impl Mirror {
     }
 }
 
-/// A sealed file, read part by part, and hashed on the way.
-struct Source {
-    path: PathBuf,
-    file: File,
-    hash: blake3::Hasher,
+/// A file that is not what was sealed is never put there. Told before anything is sent: it would be sent in
+/// vain at each attempt. Leaves the file at its beginning.
+fn prove(file: &File, path: &Path, entry: &FileEntry) -> Result<(), Failure> {
+    let mut hash = blake3::Hasher::new();
+    let mut file = file;
+    std::io::copy(&mut file, &mut hash).map_err(Failure::io("read", path))?;
+    file.rewind().map_err(Failure::io("read", path))?;
+    if hash.finalize().to_hex().as_str() == entry.blake3 {
+        return Ok(());
+    }
+    Err(Failure::Dataset(DatasetError::Altered {
+        path: path.to_owned(),
+        detail: "its content has another hash".to_owned(),
+    }))
 }
 
-impl Source {
-    fn open(dataset: &Path, snapshot: &Snapshot, entry: &FileEntry) -> Result<Self, Failure> {
-        Ok(Self {
-            path: dataset.join(&entry.path),
-            file: snapshot.open_file(entry)?,
-            hash: blake3::Hasher::new(),
-        })
-    }
-
-    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
-        let mut part = Vec::new();
-        let mut rest = (&self.file).take(PART_BYTES);
-        rest.read_to_end(&mut part)
-            .map_err(Failure::io("read", &self.path))?;
-        self.hash.update(&part);
-        Ok((!part.is_empty()).then_some(part))
-    }
-
-    fn check(&self, entry: &FileEntry) -> Result<(), Failure> {
-        if self.hash.finalize().to_hex().as_str() == entry.blake3 {
-            return Ok(());
-        }
-        Err(Failure::Dataset(DatasetError::Altered {
-            path: self.path.clone(),
-            detail: "its content has another hash".to_owned(),
-        }))
-    }
+fn read_part(file: &File, path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut part = Vec::new();
+    let read = file.take(PART_BYTES).read_to_end(&mut part);
+    read.map_err(Failure::io("read", path))?;
+    Ok(part)
 }
