@@ -4,6 +4,7 @@
 //! ```text
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --backlog 960 --at-once 32  a day each, at once
+//! swarm --hosts 50 --backlog 960 --dump DIR                                      the same bodies into files, unsent
 //! ```
 //!
 //! Sixteen synthetic hosts are made; all others are copies under names of their own, which costs this
@@ -16,7 +17,7 @@ use gleaner_traces::synth::{Cluster, Parameters};
 use gleaner_trust::{Authority, ClientPaths, ClientTrust, Role};
 use rustls::ClientConfig;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -38,6 +39,7 @@ struct Args {
     seconds: u64,
     backlog: usize,
     at_once: usize,
+    dump: Option<PathBuf>,
 }
 
 /// A batch uncompressed, with the names to replace.
@@ -69,6 +71,9 @@ fn main() {
     let records = if args.backlog > 0 { RECORDS_AT_ONCE } else { 1 };
     eprintln!("making {count} samples of {TEMPLATES} hosts");
     let templates = Arc::new(templates(count, records));
+    if let Some(folder) = &args.dump {
+        return dump(&args, &templates, folder);
+    }
     let configs = certificates(&args);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -88,13 +93,27 @@ fn args() -> Args {
     }
     let number = |key: &str, or: usize| given.get(key).map_or(or, |v| v.parse().expect(key));
     Args {
-        pki: given["--pki"].clone().into(),
-        url: given["--url"].trim_start_matches("https://").to_owned(),
+        pki: given.get("--pki").cloned().unwrap_or_default().into(),
+        url: given.get("--url").cloned().unwrap_or_default(),
+        dump: given.get("--dump").map(PathBuf::from),
         hosts: number("--hosts", 100),
         seconds: number("--seconds", 180) as u64,
         backlog: number("--backlog", 0),
         at_once: number("--at-once", 64),
     }
+}
+
+/// Writes what would be sent, a file each, and says how many rows that is.
+fn dump(args: &Args, templates: &[Vec<Template>], folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let mut rows = 0;
+    for n in 0..args.hosts {
+        for (at, batch) in templates[n % TEMPLATES].iter().enumerate() {
+            std::fs::write(folder.join(format!("{n:06}-{at:04}.batch")), batch.body(n)).unwrap();
+            rows += batch.rows;
+        }
+    }
+    println!("{:#}", serde_json::json!({ "rows": rows }));
 }
 
 /// For each synthetic host its batches in order.
@@ -114,7 +133,12 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
             let mut batches = Vec::new();
             let mut left = samples;
             while left > 0 {
-                let records: Vec<_> = host.by_ref().take(records_at_once.min(left)).collect();
+                // One at a time, only samples count: a start's few rows would make the rest look cheap.
+                let records: Vec<_> = host
+                    .by_ref()
+                    .filter(|record| records_at_once > 1 || record.rows_count() > 1)
+                    .take(records_at_once.min(left))
+                    .collect();
                 assert!(!records.is_empty(), "the synthetic trace is too short");
                 left -= records.len();
                 batches.push(template(&host_id, &database_id, &records));

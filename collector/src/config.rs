@@ -301,7 +301,7 @@ mod tests {
             let said = resolve(&text).err().unwrap_or_default();
             assert!(!said.contains("unknown field"), "{said}");
         }
-        assert_eq!(keys, 20);
+        assert_eq!(keys, 21);
     }
 
     #[test]

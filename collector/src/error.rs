@@ -61,14 +61,6 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// What is known about the hosts cannot be read back.
-    #[error("{} is damaged ({source}); remove it: the collector begins it anew, and agents send again what they are not sure of", path.display())]
-    Hosts {
-        /// The file.
-        path: PathBuf,
-        /// What the parser said.
-        source: serde_json::Error,
-    },
     /// A batch that was taken in cannot be read any more.
     #[error(
         "a batch of host {host_id} in the journal cannot be read ({source}); was this collector downgraded?"

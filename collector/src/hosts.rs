@@ -128,16 +128,25 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// What was known when the collector last ran; nothing where there is no file.
+    /// What was known when the collector last ran; nothing where there is no file. A damaged one is set aside.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Hosts`].
+    /// [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         let hosts = match fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text).map_err(|source| Error::Hosts {
-                path: path.to_owned(),
-                source,
-            })?,
+            Ok(text) => match serde_json::from_slice(&text) {
+                Ok(hosts) => hosts,
+                Err(source) => {
+                    let aside = path.with_extension("json.damaged");
+                    fs::rename(path, &aside).map_err(Error::io("set aside", path))?;
+                    eprintln!(
+                        "gleaner-collector: {} was damaged ({source}) and lies in {}; agents send again what they are not sure of",
+                        path.display(),
+                        aside.display()
+                    );
+                    BTreeMap::new()
+                }
+            },
             Err(e) if e.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(e) => return Err(Error::io("read", path)(e)),
         };

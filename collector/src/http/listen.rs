@@ -3,13 +3,15 @@
 use super::App;
 use super::caller::Caller;
 use super::refusal::Refusal;
+use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Router};
 use gleaner_trust::{Peer, ServerTrust};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
@@ -43,6 +45,10 @@ pub(crate) async fn serve(
     app: Arc<App>,
     router: Router,
 ) {
+    let router = match trust {
+        Some(_) => router,
+        None => router.layer(from_fn(not_for_pages)),
+    };
     loop {
         let Ok((stream, address)) = socket.accept().await else {
             tokio::time::sleep(PAUSE).await;
@@ -76,7 +82,6 @@ async fn talk(
 ) -> io::Result<()> {
     let Some(trust) = trust else {
         let caller = Caller::local(address, app.local_access);
-        let router = router.layer(from_fn(not_for_pages));
         return converse(stream, caller, app, router).await;
     };
     let generation = trust.generation();
@@ -137,7 +142,12 @@ where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let patience = if caller.is_known() { KNOWN } else { STRANGER };
-    let router = router.layer(Extension(caller));
+    // Not a layer of the router: that would be a router for each of ten thousand connections.
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(caller.clone());
+        routes.call(request)
+    });
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(app.reader_patience));
     let served = http1::Builder::new()
@@ -145,10 +155,7 @@ where
         .header_read_timeout(patience)
         .max_buf_size(HEADER_BYTES)
         .half_close(true) // who has said all may still listen
-        .serve_connection(
-            TokioIo::new(Box::pin(stream)),
-            TowerToHyperService::new(router),
-        )
+        .serve_connection(TokioIo::new(Box::pin(stream)), service)
         .await;
     match served {
         // A connection that ends or is quiet for long: the next request opens another.

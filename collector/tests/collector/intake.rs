@@ -93,6 +93,24 @@ fn what_is_acknowledged_outlives_the_collector() {
 }
 
 #[test]
+fn a_damaged_memory_of_the_hosts_costs_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    let (host, database) = (id(1), id(2));
+    assert_eq!(collector.send(&body(&host, &database, 1..=3)).0, 200);
+    collector.seal();
+    let hosts = collector.data().join("hosts.json");
+    assert_eq!(collector.end(), Some(0));
+    std::fs::write(&hosts, "{\"00").unwrap();
+    let collector = Collector::start(folder.path(), "");
+    assert_eq!(collector.mark(&host, &database), None);
+    assert!(hosts.with_extension("json.damaged").exists());
+    assert_eq!(collector.send(&body(&host, &database, 1..=4)).0, 200);
+    collector.seal();
+    assert_eq!(sequences(&collector.dataset(), &host), [1, 2, 3, 4]);
+}
+
+#[test]
 fn the_journal_is_sealed_by_age_and_by_size() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "seal_after = \"1s\"");

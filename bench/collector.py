@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""The collector's whole path beside pyarrow writing the same batches to local files, and beside the disk.
+
+collector.py [--hosts 50] [--days-of-samples 960] [--folder DIR]
+
+Each host sends a day of samples in batches of 512 records over a mutual TLS connection of its own. Rows a second until all are
+acknowledged (durable in the journal), and until all are sealed in the dataset. pyarrow: the same bodies, read from
+files, decompressed, decoded, and written as one Arrow IPC file with zstd for each table of a batch, each synced.
+Disk: the same bodies written and synced, one after another.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RELEASE = ROOT / "target/release"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=50)
+    parser.add_argument("--samples", type=int, default=960)
+    parser.add_argument("--at-once", type=int, default=8)
+    parser.add_argument("--folder", type=pathlib.Path)
+    args = parser.parse_args()
+    folder = args.folder or pathlib.Path(tempfile.mkdtemp(prefix="gleaner-bench-"))
+    try:
+        found = {"hosts": args.hosts, "samples_a_host": args.samples}
+        bodies = folder / "bodies"
+        made = swarm("--hosts", args.hosts, "--backlog", args.samples, "--dump", bodies)
+        rows = made["rows"]
+        found["rows"] = rows
+        found["bodies_bytes"] = sum(f.stat().st_size for f in bodies.iterdir())
+        found["collector"] = collector(folder, args, rows)
+        found["pyarrow_rows_per_second"] = rows / timed(with_pyarrow, bodies, folder / "pyarrow")
+        found["disk_rows_per_second"] = rows / timed(with_disk, bodies, folder / "disk")
+        whole = found["collector"]["sealed_rows_per_second"]
+        found["whole_path_to_pyarrow"] = whole / found["pyarrow_rows_per_second"]
+        found["whole_path_to_disk"] = whole / found["disk_rows_per_second"]
+        print(json.dumps(found, indent=2))
+    finally:
+        if args.folder is None:
+            shutil.rmtree(folder)
+
+
+def swarm(*arguments: object) -> dict:
+    command = [RELEASE / "examples/swarm", *map(str, arguments)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def collector(folder: pathlib.Path, args: argparse.Namespace, rows: int) -> dict:
+    pki = folder / "pki"
+    subprocess.run([RELEASE / "gleaner", "pki", "init", pki, "--name", "localhost"], check=True, stdout=subprocess.DEVNULL)
+    config = folder / "collector.toml"
+    config.write_text(
+        f'data = "{folder}/data"\nlisten = "127.0.0.1:0"\npki = "{pki}"\nlocal = "127.0.0.1:0"\n'
+        'local_access = "all"\nreserve = "0MiB"\n'
+    )
+    process = subprocess.Popen([RELEASE / "gleaner-collector", "run", "--config", config], stderr=subprocess.PIPE, text=True)
+    try:
+        addresses = [process.stderr.readline().split()[-1] for _ in range(2)]
+        tls, local = (a.split("://")[1] for a in addresses)
+        begin = time.monotonic()
+        sent = swarm("--pki", pki, "--url", tls, "--hosts", args.hosts, "--backlog", args.samples, "--at-once", args.at_once)
+        acknowledged_s = sent["seconds"]
+        sealing = time.monotonic()
+        urllib.request.urlopen(urllib.request.Request(f"http://{local}/v1/seal", method="POST"), timeout=600).read()
+        sealed_s = acknowledged_s + time.monotonic() - sealing
+        status = json.load(urllib.request.urlopen(f"http://{local}/v1/status"))
+        kept = status["dataset_rows_count"]
+        if kept < rows:
+            raise SystemExit(f"{kept} rows in the dataset, {rows} were sent")
+        ticks = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        peak = next(l for l in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if l.startswith("VmHWM"))
+        return {
+            "whole_s": time.monotonic() - begin,
+            "acknowledged_rows_per_second": rows / acknowledged_s,
+            "sealed_rows_per_second": rows / sealed_s,
+            "cpu_s": (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK"),
+            "peak_rss_mib": int(peak.split()[1]) / 1024,
+            "dataset_bytes": status["dataset_bytes"],
+            "retries": sent["retries"],
+        }
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def timed(work, bodies: pathlib.Path, out: pathlib.Path) -> float:
+    out.mkdir()
+    begin = time.monotonic()
+    work(bodies, out)
+    return time.monotonic() - begin
+
+
+def with_pyarrow(bodies: pathlib.Path, out: pathlib.Path) -> None:
+    codec = ipc.IpcWriteOptions(compression="zstd")
+    for body in sorted(bodies.iterdir()):
+        content = pa.CompressedInputStream(pa.memory_map(str(body)), "zstd").read()
+        source = pa.BufferReader(content)
+        while source.tell() < len(content):
+            table = ipc.open_stream(source).read_all()
+            name = table.schema.metadata[b"gleaner.table"].decode()
+            with open(out / f"{body.stem}-{name}.arrow", "wb") as file:
+                with ipc.new_file(file, table.schema, options=codec) as writer:
+                    writer.write_table(table)
+                file.flush()
+                os.fsync(file.fileno())
+
+
+def with_disk(bodies: pathlib.Path, out: pathlib.Path) -> None:
+    with open(out / "bodies", "wb") as file:
+        for body in sorted(bodies.iterdir()):
+            file.write(body.read_bytes())
+            file.flush()
+            os.fdatasync(file.fileno())
+
+
+if __name__ == "__main__":
+    main()
