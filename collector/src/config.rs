@@ -1,11 +1,13 @@
 //! The configuration, resolved: the command line over the file over the defaults.
 
 use crate::args::GlobalArgs;
+use crate::publish::{self, Target};
 use crate::{Error, journal, sealer};
 use gleaner_dataset::{Compaction, Policy as Retention, batch};
 use gleaner_schemas::rows::DATASET_TABLES;
 use gleaner_schemas::{interval, units};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +17,8 @@ const DEFAULT_FILE: &str = "/etc/gleaner/collector.toml";
 const DEFAULT_DATA: &str = "/var/lib/gleaner/collector";
 /// Of old samples one for each of these is kept, where they are thinned.
 const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
+/// What is replaced stays as long on the object store as in the dataset itself.
+const PUBLISH_GRACE: Duration = Duration::from_secs(3600);
 /// Status page and metrics, for this machine alone.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7480";
 
@@ -45,6 +49,10 @@ struct ConfigFile {
     #[serde(deserialize_with = "interval_text")]
     reader_patience: Option<Duration>,
     name: Option<String>,
+    publish: Option<String>,
+    #[serde(deserialize_with = "interval_text")]
+    publish_grace: Option<Duration>,
+    publish_options: BTreeMap<String, toml::Value>,
     keep: Keep,
 }
 
@@ -124,6 +132,8 @@ pub struct Config {
     pub journal: journal::Limits,
     /// When to seal.
     pub seal: sealer::Policy,
+    /// Where a copy of the dataset is kept.
+    pub publish: Option<publish::Settings>,
 }
 
 impl Config {
@@ -156,11 +166,12 @@ impl Config {
         Ok(Self {
             listen,
             local,
+            publish: published(&file).map_err(|e| wrong(&e))?,
             ..Self::from_file(&file, data)
         })
     }
 
-    /// All but the listeners.
+    /// All but what may be wrong: the listeners, and where to publish.
     fn from_file(file: &ConfigFile, data: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
@@ -190,6 +201,7 @@ impl Config {
                 retention: file.keep.retention(),
                 collector_name: file.name.clone(),
             },
+            publish: None,
         }
     }
 
@@ -211,6 +223,22 @@ impl Config {
             ..Self::from_file(&file, folder.join("collector"))
         }
     }
+}
+
+fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
+    let Some(url) = &file.publish else {
+        return Ok(None);
+    };
+    let text = |value: &toml::Value| match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(), // a number, true, false
+    };
+    let options = file.publish_options.iter();
+    let options = options.map(|(key, value)| (key.clone(), text(value)));
+    Ok(Some(publish::Settings {
+        target: Target::new(url, &options.collect())?,
+        grace: file.publish_grace.unwrap_or(PUBLISH_GRACE),
+    }))
 }
 
 fn certificates(file: &ConfigFile) -> Result<Certificates, String> {
@@ -291,17 +319,21 @@ mod tests {
                 continue;
             };
             keys += 1;
-            let in_table = ["days", "details_days", "thin_after_days", "thin_to"].contains(&key);
             let line = line.trim_start_matches("# ");
-            let text = if in_table {
-                format!("[keep]\n{line}")
-            } else {
-                line.to_owned()
+            let text = match key {
+                "days" | "details_days" | "thin_after_days" | "thin_to" => {
+                    format!("[keep]\n{line}")
+                }
+                "region" | "endpoint" | "allow_http" => {
+                    format!("publish = \"s3://traces\"\n[publish_options]\n{line}")
+                }
+                _ => line.to_owned(),
             };
             let said = resolve(&text).err().unwrap_or_default();
             assert!(!said.contains("unknown field"), "{said}");
+            assert!(!said.contains("publish"), "{said}");
         }
-        assert_eq!(keys, 21);
+        assert_eq!(keys, 26);
     }
 
     #[test]

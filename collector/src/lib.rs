@@ -2,7 +2,8 @@
 //! acknowledged, seals them as files of a dataset, and serves it.
 //!
 //! A batch's journey: [`http`] asks who sends it and decodes it, [`journal`] makes it durable, the sender
-//! is told; later [`sealer`] moves it into the dataset. [`hosts`] remembers how far each host has come.
+//! is told; later [`sealer`] moves it into the dataset, and [`publish`] puts a copy of that on an object
+//! store. [`hosts`] remembers how far each host has come.
 
 pub mod args;
 pub mod ask;
@@ -11,6 +12,7 @@ pub mod error;
 pub mod hosts;
 mod http;
 pub mod journal;
+pub mod publish;
 pub mod run;
 pub mod sealer;
 pub mod upkeep;

@@ -5,6 +5,7 @@ use crate::config::{Certificates, Config};
 use crate::hosts::Hosts;
 use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
+use crate::publish::Publisher;
 use crate::sealer::Sealer;
 use gleaner_trust::{ServerPaths, ServerTrust};
 use std::fs::{self, File, TryLockError};
@@ -58,11 +59,15 @@ impl Collector {
         let lock = lock(&config.data)?;
         let hosts = Arc::new(Hosts::open(&config.data.join("hosts.json"))?);
         let journal = open_journal(config, &hosts)?;
+        let name = config.seal.collector_name.as_deref();
+        let publisher = config.publish.as_ref();
+        let publisher = publisher.map(|to| Publisher::start(&config.dataset, name, to));
         let sealer = Sealer::start(
             config.dataset.clone(),
             journal.clone(),
             Arc::clone(&hosts),
             config.seal.clone(),
+            publisher.transpose()?,
         )?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()

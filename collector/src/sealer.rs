@@ -5,6 +5,7 @@
 
 use crate::hosts::{Facts, Hosts};
 use crate::journal::{self, Header, Journal};
+use crate::publish::{self, Publisher};
 use crate::{Error, now_ms};
 use arrow::record_batch::RecordBatch;
 use gleaner_dataset::batch::Limits;
@@ -76,10 +77,11 @@ pub struct Progress {
 pub struct Sealer {
     requests: mpsc::Sender<mpsc::Sender<Result<(), String>>>,
     progress: Arc<Mutex<Progress>>,
+    publisher: Option<Publisher>,
 }
 
 impl Sealer {
-    /// Starts the thread, which ends with the last handle.
+    /// Starts the thread, which ends with the last handle. `publisher` is told of what it writes.
     ///
     /// # Errors
     /// [`Error::Io`] when there can be no thread.
@@ -88,6 +90,7 @@ impl Sealer {
         journal: Journal,
         hosts: Arc<Hosts>,
         policy: Policy,
+        publisher: Option<Publisher>,
     ) -> Result<Self, Error> {
         let (requests, asked) = mpsc::channel();
         let progress = Arc::new(Mutex::new(Progress::default()));
@@ -97,12 +100,17 @@ impl Sealer {
             hosts,
             policy,
             progress: Arc::clone(&progress),
+            publisher: publisher.clone(),
         };
         thread::Builder::new()
             .name("sealer".to_owned())
             .spawn(move || work.run(&asked))
             .map_err(Error::io("start a thread for", "sealing"))?;
-        Ok(Self { requests, progress })
+        Ok(Self {
+            requests,
+            progress,
+            publisher,
+        })
     }
 
     /// Seals what has been acknowledged so far, and waits for it.
@@ -122,6 +130,12 @@ impl Sealer {
         let progress = self.progress.lock();
         progress.unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// How far the copy on an object store is, where there is one.
+    #[must_use]
+    pub fn published(&self) -> Option<publish::Progress> {
+        self.publisher.as_ref().map(Publisher::progress)
+    }
 }
 
 struct Work {
@@ -130,6 +144,8 @@ struct Work {
     hosts: Arc<Hosts>,
     policy: Policy,
     progress: Arc<Mutex<Progress>>,
+    /// Told of what was written; never waited for.
+    publisher: Option<Publisher>,
 }
 
 impl Work {
@@ -156,6 +172,7 @@ impl Work {
             let sealed = sealed.map_err(|e| e.to_string());
             self.tell(&sealed);
             self.upkeep();
+            self.publisher.iter().for_each(Publisher::tell);
             if let Some(done) = done {
                 let _ = done.send(sealed); // who asked may have gone
             }

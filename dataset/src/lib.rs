@@ -42,6 +42,7 @@ mod rows;
 mod salvage;
 mod seal;
 mod selection;
+mod snapshot;
 mod staged;
 mod thin;
 mod verify;
@@ -57,6 +58,7 @@ pub use retain::{DETAILS, Policy, Retained};
 pub use rows::{Identity, RowsBuilder};
 pub use seal::Summary;
 pub use selection::{Selection, instant_ms};
+pub use snapshot::Snapshot;
 pub use verify::{Problem, ProblemKind, Verified};
 pub use writer::Writer;
 

@@ -7,7 +7,7 @@ use gleaner_schemas::SCHEMA_VERSION;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of a manifest on its way.
 const STAGED: &str = "manifest";
@@ -121,19 +121,29 @@ impl Manifest {
 
     /// Reads the manifest of a writer of the dataset at `root`.
     pub(crate) fn load(root: &Path, name: &WriterName) -> Result<Self> {
+        let text = Self::text(root, name)?;
+        Self::parse(root.join(name.manifest()), &text)
+    }
+
+    /// The manifest of a writer of the dataset at `root`, as it is written.
+    pub(crate) fn text(root: &Path, name: &WriterName) -> Result<Vec<u8>> {
         let path = root.join(name.manifest());
-        let text = fs::read(&path).map_err(|e| match e.kind() {
+        fs::read(&path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => DatasetError::NotADataset {
                 root: root.to_owned(),
             },
             _ => DatasetError::io("read", &path)(e),
-        })?;
+        })
+    }
+
+    /// What the manifest at `path` says by its `text`.
+    pub(crate) fn parse(path: PathBuf, text: &[u8]) -> Result<Self> {
         // Versions first: a newer manifest may hold what this program cannot parse.
         let malformed = |source| DatasetError::Manifest {
             path: path.clone(),
             source,
         };
-        let versions: Versions = serde_json::from_slice(&text).map_err(malformed)?;
+        let versions: Versions = serde_json::from_slice(text).map_err(malformed)?;
         for (what, found, known) in [
             ("format version", versions.format_version, FORMAT_VERSION),
             ("schema version", versions.schema_version, SCHEMA_VERSION),
@@ -147,7 +157,7 @@ impl Manifest {
                 });
             }
         }
-        let mut manifest: Self = serde_json::from_slice(&text).map_err(malformed)?;
+        let mut manifest: Self = serde_json::from_slice(text).map_err(malformed)?;
         for file in &mut manifest.files {
             if let [first, ..] = &file.hosts[..] {
                 file.hosts_count = file.hosts.len() as u64;

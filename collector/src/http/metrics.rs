@@ -250,12 +250,22 @@ fn measured(registry: &mut Registry, status: &Status) {
             "End of the collector's certificate, since 1970-01-01 UTC",
             status.certificate_until_ms,
         ),
+        (
+            "last_published_timestamp",
+            "When the copy on the object store was last seen to be up to date, since 1970-01-01 UTC",
+            status.publish.as_ref().and_then(|p| p.last_published_ms),
+        ),
     ];
     for (name, help, ms) in times {
         if let Some(ms) = ms {
             let time = ConstGauge::new(seconds(ms));
             registry.register_with_unit(name, help, Unit::Seconds, time);
         }
+    }
+    if let Some(publish) = &status.publish {
+        let pending = whole(publish.pending_bytes);
+        let help = "Files of the dataset that the object store lacks";
+        registry.register_with_unit("publish_pending", help, Unit::Bytes, pending);
     }
     let hosts = Family::<OfState, Gauge>::default();
     for state in HostState::ALL {

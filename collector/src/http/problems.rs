@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 pub(crate) enum Severity {
     /// The collector fails, or soon will.
     Fault,
-    /// Some hosts need a hand; the collector works.
+    /// Some hosts need a hand, or the object store does; the collector works.
     Warning,
     /// Worth to know.
     Notice,
@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     JournalDamaged,
     /// Files of the dataset were damaged, and set aside.
     DatasetDamaged,
+    /// The copy on an object store is not brought up to date.
+    CannotPublish,
     /// Hosts were turned away when they last came.
     HostsRefused,
     /// Hosts were not heard of.
@@ -67,7 +69,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::CannotSeal,
         Self::CannotMerge,
         Self::DatasetUnreadable,
@@ -76,6 +78,7 @@ impl Kind {
         Self::CertificateEnding,
         Self::JournalDamaged,
         Self::DatasetDamaged,
+        Self::CannotPublish,
         Self::HostsRefused,
         Self::HostsSilent,
         Self::ClocksWrong,
@@ -84,7 +87,9 @@ impl Kind {
 
     pub(crate) fn severity(self) -> Severity {
         match self {
-            Self::HostsRefused | Self::HostsSilent | Self::ClocksWrong => Severity::Warning,
+            Self::CannotPublish | Self::HostsRefused | Self::HostsSilent | Self::ClocksWrong => {
+                Severity::Warning
+            }
             Self::SeveralVersions => Severity::Notice,
             _ => Severity::Fault,
         }
@@ -111,6 +116,7 @@ impl Kind {
             Self::CertificateEnding => "certificate_ending",
             Self::JournalDamaged => "journal_damaged",
             Self::DatasetDamaged => "dataset_damaged",
+            Self::CannotPublish => "cannot_publish",
             Self::HostsRefused => "hosts_refused",
             Self::HostsSilent => "hosts_silent",
             Self::ClocksWrong => "clocks_wrong",
@@ -201,6 +207,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
             "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
         ));
     }
+    found.extend(publishing(status));
     found.extend(refused(status));
     found.extend(silent(status));
     found.extend(clocks(status));
@@ -242,6 +249,24 @@ fn disk(status: &Status) -> Option<Problem> {
             Bytes::from(free - reserve)
         ),
         what,
+    ))
+}
+
+fn publishing(status: &Status) -> Option<Problem> {
+    let publish = status.publish.as_ref()?;
+    let reason = publish.failure.as_ref()?;
+    let since = match publish.last_published_ms {
+        Some(last_ms) => format!("is as it was on {} UTC", utc(last_ms)),
+        None => "is not there yet".to_owned(),
+    };
+    Some(problem(
+        Kind::CannotPublish,
+        format!("The copy of the dataset on the object store {since}: {reason}."),
+        format!(
+            "It is tried again by itself, and catches up ({}, {}); nothing is lost here meanwhile.",
+            count(publish.pending_files_count, "file"),
+            Bytes::from(publish.pending_bytes)
+        ),
     ))
 }
 
@@ -426,6 +451,7 @@ fn have(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::publish;
     use crate::sealer::Progress;
 
     const NOW_MS: i64 = 1_800_000_000_000;
@@ -451,6 +477,7 @@ mod tests {
             disk_left_days: None,
             certificate_until_ms: None,
             seal: Progress::default(),
+            publish: None,
             hosts_count: 0,
             hosts_silent_count: 0,
             hosts_by_state: BTreeMap::new(),
@@ -515,6 +542,10 @@ mod tests {
         let status = Status {
             seal: damaged,
             dataset_failure: Some("torn".to_owned()),
+            publish: Some(publish::Progress {
+                failure: Some("no route".to_owned()),
+                ..publish::Progress::default()
+            }),
             ..well()
         };
         let expected = [
@@ -523,6 +554,7 @@ mod tests {
             Kind::CannotMerge,
             Kind::JournalDamaged,
             Kind::DatasetDamaged,
+            Kind::CannotPublish,
         ];
         assert_eq!(kinds(&status), expected);
     }

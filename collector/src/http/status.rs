@@ -8,6 +8,7 @@ use super::refusal::Refusal;
 use crate::hosts::Host;
 use crate::journal::free_bytes;
 use crate::now_ms;
+use crate::publish;
 use crate::sealer::Progress;
 use axum::Json;
 use axum::extract::{Extension, State as Shared};
@@ -57,6 +58,8 @@ pub(crate) struct Status {
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
     pub(crate) certificate_until_ms: Option<i64>,
     pub(crate) seal: Progress,
+    /// The copy on an object store; absent where there is none to be.
+    pub(crate) publish: Option<publish::Progress>,
     pub(crate) hosts_count: u64,
     /// Not heard of for longer than their intervals explain; some of them may have been refused.
     pub(crate) hosts_silent_count: u64,
@@ -167,6 +170,7 @@ pub(super) fn read(app: &App) -> Status {
         disk_left_days: None,
         certificate_until_ms: app.trust.get().map(|trust| ms_of(trust.dates().until)),
         seal: app.sealer.progress(),
+        publish: app.sealer.published(),
         hosts_count: hosts.len() as u64,
         hosts_silent_count: hosts.iter().filter(|host| host.is_silent).count() as u64,
         hosts_by_state: BTreeMap::new(),

@@ -6,6 +6,7 @@ mod disk;
 mod intake;
 mod killed;
 mod made;
+mod published;
 mod running;
 mod scraped;
 mod status;

@@ -133,10 +133,24 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     );
 }
 
+/// With every metric that there is: it has published its dataset.
+fn publishing(folder: &Path) -> Collector {
+    let mirror = folder.join("mirror");
+    std::fs::create_dir(&mirror).unwrap();
+    let config = format!("publish = \"file://{}\"", mirror.display());
+    let collector = Collector::start(folder, &config);
+    assert_eq!(collector.send(&body(&id(1), &id(2), 1..=2)).0, 200);
+    collector.seal();
+    wait_for("the dataset to be published", || {
+        collector.get("/v1/status").1["publish"]["last_published_ms"].is_i64()
+    });
+    collector
+}
+
 #[test]
 fn the_documentation_has_every_metric_and_alerts_that_are_rules() {
     let folder = tempfile::tempdir().unwrap();
-    let collector = Collector::start(folder.path(), "");
+    let collector = publishing(folder.path());
     assert_eq!(collector.send(&inventory(&id(1), &id(2), 1)).0, 200);
     let text = collector.get("/metrics").1;
     let documented = include_str!("../../../docs/collector.md");
@@ -172,7 +186,7 @@ fn the_documentation_has_every_metric_and_alerts_that_are_rules() {
 #[test]
 fn promtool_finds_nothing_to_say_about_the_metrics() {
     let folder = tempfile::tempdir().unwrap();
-    let collector = Collector::start(folder.path(), "");
+    let collector = publishing(folder.path());
     assert_eq!(collector.send(&inventory(&id(1), &id(2), 1)).0, 200);
     assert_eq!(collector.send(b"no batch").0, 400);
     let text = collector.get("/metrics").1;

@@ -46,6 +46,10 @@ impl Deployment {
         fs::write(self.path(&format!("{name}.crt")), &issued.certificate_pem).unwrap();
     }
 
+    pub(crate) fn pki(&self) -> PathBuf {
+        self.path("pki")
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -1,0 +1,256 @@
+//! One step after another that brings the store in line with the dataset; each leaves a set that is whole.
+
+use super::{Failure, Settings, Target};
+use futures_util::TryStreamExt;
+use gleaner_dataset::{DatasetError, FileEntry, Snapshot};
+use object_store::path::Path as Location;
+use object_store::{ObjectStore, ObjectStoreExt};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Files that are longer are put in parts of this length, of which one at a time is in memory. S3 takes
+/// 10,000 parts and none below 5 MiB; the dataset's files end at some 512 MiB.
+const PART_BYTES: u64 = 8 << 20;
+
+/// The copy, and what is remembered of it.
+pub(super) struct Mirror {
+    dataset: PathBuf,
+    name: Option<String>,
+    target: Target,
+    grace: Duration,
+    /// The manifest that was put last.
+    put: Option<Vec<u8>>,
+    /// Files there that the manifest does not name, and since when that is known. A restart forgets it:
+    /// then they stay longer.
+    retired: BTreeMap<String, Instant>,
+}
+
+impl Mirror {
+    pub(super) fn new(dataset: &Path, name: Option<&str>, settings: &Settings) -> Self {
+        Self {
+            dataset: dataset.to_owned(),
+            name: name.map(str::to_owned),
+            target: settings.target.clone(),
+            grace: settings.grace,
+            put: None,
+            retired: BTreeMap::new(),
+        }
+    }
+
+    /// In how long something is to be removed.
+    pub(super) fn next_removal(&self) -> Option<Duration> {
+        let first = self.retired.values().min()?;
+        Some(self.grace.saturating_sub(first.elapsed()))
+    }
+
+    /// Puts what is lacking, and removes what is over; `pending` is told how many files and bytes lack.
+    /// False while there is no dataset yet.
+    pub(super) async fn bring_in_line(
+        &mut self,
+        pending: &impl Fn(u64, u64),
+    ) -> Result<bool, Failure> {
+        loop {
+            let snapshot = match Snapshot::open(&self.dataset, self.name.as_deref()) {
+                Err(DatasetError::NotADataset { .. }) => return Ok(false), // nothing has come yet
+                opened => opened?,
+            };
+            match self.put_all(&snapshot, pending).await {
+                // A merge overtook it: the manifest of now names others.
+                Err(Failure::Dataset(DatasetError::Missing { .. })) if self.is_old(&snapshot) => {}
+                done => return done.map(|()| true),
+            }
+        }
+    }
+
+    fn is_old(&self, snapshot: &Snapshot) -> bool {
+        let now = Snapshot::open(&self.dataset, self.name.as_deref());
+        now.is_ok_and(|now| now.manifest_text() != snapshot.manifest_text())
+    }
+
+    async fn put_all(
+        &mut self,
+        snapshot: &Snapshot,
+        pending: &impl Fn(u64, u64),
+    ) -> Result<(), Failure> {
+        let sum = |files: &[&FileEntry]| files.iter().map(|file| file.bytes).sum();
+        if self.put.as_deref() != Some(snapshot.manifest_text()) {
+            let files: Vec<_> = snapshot.files().iter().collect();
+            pending(files.len() as u64, sum(&files)); // until the store has told what it holds
+        }
+        let store = self.target.open().map_err(self.failed("open", ""))?;
+        let found = self.list(&store).await?;
+        let lacks = |file: &&FileEntry| found.get(&file.path) != Some(&file.bytes);
+        let lacking: Vec<_> = snapshot.files().iter().filter(lacks).collect();
+        pending(lacking.len() as u64, sum(&lacking));
+        self.claim(snapshot, &found)?;
+        for (index, file) in lacking.iter().enumerate() {
+            self.put_file(&store, snapshot, file).await?;
+            let left = &lacking[index + 1..];
+            pending(left.len() as u64, sum(left));
+        }
+        self.put_manifest(&store, snapshot, &found).await?;
+        self.remove_retired(&store, snapshot, &found).await
+    }
+
+    /// Every object there and its bytes.
+    async fn list(&self, store: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, u64>, Failure> {
+        let objects = store.list(None);
+        let objects = objects.map_ok(|object| (object.location.to_string(), object.size));
+        objects.try_collect().await.map_err(self.failed("list", ""))
+    }
+
+    /// Makes sure that a manifest there is this dataset's: a collector that has lost its disk, or a slip in
+    /// the configuration, must not replace what may be the last copy of another.
+    fn claim(&self, snapshot: &Snapshot, found: &BTreeMap<String, u64>) -> Result<(), Failure> {
+        let suffix = self
+            .name
+            .as_ref()
+            .map_or(String::new(), |n| format!("-{n}"));
+        let note = self.dataset.join(format!(".published{suffix}"));
+        let url = self.target.to_string();
+        if fs::read_to_string(&note).is_ok_and(|claimed| claimed == url) {
+            return Ok(());
+        }
+        let manifest = snapshot.manifest_path();
+        if found.contains_key(&manifest) {
+            return Err(Failure::NotOurs { url, manifest });
+        }
+        fs::write(&note, url).map_err(Failure::io("write", &note))?;
+        for path in [&note, &self.dataset] {
+            let synced = File::open(path).and_then(|file| file.sync_all());
+            synced.map_err(Failure::io("sync", path))?;
+        }
+        Ok(())
+    }
+
+    /// A file that is not what was sealed is never put there.
+    async fn put_file(
+        &self,
+        store: &Arc<dyn ObjectStore>,
+        snapshot: &Snapshot,
+        entry: &FileEntry,
+    ) -> Result<(), Failure> {
+        let location = Location::from(entry.path.as_str());
+        let mut source = Source::open(&self.dataset, snapshot, entry)?;
+        let failed = || self.failed("put", &entry.path);
+        if entry.bytes <= PART_BYTES {
+            let whole = source.next()?.unwrap_or_default();
+            source.check(entry)?;
+            let put = store.put(&location, whole.into()).await;
+            return put.map(|_| ()).map_err(failed());
+        }
+        let mut upload = store.put_multipart(&location).await.map_err(failed())?;
+        let put = async {
+            while let Some(part) = source.next()? {
+                upload.put_part(part.into()).await.map_err(failed())?;
+            }
+            source.check(entry)?;
+            upload.complete().await.map(|_| ()).map_err(failed())
+        };
+        let put = put.await;
+        if put.is_err() {
+            let _ = upload.abort().await; // what cannot be told either is left to the bucket's rules
+        }
+        put
+    }
+
+    async fn put_manifest(
+        &mut self,
+        store: &Arc<dyn ObjectStore>,
+        snapshot: &Snapshot,
+        found: &BTreeMap<String, u64>,
+    ) -> Result<(), Failure> {
+        let (path, text) = (snapshot.manifest_path(), snapshot.manifest_text());
+        if self.put.as_deref() == Some(text) && found.get(&path) == Some(&(text.len() as u64)) {
+            return Ok(());
+        }
+        let location = Location::from(path.as_str());
+        let put = store.put(&location, text.to_vec().into()).await;
+        put.map_err(self.failed("put", &path))?;
+        self.put = Some(text.to_vec());
+        Ok(())
+    }
+
+    /// Removes what this collector put there once, and the manifest has not named for the grace.
+    async fn remove_retired(
+        &mut self,
+        store: &Arc<dyn ObjectStore>,
+        snapshot: &Snapshot,
+        found: &BTreeMap<String, u64>,
+    ) -> Result<(), Failure> {
+        let named: BTreeSet<_> = snapshot.files().iter().map(|f| f.path.as_str()).collect();
+        let is_over = |path: &str| snapshot.is_of_writer(path) && !named.contains(path);
+        self.retired
+            .retain(|path, _| found.contains_key(path) && is_over(path));
+        for path in found.keys().filter(|path| is_over(path)) {
+            let since = self.retired.entry(path.clone());
+            since.or_insert_with(Instant::now);
+        }
+        let due = |(path, since): (&String, &Instant)| {
+            (since.elapsed() >= self.grace).then(|| path.clone())
+        };
+        let due: Vec<String> = self.retired.iter().filter_map(due).collect();
+        for path in due {
+            match store.delete(&Location::from(path.as_str())).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(self.failed("remove", &path)(error)),
+            }
+            self.retired.remove(&path);
+        }
+        Ok(())
+    }
+
+    fn failed(
+        &self,
+        action: &'static str,
+        path: &str,
+    ) -> impl FnOnce(object_store::Error) -> Failure + use<> {
+        let place = format!("{}/{path}", self.target);
+        let place = place.trim_end_matches('/').to_owned();
+        move |source| Failure::Store {
+            action,
+            place,
+            source,
+        }
+    }
+}
+
+/// A sealed file, read part by part, and hashed on the way.
+struct Source {
+    path: PathBuf,
+    file: File,
+    hash: blake3::Hasher,
+}
+
+impl Source {
+    fn open(dataset: &Path, snapshot: &Snapshot, entry: &FileEntry) -> Result<Self, Failure> {
+        Ok(Self {
+            path: dataset.join(&entry.path),
+            file: snapshot.open_file(entry)?,
+            hash: blake3::Hasher::new(),
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let mut part = Vec::new();
+        let mut rest = (&self.file).take(PART_BYTES);
+        rest.read_to_end(&mut part)
+            .map_err(Failure::io("read", &self.path))?;
+        self.hash.update(&part);
+        Ok((!part.is_empty()).then_some(part))
+    }
+
+    fn check(&self, entry: &FileEntry) -> Result<(), Failure> {
+        if self.hash.finalize().to_hex().as_str() == entry.blake3 {
+            return Ok(());
+        }
+        Err(Failure::Dataset(DatasetError::Altered {
+            path: self.path.clone(),
+            detail: "its content has another hash".to_owned(),
+        }))
+    }
+}

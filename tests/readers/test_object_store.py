@@ -1,0 +1,149 @@
+"""A dataset where the collector publishes it: S3 as moto's server speaks it, read by those who go by the manifest."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+import pytest
+from conftest import Dataset, folder_from
+
+PLACE = "traces/gleaner"
+ENV = os.environ | {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+PATIENCE_S = 90
+
+
+@dataclass(frozen=True)
+class Published:
+    """The dataset here, and the same on the object store."""
+
+    here: Dataset
+    endpoint: str
+    filesystem: pyarrow.fs.S3FileSystem
+
+    def paths(self, table: str) -> list[str]:
+        """What the manifest there names: what lies there besides is on its way in or out."""
+        with self.filesystem.open_input_stream(f"{PLACE}/manifest.json") as stream:
+            manifest = json.load(stream)
+        return [f"{PLACE}/{f['path']}" for f in manifest["files"] if f["table"] == table]
+
+    def open(self, table: str) -> pyarrow.dataset.Dataset:
+        date = pyarrow.dataset.partitioning(pa.schema([("date", pa.date32())]), flavor="hive")
+        return pyarrow.dataset.dataset(
+            self.paths(table),
+            format="ipc",
+            filesystem=self.filesystem,
+            partitioning=date,
+            partition_base_dir=f"{PLACE}/{table}",
+        )
+
+
+@contextmanager
+def running(command: list, log: Path):
+    """A program, ended with the test; what it says is in the log."""
+    with log.open("wb") as said, subprocess.Popen(command, stderr=said, env=ENV) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def wait_for(what: str, log: Path, find):
+    begin = time.monotonic()
+    while time.monotonic() - begin < PATIENCE_S:
+        if found := find():
+            return found
+        time.sleep(0.05)
+    pytest.fail(f"waited too long for {what}: {log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def published(programs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("published")
+    here = folder / "dataset"
+    shutil.copytree(folder_from("GLEANER_DATASET"), here)
+    # A process of its own: DuckDB holds Python's lock while it reads.
+    moto, log = Path(sys.executable).with_name("moto_server"), folder / "moto.log"
+    with running([moto, "-H", "127.0.0.1", "-p", "0"], log):
+        address = re.compile(r"Running on (http://\S+)")
+        endpoint = wait_for("moto", log, lambda: address.search(log.read_text()))[1]
+        urllib.request.urlopen(urllib.request.Request(f"{endpoint}/traces", method="PUT")).close()
+        filesystem = pyarrow.fs.S3FileSystem(
+            access_key="test", secret_key="test", region="us-east-1", endpoint_override=endpoint
+        )
+        config, log = folder / "collector.toml", folder / "collector.log"
+        config.write_text(
+            f"""
+            data = "{folder}/data"
+            dataset = "{here}"
+            local = "127.0.0.1:0"
+            publish = "s3://{PLACE}"
+            [publish_options]
+            region = "us-east-1"
+            endpoint = "{endpoint}"
+            allow_http = true
+            """
+        )
+
+        def is_there() -> bool:
+            try:
+                with filesystem.open_input_stream(f"{PLACE}/manifest.json") as stream:
+                    return stream.read() == (here / "manifest.json").read_bytes()
+            except FileNotFoundError:
+                return False
+
+        with running([programs / "gleaner-collector", "run", "--config", config], log):
+            wait_for("the dataset to be published", log, is_there)
+        manifest = json.loads((here / "manifest.json").read_text())
+        yield Published(Dataset(here, manifest), endpoint, filesystem)
+
+
+def ordered(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([(name, "ascending") for name in rows.column_names])
+
+
+def test_pyarrow_finds_the_same_rows(published):
+    assert "samples" in published.here.tables
+    for table in published.here.tables:
+        there, here = published.open(table).to_table(), published.here.open(table).to_table()
+        assert here.num_rows == published.here.rows(table) > 0
+        assert ordered(there).equals(ordered(here)), table
+
+
+def test_polars_finds_the_same_rows(published):
+    options = {
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+        "aws_region": "us-east-1",
+        "aws_endpoint_url": published.endpoint,
+        "aws_allow_http": "true",
+    }
+    for table in published.here.tables:
+        urls = [f"s3://{path}" for path in published.paths(table)]
+        there = pl.scan_ipc(urls, storage_options=options, hive_partitioning=True).collect()
+        here = pl.from_arrow(published.here.open(table).to_table())
+        columns = here.columns
+        there = there.select(columns).sort(columns)
+        assert there.equals(here.sort(columns)), table
+
+
+def test_duckdb_finds_the_same_rows(published):
+    offline = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    sql = "SELECT host_id, count(*), sum(mem_free_bytes) FROM {} GROUP BY host_id ORDER BY host_id"
+    with duckdb.connect(config=offline) as connection:
+        connection.register("there", published.open("samples"))
+        connection.register("here", published.here.open("samples"))
+        there, here = (connection.sql(sql.format(name)).fetchall() for name in ("there", "here"))
+    assert there == here != []
