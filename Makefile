@@ -21,9 +21,12 @@ lint: ## Format, clippy, scripts
 	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
-bench: ## Measure the agent beside sadc, atop, pmlogger, node_exporter and below
-	cargo build --locked --release -p gleaner-agent
+bench: setup ## Measure the agent beside five tracers, and the collector beside pyarrow and with 10,000 hosts
+	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
 	bench/run
+	.venv/bin/python bench/collector.py
+	.venv/bin/python bench/fleet.py
+	.venv/bin/python bench/fleet.py --hosts 1000 --backlog 960
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm

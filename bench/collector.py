@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The collector's whole path beside pyarrow writing the same batches to local files, and beside the disk.
 
-collector.py [--hosts 50] [--days-of-samples 960] [--folder DIR]
+collector.py [--hosts 50] [--samples 960] [--folder DIR]
 
 Each host sends a day of samples in batches of 512 records over a mutual TLS connection of its own. Rows a second until all are
 acknowledged (durable in the journal), and until all are sealed in the dataset. pyarrow: the same bodies, read from
@@ -10,6 +10,7 @@ Disk: the same bodies written and synced, one after another.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -60,7 +61,34 @@ def swarm(*arguments: object) -> dict:
 
 def collector(folder: pathlib.Path, args: argparse.Namespace, rows: int) -> dict:
     pki = folder / "pki"
-    subprocess.run([RELEASE / "gleaner", "pki", "init", pki, "--name", "localhost"], check=True, stdout=subprocess.DEVNULL)
+    # Certificates are made beforehand: they are not what is measured.
+    certify(pki, args.hosts)
+    with running(folder, pki) as (process, tls, local):
+        sent = swarm("--pki", pki, "--url", tls, "--hosts", args.hosts, "--backlog", args.samples, "--at-once", args.at_once)
+        acknowledged_s = sent["seconds"]
+        sealing = time.monotonic()
+        seal(local)
+        sealed_s = acknowledged_s + time.monotonic() - sealing
+        status = json.load(urllib.request.urlopen(f"http://{local}/v1/status"))
+        kept = status["dataset_rows_count"]
+        if kept < rows:
+            raise SystemExit(f"{kept} rows in the dataset, {rows} were sent")
+        return {
+            "acknowledged_rows_per_second": rows / acknowledged_s,
+            "sealed_rows_per_second": rows / sealed_s,
+            "dataset_bytes": status["dataset_bytes"],
+            "retries": sent["retries"],
+            **cost(process.pid),
+        }
+
+
+def certify(pki: pathlib.Path, hosts: int) -> None:
+    subprocess.run([RELEASE / "examples/swarm", "--pki", pki, "--hosts", str(hosts), "--seconds", "0"], check=True)
+
+
+@contextlib.contextmanager
+def running(folder: pathlib.Path, pki: pathlib.Path):
+    """A collector with all access on loopback; its process and its two addresses."""
     config = folder / "collector.toml"
     config.write_text(
         f'data = "{folder}/data"\nlisten = "127.0.0.1:0"\npki = "{pki}"\nlocal = "127.0.0.1:0"\n'
@@ -69,31 +97,26 @@ def collector(folder: pathlib.Path, args: argparse.Namespace, rows: int) -> dict
     process = subprocess.Popen([RELEASE / "gleaner-collector", "run", "--config", config], stderr=subprocess.PIPE, text=True)
     try:
         addresses = [process.stderr.readline().split()[-1] for _ in range(2)]
-        tls, local = (a.split("://")[1] for a in addresses)
-        begin = time.monotonic()
-        sent = swarm("--pki", pki, "--url", tls, "--hosts", args.hosts, "--backlog", args.samples, "--at-once", args.at_once)
-        acknowledged_s = sent["seconds"]
-        sealing = time.monotonic()
-        urllib.request.urlopen(urllib.request.Request(f"http://{local}/v1/seal", method="POST"), timeout=600).read()
-        sealed_s = acknowledged_s + time.monotonic() - sealing
-        status = json.load(urllib.request.urlopen(f"http://{local}/v1/status"))
-        kept = status["dataset_rows_count"]
-        if kept < rows:
-            raise SystemExit(f"{kept} rows in the dataset, {rows} were sent")
-        ticks = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        peak = next(l for l in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if l.startswith("VmHWM"))
-        return {
-            "whole_s": time.monotonic() - begin,
-            "acknowledged_rows_per_second": rows / acknowledged_s,
-            "sealed_rows_per_second": rows / sealed_s,
-            "cpu_s": (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK"),
-            "peak_rss_mib": int(peak.split()[1]) / 1024,
-            "dataset_bytes": status["dataset_bytes"],
-            "retries": sent["retries"],
-        }
+        yield process, *(address.split("://")[1] for address in addresses)
     finally:
         process.terminate()
         process.wait()
+
+
+def seal(local: str) -> None:
+    urllib.request.urlopen(urllib.request.Request(f"http://{local}/v1/seal", method="POST"), timeout=3600).read()
+
+
+def cost(pid: int) -> dict:
+    """What a process has used so far."""
+    ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmHWM", "VmRSS"))}
+    return {
+        "cpu_s": (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK"),
+        "rss_mib": kib["VmRSS"] / 1024,
+        "peak_rss_mib": kib["VmHWM"] / 1024,
+    }
 
 
 def timed(work, bodies: pathlib.Path, out: pathlib.Path) -> float:

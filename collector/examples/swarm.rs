@@ -4,6 +4,7 @@
 //! ```text
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --backlog 960 --at-once 32  a day each, at once
+//! swarm --pki DIR --hosts 50 --seconds 0                                         certificates alone, and an authority
 //! swarm --hosts 50 --backlog 960 --dump DIR                                      the same bodies into files, unsent
 //! ```
 //!
@@ -14,7 +15,7 @@
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
 use gleaner_schemas::rows::TABLES;
 use gleaner_traces::synth::{Cluster, Parameters};
-use gleaner_trust::{Authority, ClientPaths, ClientTrust, Role};
+use gleaner_trust::{AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Role};
 use rustls::ClientConfig;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,9 @@ fn main() {
         return dump(&args, &templates, folder);
     }
     let configs = certificates(&args);
+    if args.seconds == 0 {
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -231,6 +235,13 @@ fn host_id(n: usize) -> String {
 
 /// Each host's own, made once and kept beside the authority.
 fn certificates(args: &Args) -> Vec<Arc<ClientConfig>> {
+    if !args.pki.join("authority.crt").exists() {
+        let authority = Authority::init(&args.pki, "swarm", AUTHORITY_DAYS).unwrap();
+        let names = vec!["localhost".to_owned()];
+        let issued = authority.issue(&Role::Collector { names }, 365).unwrap();
+        let path = |ending: &str| args.pki.join(format!("collector.{ending}"));
+        issued.write(&path("crt"), &path("key")).unwrap();
+    }
     let authority = Authority::open(&args.pki).unwrap();
     let folder = args.pki.join("swarm");
     std::fs::create_dir_all(&folder).unwrap();

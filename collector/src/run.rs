@@ -8,6 +8,7 @@ use crate::journal::{self, Header, Journal};
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
 use gleaner_trust::{ServerPaths, ServerTrust};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -37,6 +38,7 @@ pub struct Collector {
 /// # Errors
 /// Why it cannot start.
 pub fn run(config: &Config) -> Result<(), Error> {
+    allow_descriptors();
     let collector = Collector::start(config)?;
     for (scheme, address) in [("https", collector.tls), ("http", collector.local)] {
         if let Some(address) = address {
@@ -124,6 +126,16 @@ async fn listen(
         tokio::spawn(http::serve(socket, None, app, router));
     }
     Ok((tls, local))
+}
+
+/// As many open connections as the system lets this process have: most begin with 1,024.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised); // fewer hosts fit then, and are told to come again
 }
 
 /// Opens the journal, and learns from what an earlier run left there how far each host has come.

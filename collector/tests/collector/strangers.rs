@@ -131,3 +131,19 @@ fn a_web_page_on_the_collectors_machine_can_neither_send_nor_read() {
     assert_eq!(read.unwrap().status(), 403);
     assert_eq!(collector.send(&batch).0, 200);
 }
+
+#[test]
+fn it_takes_as_many_descriptors_as_it_may_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n";
+    let mut command = std::process::Command::new("sh");
+    command.args([
+        "-c",
+        "ulimit -S -n 64 && exec \"$@\"",
+        "sh",
+        crate::running::program(),
+    ]);
+    let collector = Collector::start_as(folder.path(), config, &mut command);
+    let _held: Vec<_> = (0..200).map(|_| connect(&collector.url)).collect();
+    assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
+}

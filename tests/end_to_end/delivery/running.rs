@@ -292,14 +292,15 @@ impl Host {
     }
 
     /// Adds copies of the fullest sample, 90 s apart, each with sizes of its own so that they compress as little
-    /// as real ones.
+    /// as real ones; and as many events of random words, since samples of a quiet host are small.
     pub(super) fn lengthen(&self, samples: i64) {
         /// Of a table's rows of the sample, so many are copied: hosts under test are busy and differ.
         const ROWS: usize = 12;
         let connection = Connection::open(&self.database).unwrap();
         let last = self.last_sequence();
         let fullest: i64 = self.query(
-            "SELECT sequence FROM processes GROUP BY sequence ORDER BY count(*) DESC LIMIT 1",
+            "SELECT s.sequence FROM samples s LEFT JOIN processes p USING (sequence) GROUP BY s.sequence \
+             ORDER BY count(p.pid) DESC LIMIT 1",
         );
         for table in &gleaner_schemas::rows::TABLES {
             let mut columns = vec![("sequence", format!("{last} + n.i"))];
@@ -327,6 +328,11 @@ impl Host {
             let copied = connection.execute(&copy, []);
             copied.unwrap_or_else(|e| panic!("{copy}: {e}"));
         }
+        let events = format!(
+            "INSERT INTO events (sequence, time_ms, kind, detail) \
+             SELECT sequence + {samples}, time_ms, 'test', hex(randomblob(300)) FROM samples WHERE sequence > {last}"
+        );
+        connection.execute(&events, []).unwrap();
     }
 }
 
