@@ -172,6 +172,7 @@ impl Work {
             let sealed = sealed.map_err(|e| e.to_string());
             self.tell(&sealed);
             self.upkeep();
+            give_memory_back();
             self.publisher.iter().for_each(Publisher::tell);
             if let Some(done) = done {
                 let _ = done.send(sealed); // who asked may have gone
@@ -293,6 +294,16 @@ impl Work {
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A seal takes hundreds of MiB for seconds, and glibc would keep much of it until the next.
+fn give_memory_back() {
+    // SAFETY: malloc_trim(3) may be called by any thread at any time.
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
