@@ -80,6 +80,19 @@ impl Entry {
         Some((entry, size))
     }
 
+    /// Whether `bytes`, where no whole entry begins, is one that a crash cut off: it was never acknowledged.
+    /// Damage to a whole one is something else.
+    pub(super) fn is_cut_off(bytes: &[u8]) -> bool {
+        let length = |at: usize| -> Option<usize> {
+            let bytes: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
+            usize::try_from(u32::from_le_bytes(*bytes)).ok()
+        };
+        let size = length(8).zip(length(12));
+        let size =
+            size.map(|(header, body)| FRAME_BYTES.saturating_add(header).saturating_add(body));
+        size.is_none_or(|size| size > bytes.len())
+    }
+
     /// Where the next entry might begin in `bytes`, which begins with a damaged one.
     pub(super) fn next_after_damage(bytes: &[u8]) -> Option<usize> {
         let beginnings = bytes.windows(MAGIC.len()).enumerate().skip(1);

@@ -63,7 +63,7 @@ pub(crate) struct Contents {
     pub(crate) entries: Vec<Entry>,
     /// Bytes that belong to none: an entry that a crash cut off (never acknowledged), or damage.
     pub(crate) lost_bytes: usize,
-    /// Whether whole entries follow what is lost, so that it was no crash that cut it off.
+    /// Whether it was no crash that cut it off: it has its whole length, or whole entries follow.
     pub(crate) is_damaged: bool,
 }
 
@@ -84,6 +84,7 @@ pub(crate) fn read(folder: &Path, number: u64) -> Result<Contents, Error> {
         } else {
             let skipped = Entry::next_after_damage(rest).unwrap_or(rest.len());
             contents.lost_bytes += skipped;
+            contents.is_damaged |= !Entry::is_cut_off(rest);
             rest = rest.get(skipped..).unwrap_or_default();
         }
     }
@@ -126,4 +127,51 @@ fn path(folder: &Path, number: u64) -> PathBuf {
 /// Length of a segment in bytes; 0 when it cannot be told.
 pub(super) fn length(folder: &Path, number: u64) -> u64 {
     fs::metadata(path(folder, number)).map_or(0, |found| found.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Header;
+    use super::*;
+    use bytes::Bytes;
+
+    fn entries(count: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for sequence in 1..=count {
+            let header = Header {
+                host_id: "h".to_owned(),
+                database_id: "d".to_owned(),
+                first_sequence: sequence,
+                last_sequence: sequence,
+                rows_count: 1,
+                received_ms: 0,
+                skew_ms: None,
+            };
+            let body = Bytes::from_static(b"a batch");
+            Entry { header, body }.write(&mut bytes);
+        }
+        bytes
+    }
+
+    fn contents(bytes: &[u8]) -> Contents {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(path(folder.path(), 1), bytes).unwrap();
+        read(folder.path(), 1).unwrap()
+    }
+
+    #[test]
+    fn what_a_crash_cut_off_is_told_from_damage() {
+        let whole = entries(3);
+        assert_eq!(contents(&whole).entries.len(), 3);
+        let cut = contents(&whole[..whole.len() - 3]);
+        assert_eq!((cut.entries.len(), cut.is_damaged), (2, false));
+        assert!(cut.lost_bytes > 0);
+        // A flipped byte of the last entry, of the middle one: both were acknowledged.
+        for at in [whole.len() - 3, whole.len() / 2] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            let found = contents(&flipped);
+            assert_eq!((found.entries.len(), found.is_damaged), (2, true), "{at}");
+        }
+    }
 }
