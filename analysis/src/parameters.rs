@@ -31,7 +31,7 @@ pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Paramete
     Ok(parameters)
 }
 
-fn check(asked: &Parameters) -> Result<()> {
+pub(crate) fn check(asked: &Parameters) -> Result<()> {
     let not_negative = "a number of seconds, 0 or more";
     let size = "1 byte or more";
     let seconds = |s: f64| s.is_finite() && s >= 0.0;

@@ -5,6 +5,7 @@
 //! `not_measured`, with the reason, rather than a list of zeroes.
 
 mod consumers;
+mod explanation;
 mod host;
 mod hours;
 mod memory;
@@ -13,6 +14,7 @@ mod parameters;
 mod periods;
 
 pub use consumers::*;
+pub use explanation::*;
 pub use host::*;
 pub use hours::*;
 pub use memory::*;
