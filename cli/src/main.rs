@@ -5,6 +5,7 @@ mod args;
 mod collect;
 mod demo;
 mod export;
+mod import;
 mod lab;
 mod man;
 mod pki;
@@ -39,6 +40,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
