@@ -1,8 +1,8 @@
 //! What a host says of itself, and the gaps that it recorded.
 
 use crate::error::Result;
-use crate::reader::{HostReader, TIME};
-use crate::segments::Gap;
+use crate::trace::reader::{HostReader, TIME};
+use crate::trace::segments::Gap;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 
@@ -12,6 +12,8 @@ pub(crate) struct Inventory {
     pub(crate) host_name: Option<String>,
     pub(crate) kernel_release: Option<String>,
     pub(crate) cpus_count: Option<i64>,
+    /// What `harvestable_bytes` leaves, as a share of physical memory.
+    pub(crate) headroom_share: Option<f64>,
     /// Time and configured interval of each description.
     pub(crate) intervals: Vec<(i64, i64)>,
 }
@@ -22,6 +24,7 @@ impl Inventory {
             "host_name",
             "kernel_release",
             "cpus_count",
+            "headroom_share",
             "sample_interval_ms",
         ];
         let rows = reader.read(&HostRow::TABLE, &columns)?;
@@ -33,6 +36,7 @@ impl Inventory {
             host_name: text("host_name")?,
             kernel_release: text("kernel_release")?,
             cpus_count: rows.integers("cpus_count")?.get(last),
+            headroom_share: rows.reals("headroom_share")?.get(last),
             intervals: rows
                 .present(TIME)?
                 .into_iter()
