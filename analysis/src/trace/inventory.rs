@@ -39,8 +39,9 @@ impl Inventory {
             headroom_share: rows.reals("headroom_share")?.get(last),
             intervals: rows
                 .present(TIME)?
-                .into_iter()
-                .zip(rows.present("sample_interval_ms")?)
+                .iter()
+                .zip(rows.integers("sample_interval_ms")?.iter())
+                .filter_map(|(time, interval)| Some((*time, interval?)))
                 .collect(),
         })
     }
@@ -52,10 +53,10 @@ pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
     let ends = rows.present("to_time_ms")?;
     Ok(rows
         .present("from_time_ms")?
-        .into_iter()
+        .iter()
         .zip(ends)
         .zip(rows.texts("cause")?.iter())
-        .map(|((from_ms, to_ms), cause)| Gap {
+        .map(|((&from_ms, &to_ms), cause)| Gap {
             from_ms,
             to_ms,
             cause: cause.unwrap_or_default().to_owned(),

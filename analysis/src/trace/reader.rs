@@ -47,9 +47,9 @@ impl<'a> HostReader<'a> {
         let sequences = frame.present(SEQUENCE)?;
         let ordered = databases
             .iter()
-            .zip(&sequences)
+            .zip(sequences)
             .is_sorted_by_key(|(database, sequence)| (*database, *sequence));
-        frame.set(DATABASE, &databases)?;
+        frame.set(DATABASE, databases);
         if !ordered {
             frame.sort(&[DATABASE, SEQUENCE])?;
         }
