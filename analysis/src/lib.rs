@@ -39,6 +39,7 @@ mod segments;
 mod sight;
 mod sizes;
 mod standing;
+mod statistics;
 mod survival;
 mod usage;
 
