@@ -26,6 +26,16 @@ pub enum AnalysisError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// A time zone that is in no time zone database here.
+    #[error(
+        "unknown time zone {name:?}: give an IANA name such as Europe/Berlin, or UTC ({source})"
+    )]
+    TimeZone {
+        /// As given.
+        name: String,
+        /// What the time zone library said.
+        source: jiff::Error,
+    },
     /// The dataset's hosts could not be listed.
     #[error("cannot list the hosts: {0}")]
     Hosts(#[source] DatasetError),

@@ -1,44 +1,48 @@
-//! All hosts together: records one after the other, figures pooled by memory-size class.
+//! All hosts together: records one after the other, figures pooled by class of memory size.
 //!
 //! A fleet holds sums, buckets and lengths of periods, no samples: memory grows with what is found,
 //! not with what was read.
 
-use crate::distribution::Distribution;
-use crate::host::{HostFindings, Pooled};
-use crate::periods::Periods;
-use crate::sizes::SizeClass;
-use crate::{missing, usage};
+use crate::availability::sizes::{Classes, SizeClass};
+use crate::host::HostFindings;
+use crate::measure::{Measure, Pooled};
+use crate::quality::missing;
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::findings::{Findings, Parameters, Scope};
 use std::collections::BTreeMap;
 
 /// What was found in the hosts so far.
-#[derive(Debug, Default)]
-pub(crate) struct Fleet {
+pub(crate) struct Fleet<'a> {
+    classes: &'a Classes,
     findings: Findings,
-    classes: BTreeMap<SizeClass, Totals>,
-    all: Totals,
+    by_class: BTreeMap<SizeClass, Pooled>,
+    all: Option<Pooled>,
 }
 
-/// Figures of the hosts of one class.
-#[derive(Debug, Default)]
-struct Totals {
-    usage: Vec<Distribution>,
-    all_periods: Vec<Periods>,
-    /// Empty as long as no host can tell when it was idle.
-    idle_periods: Vec<Periods>,
-}
+impl<'a> Fleet<'a> {
+    pub(crate) fn new(classes: &'a Classes) -> Self {
+        Self {
+            classes,
+            findings: Findings::default(),
+            by_class: BTreeMap::new(),
+            all: None,
+        }
+    }
 
-impl Fleet {
-    /// Takes one host in. Records come in the order of the hosts; the pooled figures do not depend
-    /// on it.
+    /// Takes one host in. Hosts come in the order of their ids.
     pub(crate) fn add(&mut self, host: HostFindings) {
-        if let Some(pooled) = &host.pooled {
-            self.classes
-                .entry(pooled.size_class)
-                .or_default()
-                .add(pooled);
-            self.all.add(pooled);
+        if let (Some(pooled), Some(summary)) = (host.pooled, host.records.hosts.first()) {
+            let class = self.classes.of(summary.physical_bytes);
+            match self.by_class.get_mut(&class) {
+                Some(class) => class.merge(&pooled),
+                None => {
+                    self.by_class.insert(class, pooled.clone());
+                }
+            }
+            match &mut self.all {
+                Some(all) => all.merge(&pooled),
+                None => self.all = Some(pooled),
+            }
         }
         let (to, from) = (&mut self.findings, host.records);
         to.hosts.extend(from.hosts);
@@ -59,62 +63,17 @@ impl Fleet {
     /// Everything found, or `None` when no host had a sample.
     pub(crate) fn finish(self, parameters: Parameters) -> Option<Findings> {
         let mut findings = self.findings;
-        if findings.hosts.is_empty() {
-            return None;
+        let all = self.all?;
+        for (class, pooled) in &self.by_class {
+            pooled.write(&class.to_string(), &parameters, &mut findings);
         }
-        let classes = self
-            .classes
-            .into_iter()
-            .map(|(class, t)| (class.to_string(), t));
-        for (name, totals) in classes.chain([("all".to_owned(), self.all)]) {
-            totals.write(&name, &parameters, &mut findings);
-        }
-        if !findings
-            .availability_periods
-            .iter()
-            .any(|p| p.scope == Scope::Idle)
-        {
+        all.write("all", &parameters, &mut findings);
+        let idle = |p: &gleaner_schemas::findings::AvailabilityPeriods| p.scope == Scope::Idle;
+        if !findings.availability_periods.iter().any(idle) {
             findings.not_measured.push(missing::no_idle_scope());
         }
         findings.schema_version = SCHEMA_VERSION;
         findings.parameters = parameters;
         Some(findings)
-    }
-}
-
-impl Totals {
-    fn add(&mut self, host: &Pooled) {
-        merge(&mut self.usage, &host.usage, Distribution::merge);
-        merge(&mut self.all_periods, &host.all_periods, Periods::merge);
-        if let Some(periods) = &host.idle_periods {
-            merge(&mut self.idle_periods, periods, Periods::merge);
-        }
-    }
-
-    fn write(&self, size_class: &str, parameters: &Parameters, to: &mut Findings) {
-        let usage = usage::names().into_iter().zip(&self.usage);
-        to.memory_usage
-            .extend(usage.filter_map(|(name, all)| usage::finding(size_class, name, all)));
-        for (scope, periods) in [
-            (Scope::All, &self.all_periods),
-            (Scope::Idle, &self.idle_periods),
-        ] {
-            let by_region = parameters.region_bytes.iter().zip(periods);
-            to.availability_periods.extend(
-                by_region
-                    .map(|(&bytes, periods)| periods.finding(size_class.to_owned(), scope, bytes)),
-            );
-        }
-    }
-}
-
-/// Merges part by part; the first host's parts are taken as they are.
-fn merge<T: Clone>(mine: &mut Vec<T>, other: &[T], merge_one: impl Fn(&mut T, &T)) {
-    if mine.is_empty() {
-        mine.extend_from_slice(other);
-    } else {
-        for (to, from) in mine.iter_mut().zip(other) {
-            merge_one(to, from);
-        }
     }
 }

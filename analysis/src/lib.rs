@@ -1,13 +1,16 @@
 //! From a dataset to findings: the availability study of Acharya & Setia, on any fleet.
 //!
-//! One pass a host ([`analyze`] reads a host, takes what it adds, and lets it go), so that memory is
-//! bounded by the largest host rather than by the fleet. What hosts add is mergeable (`fleet.rs`).
+//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`]), measured, and let go, so
+//! that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable
+//! ([`measure`]), and is merged in the order of their ids: the same dataset gives the same figures.
 //!
 //! ```text
-//! dataset ─ reader, frame ─► samples ─ segments ─► idle ─► periods ─► survival
-//!                               │                                       │
-//!                               ├─ usage, dips, over_time, quota, cost  ├─ host ─► fleet ─► Findings
-//!                               └─ processes, files, sight, missing     │
+//! dataset ─► trace (one host: samples, segments, idleness, rows)
+//!              ├─ availability   usage, over time, dips, periods ─┐
+//!              ├─ owner          idle periods, quota              ├─ host ─► fleet ─► Findings
+//!              ├─ consumers      processes, files                 │
+//!              └─ quality        what could not be seen           ┘
+//! statistics: pure, under all of them
 //! ```
 //!
 //! Invariant: nothing is assumed across a gap; what a host could not see is in
@@ -16,36 +19,26 @@
 // A run of samples is a range: lists of one are common in tests.
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
-mod cost;
-mod dips;
-mod distribution;
+mod availability;
+mod consumers;
 mod error;
-mod files;
 mod fleet;
-mod frame;
 mod host;
-mod idle;
-mod intervals;
-mod inventory;
-mod missing;
-mod over_time;
+mod in_order;
+mod measure;
+mod owner;
 mod parameters;
-mod periods;
-mod processes;
-mod quota;
-mod reader;
-mod samples;
-mod segments;
-mod sight;
-mod sizes;
-mod standing;
+mod quality;
 mod statistics;
-mod survival;
-mod usage;
+mod trace;
 
+use availability::over_time;
+use availability::sizes::Classes;
 pub use error::{AnalysisError, Result};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
+use host::Pass;
+use trace::calendar::Calendar;
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +62,28 @@ pub fn analyze(
     let parameters = parameters::resolved(dataset, parameters)?;
     let hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
     let hosts_count = hosts.len();
-    let mut fleet = fleet::Fleet::default();
-    for (done, host) in hosts.iter().enumerate() {
-        fleet.add(host::analyze_host(dataset, host, &parameters)?);
-        progress(Progress {
-            hosts_done: done + 1,
-            hosts_count,
-        });
-    }
+    let classes = Classes::new(&parameters.size_class_bytes);
+    let pass = Pass {
+        dataset,
+        parameters: &parameters,
+        classes: &classes,
+        calendar: &Calendar::new(&parameters.time_zone)?,
+        points_count: over_time::points_of_each(hosts_count),
+    };
+    let mut fleet = fleet::Fleet::new(&classes);
+    let mut hosts_done = 0;
+    in_order::each(
+        &hosts,
+        |host| pass.host(host),
+        |found| {
+            fleet.add(found);
+            hosts_done += 1;
+            progress(Progress {
+                hosts_done,
+                hosts_count,
+            });
+        },
+    )?;
     fleet
         .finish(parameters)
         .ok_or(AnalysisError::NoSamples { hosts_count })

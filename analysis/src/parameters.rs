@@ -1,14 +1,14 @@
 //! What was asked, checked, with the sizes filled in that were left to the analysis.
 
+use crate::availability::sizes::{default_dip_thresholds, default_regions};
 use crate::error::{AnalysisError, Result};
-use crate::reader::HostReader;
-use crate::sizes::{default_dip_thresholds, default_regions};
+use crate::trace::reader::HostReader;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::Parameters;
-use gleaner_schemas::rows::SampleRow;
+use gleaner_schemas::rows::{HostRow, SampleRow};
 
-/// The parameters that the findings rest on. Reads one column of each host where sizes are left open.
+/// The parameters that the findings rest on. Reads each host's memory size where sizes are left open.
 pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Parameters> {
     check(asked)?;
     let mut parameters = asked.clone();
@@ -35,6 +35,7 @@ fn check(asked: &Parameters) -> Result<()> {
     let not_negative = "a number of seconds, 0 or more";
     let size = "1 byte or more";
     let seconds = |s: f64| s.is_finite() && s >= 0.0;
+    let share = |s: &f64| (0.0..=1.0).contains(s);
     let sizes = |all: &[i64]| all.iter().all(|&bytes| bytes > 0);
     let checks = [
         (
@@ -57,9 +58,27 @@ fn check(asked: &Parameters) -> Result<()> {
         ),
         (
             "headroom_share",
-            (0.0..=1.0).contains(&asked.headroom_share),
+            share(&asked.headroom_share),
             asked.headroom_share.to_string(),
             "a share from 0 to 1",
+        ),
+        (
+            "return_window_s",
+            seconds(asked.return_window_s),
+            asked.return_window_s.to_string(),
+            not_negative,
+        ),
+        (
+            "dip_threshold_shares",
+            asked.dip_threshold_shares.iter().all(share),
+            format!("{:?}", asked.dip_threshold_shares),
+            "shares from 0 to 1",
+        ),
+        (
+            "size_class_bytes",
+            sizes(&asked.size_class_bytes),
+            format!("{:?}", asked.size_class_bytes),
+            size,
         ),
         (
             "region_bytes",
@@ -87,9 +106,18 @@ fn check(asked: &Parameters) -> Result<()> {
 fn largest_physical_bytes(dataset: &Dataset) -> Result<i64> {
     let mut largest = 0;
     for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
-        let rows = HostReader::new(dataset, &host).read(&SampleRow::TABLE, &["physical_bytes"])?;
-        // As `HostSummary` has it: at the last sample.
-        largest = largest.max(rows.present("physical_bytes")?.last().copied().unwrap_or(0));
+        // What the host said last of itself, in few rows; else its samples.
+        let mut reader = HostReader::new(dataset, &host);
+        let said = reader.read(&HostRow::TABLE, &["physical_bytes"])?;
+        let said = said.integers("physical_bytes")?.iter().flatten().last();
+        let bytes = match said {
+            Some(bytes) => bytes,
+            None => {
+                let rows = reader.read(&SampleRow::TABLE, &["physical_bytes"])?;
+                rows.present("physical_bytes")?.last().copied().unwrap_or(0)
+            }
+        };
+        largest = largest.max(bytes);
     }
     Ok(largest)
 }
@@ -119,6 +147,18 @@ mod tests {
                 ..good()
             },
             Parameters {
+                return_window_s: f64::INFINITY,
+                ..good()
+            },
+            Parameters {
+                dip_threshold_shares: vec![0.1, 1.1],
+                ..good()
+            },
+            Parameters {
+                size_class_bytes: vec![0],
+                ..good()
+            },
+            Parameters {
                 region_bytes: vec![1, 0],
                 ..good()
             },
@@ -132,6 +172,9 @@ mod tests {
             "idle_after_s",
             "load_limit",
             "headroom_share",
+            "return_window_s",
+            "dip_threshold_shares",
+            "size_class_bytes",
             "region_bytes",
             "dip_threshold_bytes",
         ];

@@ -264,7 +264,7 @@ mod tests {
                     host: host.clone(),
                     time_ms,
                     samples_count,
-                    process_bytes: ((16 - gib) << 30) as f64,
+                    process_bytes: Some(((16 - gib) << 30) as f64),
                     available_bytes: (gib << 30) as f64,
                     available_min_bytes: gib << 30,
                     ..MemoryPoint::default()

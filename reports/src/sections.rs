@@ -131,7 +131,10 @@ fn available(view: &View) -> Vec<Part> {
 }
 
 fn dips_sentence(findings: &Findings) -> String {
-    let mut thresholds: Vec<i64> = findings.dips.iter().map(|d| d.threshold_bytes).collect();
+    let mut thresholds: Vec<i64> = findings
+        .absolute_dips()
+        .map(|d| d.threshold_bytes)
+        .collect();
     thresholds.sort_unstable_by(|a, b| b.cmp(a));
     thresholds.dedup();
     let said: Vec<String> = thresholds
@@ -140,7 +143,7 @@ fn dips_sentence(findings: &Findings) -> String {
             let below = |d: &&gleaner_schemas::findings::Dip| {
                 d.threshold_bytes == threshold && d.intervals > 0
             };
-            let hosts = findings.dips.iter().filter(below).count() as i64;
+            let hosts = findings.absolute_dips().filter(below).count() as i64;
             format!("{} below {}", count(hosts, "host"), size(threshold))
         })
         .collect();

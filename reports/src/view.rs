@@ -60,12 +60,12 @@ fn both(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<f64> {
     match category {
         Category::StaticKernel => point.static_kernel_bytes,
-        Category::Balloon => Some(point.balloon_bytes),
-        Category::DynamicKernel => Some(point.dynamic_kernel_bytes),
+        Category::Balloon => point.balloon_bytes,
+        Category::DynamicKernel => point.dynamic_kernel_bytes,
         Category::Lotsfree => point.lotsfree_bytes,
-        Category::Process => Some(point.process_bytes),
-        Category::FileCache => Some(point.file_cache_bytes),
-        Category::Guest => Some(point.guest_bytes),
+        Category::Process => point.process_bytes,
+        Category::FileCache => point.file_cache_bytes,
+        Category::Guest => point.guest_bytes,
         Category::Available => Some(point.available_bytes),
     }
 }

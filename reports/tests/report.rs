@@ -187,7 +187,7 @@ fn one_host_with_2000_points_stays_under_two_and_a_half_megabytes() {
     findings.memory_over_time = (0..2000_i64)
         .map(|i| MemoryPoint {
             time_ms: point.time_ms + i * 90_000,
-            process_bytes: point.process_bytes + (i * 7_919_113) as f64,
+            process_bytes: point.process_bytes.map(|b| b + (i * 7_919_113) as f64),
             available_bytes: point.available_bytes - (i * 7_919_113) as f64,
             ..point.clone()
         })

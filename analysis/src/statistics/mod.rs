@@ -1,22 +1,24 @@
-//! Estimators: how long something lasts, when some of it was cut off before it ended.
-//!
-//! Pure: lengths and sums in, estimates out; no I/O, no clock, no tables. What a cause is, is the
+//! Statistics without a word about memory: pure, mergeable, exact where they can be. What a cause is, is the
 //! caller's business: causes are numbered from 0.
 //!
 //! ```text
-//! by age       lengths ─► kaplan_meier (survival, mean)   ─► incidence (which cause, competing risks)
-//!              lengths ─► quantile_bound ("at least t in 95 % of cases")
-//! by the clock periods ─► residual (available now: still so t later?)
-//! over hosts   sums    ─► bootstrap (intervals of ratios)
+//! sizes         distribution     mean, deviation, median of very many
+//! lengths       kaplan_meier     share that lasts longer than t, mean, when some were cut
+//!               incidence        and what ends them (competing risks)
+//!               quantile_bound   "at least t in 95 % of cases"
+//! spells        residual         available now: still so t later?
+//! sums by host  bootstrap        intervals of their ratios
 //! ```
 
 #![allow(dead_code)] // until the measures call it
 
 pub(crate) mod bootstrap;
+pub(crate) mod distribution;
 pub(crate) mod incidence;
 pub(crate) mod kaplan_meier;
 pub(crate) mod quantile_bound;
 pub(crate) mod residual;
+pub(crate) mod survival;
 
 /// How long something lasted, and what ended it. Ordered by length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

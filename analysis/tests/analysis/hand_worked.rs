@@ -194,7 +194,10 @@ fn dips() {
         })
         .collect();
     let at = NOON + 270_000;
-    assert_eq!(a, [(200, 1, 100, at), (301, 2, 100, at)]);
+    // Then 5, 10 and 25 % of a's 1 GiB.
+    let relative = [(51, 0, 100, at), (102, 1, 100, at), (256, 1, 100, at)];
+    assert_eq!(a[..2], [(200, 1, 100, at), (301, 2, 100, at)]);
+    assert_eq!(a[2..], relative);
 }
 
 fn periods<'a>(

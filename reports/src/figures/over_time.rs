@@ -157,11 +157,12 @@ impl Course<'_> {
                 .unwrap_or("an unknown part".into())
         };
         let points = self.runs.iter().flatten();
-        let busiest = points.max_by(|a, b| a.process_bytes.total_cmp(&b.process_bytes));
-        let rise = busiest.map(|p| {
+        let busiest = points.filter_map(|p| Some((p.process_bytes?, p)));
+        let busiest = busiest.max_by(|a, b| a.0.total_cmp(&b.0));
+        let rise = busiest.map(|(process_bytes, p)| {
             format!(
                 ", at most {} around {}",
-                bytes(p.process_bytes),
+                bytes(process_bytes),
                 self.view.clock.moment(p.time_ms)
             )
         });
@@ -228,12 +229,11 @@ impl Course<'_> {
     }
 
     fn dip_words(&self) -> String {
-        let dips = &self.view.findings.dips;
-        let crossed = dips
-            .iter()
+        let dips = || self.view.findings.absolute_dips();
+        let crossed = dips()
             .filter(|d| d.intervals > 0)
             .max_by_key(|d| d.threshold_bytes);
-        match (crossed, dips.iter().map(|d| d.threshold_bytes).max()) {
+        match (crossed, dips().map(|d| d.threshold_bytes).max()) {
             (Some(dip), _) => format!(
                 "It fell below {} in {}.",
                 size(dip.threshold_bytes),

@@ -110,8 +110,7 @@ pub(crate) fn dips(view: &View) -> Option<Table> {
     let many = view.only_host().is_none();
     let shown = view
         .findings
-        .dips
-        .iter()
+        .absolute_dips()
         .filter(|dip| !many || dip.intervals > 0);
     let rows = shown.map(|dip| {
         let share = dip.intervals as f64 / dip.samples_count.max(1) as f64;

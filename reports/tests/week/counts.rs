@@ -19,6 +19,7 @@ pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> 
     let dip = |threshold: &i64| Dip {
         host: host.into(),
         threshold_bytes: *threshold,
+        threshold_share: None,
         intervals: points
             .iter()
             .filter(|p| p.available_min_bytes < *threshold)
@@ -168,10 +169,10 @@ pub fn usage(f: &Findings) -> Vec<MemoryUsage> {
                     let value = match category {
                         "physical" => host.physical_bytes as f64,
                         "static_kernel" => p.static_kernel_bytes.unwrap(),
-                        "dynamic_kernel" => p.dynamic_kernel_bytes,
+                        "dynamic_kernel" => p.dynamic_kernel_bytes.unwrap(),
                         "lotsfree" => p.lotsfree_bytes.unwrap(),
-                        "process" => p.process_bytes,
-                        "file_cache" => p.file_cache_bytes,
+                        "process" => p.process_bytes.unwrap(),
+                        "file_cache" => p.file_cache_bytes.unwrap(),
                         "available" => p.available_bytes,
                         _ => p.harvestable_bytes.unwrap(),
                     };

@@ -5,8 +5,10 @@
 //! dates it), or with the sample whose load is too high. It is cut where samples, or the sight of the
 //! owner, begin or end; its length is then what was seen.
 
-use crate::samples::Samples;
+use crate::trace::HostTrace;
+use crate::trace::samples::Samples;
 use gleaner_policy::idle::{IdleRule, IdleState, Verdict};
+use gleaner_schemas::findings;
 use std::ops::Range;
 
 /// One idle period.
@@ -18,6 +20,19 @@ pub(crate) struct IdlePeriod {
     pub(crate) to_ms: i64,
     pub(crate) start_cut: bool,
     pub(crate) end_cut: bool,
+}
+
+/// One host's, as findings.
+pub(crate) fn records(trace: &HostTrace<'_>) -> Vec<findings::IdlePeriod> {
+    let record = |period: &IdlePeriod| findings::IdlePeriod {
+        host: trace.host().to_owned(),
+        from_time_ms: period.from_ms,
+        to_time_ms: period.to_ms,
+        duration_s: (period.to_ms - period.from_ms) as f64 / 1000.0,
+        start_censored: period.start_cut,
+        end_censored: period.end_cut,
+    };
+    trace.idleness.periods.iter().map(record).collect()
 }
 
 /// What the rule says of one host.

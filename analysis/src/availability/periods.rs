@@ -5,9 +5,12 @@
 //! period it lasts to that period's end at the latest. Where samples end first, it lasts to the last
 //! one seen and is censored; so is one that samples begin with, since its start was not seen.
 
-use crate::idle::IdlePeriod;
-use crate::survival::{Length, restricted_mean_ms};
-use gleaner_schemas::findings::{AvailabilityPeriods, Scope};
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::owner::idle::IdlePeriod;
+use crate::statistics::survival::{Length, restricted_mean_ms};
+use crate::trace::HostTrace;
+use gleaner_schemas::findings::{AvailabilityPeriods, Findings, Parameters, Scope};
 use std::ops::Range;
 
 /// A stretch of samples in which periods are sought.
@@ -43,9 +46,72 @@ impl Window {
     }
 }
 
+/// The periods of every region size, in all time and in idle time.
+#[derive(Clone, Debug)]
+pub(crate) struct Periods {
+    all: Vec<RegionPeriods>,
+    /// Empty where no host can tell when it was idle.
+    idle: Vec<RegionPeriods>,
+}
+
+impl Measure for Periods {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let samples = &trace.samples;
+        let of = |windows: &[Window]| {
+            let of_region = |&region_bytes: &i64| {
+                RegionPeriods::of(
+                    &samples.time_ms,
+                    &samples.available_bytes,
+                    windows,
+                    region_bytes,
+                    parameters.minimum_period_s * 1000.0,
+                    trace.covered_ms(),
+                )
+            };
+            parameters.region_bytes.iter().map(of_region).collect()
+        };
+        let runs = trace.segments.iter();
+        let runs: Vec<Window> = runs
+            .filter_map(|run| Window::of_segment(&samples.time_ms, run))
+            .collect();
+        let absences: Vec<Window> = (trace.idleness.periods.iter())
+            .map(Window::of_idle)
+            .collect();
+        Ok(Self {
+            all: of(&runs),
+            idle: if trace.idle_can_be_told() {
+                of(&absences)
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in [(&mut self.all, &other.all), (&mut self.idle, &other.idle)] {
+            if mine.is_empty() {
+                mine.clone_from(theirs);
+            } else {
+                for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                    mine.merge(theirs);
+                }
+            }
+        }
+    }
+
+    fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+        for (scope, periods) in [(Scope::All, &self.all), (Scope::Idle, &self.idle)] {
+            let by_region = parameters.region_bytes.iter().zip(periods);
+            let records =
+                by_region.map(|(&bytes, p)| p.finding(size_class.to_owned(), scope, bytes));
+            findings.availability_periods.extend(records);
+        }
+    }
+}
+
 /// Periods of one region size on one or several hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Periods {
+pub(crate) struct RegionPeriods {
     /// Those not shorter than the minimum.
     lengths: Vec<Length>,
     /// Time in which the region was available, short periods included.
@@ -54,7 +120,7 @@ pub(crate) struct Periods {
     covered_ms: i64,
 }
 
-impl Periods {
+impl RegionPeriods {
     /// Periods of a region of `region_bytes` in one host's windows; `covered_ms` is all time that the
     /// host's samples cover.
     pub(crate) fn of(
@@ -145,7 +211,7 @@ mod tests {
             .collect()
     }
 
-    fn lengths(periods: &Periods) -> Vec<(i64, bool)> {
+    fn lengths(periods: &RegionPeriods) -> Vec<(i64, bool)> {
         periods.lengths.iter().map(|l| (l.ms, l.censored)).collect()
     }
 
@@ -156,7 +222,8 @@ mod tests {
         let time = [0, 90, 180, 270, 360, 450, 1000, 1090];
         let available = [5, 5, 3, 5, 3, 4, 4, 4];
         let windows = all(&time, &[0..6, 6..8]);
-        let of = |bytes, minimum| Periods::of(&time, &available, &windows, bytes, minimum, 540);
+        let of =
+            |bytes, minimum| RegionPeriods::of(&time, &available, &windows, bytes, minimum, 540);
         // 5 bytes: 0-180 from the trace's start (cut), one sample at 270 counts 90.
         assert_eq!(lengths(&of(5, 0.0)), [(180, true), (90, false)]);
         assert_eq!(lengths(&of(5, 91.0)), [(180, true)]);
@@ -188,8 +255,9 @@ mod tests {
             end_cut: false,
         };
         let windows = [Window::of_idle(&idle)];
-        let of =
-            |available: [i64; 5]| lengths(&Periods::of(&time, &available, &windows, 5, 0.0, 410));
+        let of = |available: [i64; 5]| {
+            lengths(&RegionPeriods::of(&time, &available, &windows, 5, 0.0, 410))
+        };
         // Ends with the owner's return, not with the trace: nothing is cut.
         assert_eq!(of([9, 9, 9, 9, 9]), [(300, false)]);
         // Memory falls first.
@@ -199,7 +267,7 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_absent_not_zero() {
-        let none = Periods::of(&[], &[], &[], 1, 0.0, 0).finding("all".into(), Scope::All, 1);
+        let none = RegionPeriods::of(&[], &[], &[], 1, 0.0, 0).finding("all".into(), Scope::All, 1);
         assert_eq!((none.periods, none.censored), (0, 0));
         assert_eq!(
             (none.mean_s, none.median_s, none.longest_s),
@@ -247,7 +315,7 @@ mod tests {
             let available: Vec<i64> = steps.iter().map(|s| s.1).collect();
             let cut = cut.min(time.len());
             let runs = [0..cut, cut..time.len()];
-            let found = Periods::of(&time, &available, &all(&time, &runs), bytes, 0.0, 1);
+            let found = RegionPeriods::of(&time, &available, &all(&time, &runs), bytes, 0.0, 1);
             let expected: Vec<_> = runs
                 .iter()
                 .flat_map(|run| slowly(&time, &available, run, bytes))
@@ -262,7 +330,7 @@ mod tests {
         ) {
             let time: Vec<i64> = (0..available.len() as i64).map(|i| i * 90).collect();
             let windows = all(&time, &[0..time.len()]);
-            let of = |bytes| Periods::of(&time, &available, &windows, bytes, 0.0, 1);
+            let of = |bytes| RegionPeriods::of(&time, &available, &windows, bytes, 0.0, 1);
             let (smaller, larger) = (of(bytes), of(bytes + 1));
             prop_assert!(larger.available_ms <= smaller.available_ms);
             let mut both = smaller.clone();

@@ -1,8 +1,8 @@
 //! One host's samples, a vector a column, in the order in which they were recorded.
 
 use crate::error::Result;
-use crate::frame::Frame;
-use crate::reader::{DATABASE, HostReader, SEQUENCE, TIME};
+use crate::trace::frame::Frame;
+use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
 use gleaner_policy::accounting::harvestable_bytes;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
@@ -20,14 +20,15 @@ pub(crate) struct Samples {
     pub(crate) physical_bytes: Vec<i64>,
     pub(crate) categories: Vec<Vec<Option<i64>>>,
     pub(crate) available_bytes: Vec<i64>,
-    pub(crate) remainder_bytes: Vec<i64>,
-    pub(crate) residual_bytes: Vec<i64>,
+    /// Absent in traces of other programs, as all that only an agent knows.
+    pub(crate) remainder_bytes: Vec<Option<i64>>,
+    pub(crate) residual_bytes: Vec<Option<i64>>,
     pub(crate) harvestable_bytes: Vec<Option<i64>>,
     pub(crate) load5: Vec<Option<f64>>,
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
-    pub(crate) agent_cpu_us: Vec<i64>,
-    pub(crate) agent_rss_bytes: Vec<i64>,
+    pub(crate) agent_cpu_us: Vec<Option<i64>>,
+    pub(crate) agent_rss_bytes: Vec<Option<i64>>,
 }
 
 impl Samples {
@@ -48,9 +49,10 @@ impl Samples {
             "agent_rss_bytes",
         ]);
         let frame = reader.read(&SampleRow::TABLE, &columns)?;
+        let optional = |column| Ok(frame.integers(column)?.iter().collect());
         let categories = Category::ALL
             .iter()
-            .map(|c| Ok(frame.integers(c.column())?.iter().collect()))
+            .map(|c| optional(c.column()))
             .collect::<Result<Vec<_>>>()?;
         let physical_bytes = frame.present("physical_bytes")?;
         Ok(Self {
@@ -58,20 +60,20 @@ impl Samples {
             database: frame.present(DATABASE)?,
             sequence: frame.present(SEQUENCE)?,
             time_ms: frame.present(TIME)?,
-            interval_ms: frame.integers("interval_ms")?.iter().collect(),
+            interval_ms: optional("interval_ms")?,
             categories,
             available_bytes: frame.present("available_bytes")?,
-            remainder_bytes: frame.present("remainder_bytes")?,
-            residual_bytes: frame.present("available_residual_bytes")?,
+            remainder_bytes: optional("remainder_bytes")?,
+            residual_bytes: optional("available_residual_bytes")?,
             load5: frame.reals("load5")?.iter().collect(),
-            owner_idle_ms: frame.integers("owner_idle_ms")?.iter().collect(),
+            owner_idle_ms: optional("owner_idle_ms")?,
             files_whole: frame
                 .flags("files_whole")?
                 .iter()
                 .map(|f| f == Some(true))
                 .collect(),
-            agent_cpu_us: frame.present("agent_cpu_us")?,
-            agent_rss_bytes: frame.present("agent_rss_bytes")?,
+            agent_cpu_us: optional("agent_cpu_us")?,
+            agent_rss_bytes: optional("agent_rss_bytes")?,
             physical_bytes,
         })
     }

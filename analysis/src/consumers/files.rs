@@ -3,33 +3,15 @@
 //! `files` holds changes; a file neither open nor mapped any more has ended.
 
 use crate::error::Result;
-use crate::reader::HostReader;
-use crate::samples::Samples;
-use crate::standing::Standing;
-use gleaner_schemas::column::Row;
+use crate::trace::HostTrace;
+use crate::trace::standing::Standing;
 use gleaner_schemas::findings::TopFile;
-use gleaner_schemas::rows::FileRow;
-use std::ops::Range;
 
 /// The `most` largest by mean cached bytes over the samples in which the file was in use. A file whose
 /// cached bytes were never known is left out.
-pub(crate) fn of_host(
-    reader: &mut HostReader<'_>,
-    samples: &Samples,
-    segments: &[Range<usize>],
-    most: usize,
-) -> Result<Vec<TopFile>> {
-    let rows = reader.read(
-        &FileRow::TABLE,
-        &[
-            "file_id",
-            "path",
-            "open_count",
-            "mapped_count",
-            "cached_bytes",
-        ],
-    )?;
-    let standing = Standing::new(samples, segments, &rows)?;
+pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
+    let rows = &trace.files.rows;
+    let standing = Standing::new(trace, trace.files.sample_of.clone());
     let file_ids = rows.present("file_id")?;
     let paths = rows.texts("path")?;
     let open = rows.present("open_count")?;
@@ -46,7 +28,7 @@ pub(crate) fn of_host(
         if let Some(mean_cached_bytes) = used.mean() {
             let path = group.iter().rev().find_map(|&row| paths.get(row));
             found.push(TopFile {
-                host: reader.host.to_owned(),
+                host: trace.host().to_owned(),
                 file: path.map_or_else(|| file_ids[group[0]].to_string(), str::to_owned),
                 samples_count: used.samples as i64,
                 mean_cached_bytes,

@@ -4,7 +4,7 @@
 //! database (in order of its first sample) and sequence, which is how they came about.
 
 use crate::error::{AnalysisError, Result};
-use crate::frame::Frame;
+use crate::trace::frame::Frame;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Table;
 

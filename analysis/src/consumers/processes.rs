@@ -1,19 +1,15 @@
 //! The names behind the use of memory: active processes, all of one name together.
 
 use crate::error::Result;
-use crate::reader::{DATABASE, HostReader, SEQUENCE};
-use gleaner_schemas::column::Row;
+use crate::trace::HostTrace;
+use crate::trace::reader::{DATABASE, SEQUENCE};
 use gleaner_schemas::findings::TopProcess;
-use gleaner_schemas::rows::ProcessRow;
 
 /// The `most` largest by mean proportional memory (anonymous, shared and file-backed) over the
 /// samples in which a process of the name was active. A name whose memory was never known is left out.
-pub(crate) fn of_host(reader: &mut HostReader<'_>, most: usize) -> Result<Vec<TopProcess>> {
+pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopProcess>> {
     const MEMORY: [&str; 3] = ["anon_bytes", "shmem_bytes", "file_bytes"];
-    let rows = reader.read(
-        &ProcessRow::TABLE,
-        &["name", "cpu_ms", MEMORY[0], MEMORY[1], MEMORY[2]],
-    )?;
+    let rows = &trace.processes.rows;
     let databases = rows.present(DATABASE)?;
     let sequences = rows.present(SEQUENCE)?;
     let names = rows.texts("name")?;
@@ -43,7 +39,7 @@ pub(crate) fn of_host(reader: &mut HostReader<'_>, most: usize) -> Result<Vec<To
         };
         let cpu_ms: i64 = group.iter().filter_map(|&row| cpu_ms[row]).sum();
         found.push(TopProcess {
-            host: reader.host.to_owned(),
+            host: trace.host().to_owned(),
             name: names.get(group[0]).unwrap_or_default().to_owned(),
             active_samples_count: sizes.len() as i64,
             mean_bytes: known.iter().map(|&b| b as f64).sum::<f64>() / known.len() as f64,

@@ -4,8 +4,8 @@
 //! another, when the clock did not go forward, or when more than two configured intervals passed, unless
 //! its own interval reaches back to the sample before: so it does where a dataset was thinned.
 
-use crate::intervals::Intervals;
-use crate::samples::Samples;
+use crate::trace::intervals::Intervals;
+use crate::trace::samples::Samples;
 use std::ops::Range;
 
 /// A time without samples, with its cause.

@@ -1,28 +1,43 @@
 //! Memory over time, in points that can be drawn: one a sample in a short trace, stretches of
 //! samples in a long one. A stretch keeps the least available, so that a dip is seen however long.
 
-use crate::samples::Samples;
+use crate::trace::HostTrace;
+use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{Category, MemoryPoint};
 use std::ops::Range;
 
-/// Most points of one host.
-pub(crate) const MAX_POINTS: usize = 2000;
+/// Most points of one host, where there are few; never fewer than the least.
+const MOST_POINTS: usize = 2000;
+const LEAST_POINTS: usize = 200;
+/// Points of all hosts together, where the least of each allow it: a document of some 60 MB.
+const ALL_POINTS: usize = 200_000;
+
+/// Most points of each of so many hosts.
+pub(crate) fn points_of_each(hosts_count: usize) -> usize {
+    (ALL_POINTS / hosts_count.max(1)).clamp(LEAST_POINTS, MOST_POINTS)
+}
 
 /// The points of one host. Stretches end at gaps, unless there are more gaps than half the points.
-pub(crate) fn of_host(
+pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Vec<MemoryPoint> {
+    let idle = trace.idleness.by_sample();
+    points(trace.host(), &trace.samples, &trace.segments, &idle, most)
+}
+
+fn points(
     host: &str,
     samples: &Samples,
     segments: &[Range<usize>],
     idle: &[Option<bool>],
+    most: usize,
 ) -> Vec<MemoryPoint> {
     let mut runs = segments.to_vec();
-    if runs.len() > MAX_POINTS / 2 && samples.len() > MAX_POINTS {
+    if runs.len() > most / 2 && samples.len() > most {
         runs = std::iter::once(0..samples.len()).collect();
     }
-    let stretch = if samples.len() <= MAX_POINTS {
+    let stretch = if samples.len() <= most {
         1
     } else {
-        samples.len().div_ceil(MAX_POINTS - runs.len())
+        samples.len().div_ceil(most - runs.len())
     };
     let segment_of = |sample: usize| segments.partition_point(|s| s.end <= sample);
     let stretches = runs.into_iter().flat_map(|run| {
@@ -58,12 +73,12 @@ fn point(
         after_gap,
         idle: idle[stretch.end - 1],
         static_kernel_bytes: category(Category::StaticKernel),
-        balloon_bytes: category(Category::Balloon).unwrap_or(0.0),
-        dynamic_kernel_bytes: category(Category::DynamicKernel).unwrap_or(0.0),
+        balloon_bytes: category(Category::Balloon),
+        dynamic_kernel_bytes: category(Category::DynamicKernel),
         lotsfree_bytes: category(Category::Lotsfree),
-        process_bytes: category(Category::Process).unwrap_or(0.0),
-        file_cache_bytes: category(Category::FileCache).unwrap_or(0.0),
-        guest_bytes: category(Category::Guest).unwrap_or(0.0),
+        process_bytes: category(Category::Process),
+        file_cache_bytes: category(Category::FileCache),
+        guest_bytes: category(Category::Guest),
         available_bytes: category(Category::Available).unwrap_or(0.0),
         available_min_bytes: available().min().unwrap_or(0),
         harvestable_min_bytes: harvestable().min(),
@@ -97,11 +112,12 @@ mod tests {
     #[test]
     fn a_short_trace_keeps_each_sample_and_its_gaps() {
         let samples = samples(vec![5, 7, 9]);
-        let points = of_host(
+        let points = points(
             "h",
             &samples,
             &[0..2, 2..3],
             &[None, Some(true), Some(false)],
+            MOST_POINTS,
         );
         let found: Vec<_> = points
             .iter()
@@ -131,9 +147,9 @@ mod tests {
         };
         for run_length in [1, 2, 10, 100, 13_440] {
             let segments = in_runs(run_length);
-            let points = of_host("h", &samples, &segments, &idle);
+            let points = points("h", &samples, &segments, &idle, MOST_POINTS);
             assert!(
-                points.len() <= MAX_POINTS,
+                points.len() <= MOST_POINTS,
                 "runs of {run_length}: {}",
                 points.len()
             );

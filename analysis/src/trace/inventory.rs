@@ -1,8 +1,8 @@
 //! What a host says of itself, and the gaps that it recorded.
 
 use crate::error::Result;
-use crate::reader::{HostReader, TIME};
-use crate::segments::Gap;
+use crate::trace::reader::{HostReader, TIME};
+use crate::trace::segments::Gap;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 

@@ -1,24 +1,18 @@
 //! What could not be read, and how the sources of the owner's activity did.
 
 use crate::error::Result;
-use crate::reader::HostReader;
-use crate::samples::Samples;
-use crate::standing::Standing;
+use crate::trace::HostTrace;
+use crate::trace::standing::Standing;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Absence, ActivitySource};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
-use std::ops::Range;
 
 /// Each item and reason once, in the order in which they were met. What vanished did so in the sample
 /// of its row alone; all else stands until its next row, which counts 0 when it can be read again.
-pub(crate) fn absences(
-    reader: &mut HostReader<'_>,
-    samples: &Samples,
-    segments: &[Range<usize>],
-) -> Result<Vec<Absence>> {
+pub(crate) fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
     let columns = ["item", "reason", "detail", "absent_count"];
-    let rows = reader.read(&AbsenceRow::TABLE, &columns)?;
-    let standing = Standing::new(samples, segments, &rows)?;
+    let rows = trace.reader.read(&AbsenceRow::TABLE, &columns)?;
+    let standing = Standing::of_rows(trace, &rows)?;
     let counts = rows.present("absent_count")?;
     rows.groups(&["item", "reason"])?
         .into_iter()
@@ -31,7 +25,7 @@ pub(crate) fn absences(
                 .map(|(_, span)| span.len().min(most))
                 .sum();
             Ok(Absence {
-                host: reader.host.to_owned(),
+                host: trace.host().to_owned(),
                 item: rows.text("item", group[0])?,
                 detail: rows.text("detail", group[0])?,
                 samples_count: samples_count as i64,
@@ -42,13 +36,9 @@ pub(crate) fn absences(
 }
 
 /// Each source and state once, in the order in which they were met.
-pub(crate) fn activity_sources(
-    reader: &mut HostReader<'_>,
-    samples: &Samples,
-    segments: &[Range<usize>],
-) -> Result<Vec<ActivitySource>> {
-    let rows = reader.read(&ActivityRow::TABLE, &["source", "state"])?;
-    let standing = Standing::new(samples, segments, &rows)?;
+pub(crate) fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
+    let rows = (trace.reader).read(&ActivityRow::TABLE, &["source", "state"])?;
+    let standing = Standing::of_rows(trace, &rows)?;
     let mut found: Vec<ActivitySource> = Vec::new();
     for group in rows.groups(&["source"])? {
         for (row, span) in standing.spans(&group) {
@@ -60,7 +50,7 @@ pub(crate) fn activity_sources(
             match known {
                 Some(known) => known.samples_count += samples_count,
                 None => found.push(ActivitySource {
-                    host: reader.host.to_owned(),
+                    host: trace.host().to_owned(),
                     source,
                     state,
                     samples_count,

@@ -1,30 +1,32 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
-use crate::idle::Idleness;
+use crate::trace::HostTrace;
 use gleaner_policy::idle::Verdict;
-use gleaner_schemas::findings::{Absence, ActivitySource, Findings, NotMeasured, Parameters};
+use gleaner_schemas::findings::{
+    Absence, ActivitySource, Category, Findings, NotMeasured, Parameters,
+};
 use gleaner_schemas::units::Seconds;
 
-/// What one host, of which everything else is in `found`, leaves unmeasured. `longest_run_ms` is the
-/// longest time without a gap; `usage_seen` pairs each category with whether any sample has it.
-pub(crate) fn of_host<'a>(
-    host: &str,
+/// What one host, of which everything else is in `found`, leaves unmeasured.
+pub(crate) fn of_host(
+    trace: &HostTrace<'_>,
     found: &Findings,
     parameters: &Parameters,
-    idleness: &Idleness,
-    longest_run_ms: i64,
-    usage_seen: impl Iterator<Item = (&'a str, bool)>,
 ) -> Vec<NotMeasured> {
+    let idleness = &trace.idleness;
     let mut missing = Vec::new();
     let mut say = |measure: &str, reason: String| {
         missing.push(NotMeasured {
             measure: measure.to_owned(),
-            host: host.to_owned(),
+            host: trace.host().to_owned(),
             reason,
         });
     };
-    for (category, seen) in usage_seen {
-        if !seen {
+    let categories = trace.samples.categories.iter().zip(Category::ALL);
+    let others = [(&trace.samples.harvestable_bytes, "harvestable")];
+    let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
+    for (sizes, category) in named.chain(others) {
+        if sizes.iter().all(Option::is_none) {
             let why = why_absent(&found.absences, &format!("{category}_bytes"));
             say(
                 "memory_usage",
@@ -55,7 +57,7 @@ pub(crate) fn of_host<'a>(
             ),
         );
     }
-    let longest = Seconds::from_ms(longest_run_ms);
+    let longest = Seconds::from_ms(trace.longest_run_ms());
     if !idleness.is_unknown() && longest.0 < parameters.idle_after_s {
         let needed = Seconds(parameters.idle_after_s);
         say(

@@ -1,9 +1,10 @@
 //! Tables of changes: a row stands from its sample until its next row, until a sample that tells the
 //! whole state, or until the run of samples ends, whichever comes first.
 
+use super::HostTrace;
 use crate::error::Result;
-use crate::frame::Frame;
-use crate::samples::Samples;
+use crate::trace::frame::Frame;
+use crate::trace::samples::Samples;
 use std::ops::Range;
 
 /// How long the rows of one table stand.
@@ -13,12 +14,17 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Of `rows`, which belong to `samples`, cut into `segments` without gaps.
-    pub(crate) fn new(samples: &Samples, segments: &[Range<usize>], rows: &Frame) -> Result<Self> {
-        Ok(Self {
-            sample_of: samples.of_rows(rows)?,
-            forgotten_at: forgotten_at(samples, segments),
-        })
+    /// Of rows that belong to the samples of `trace`.
+    pub(crate) fn of_rows(trace: &HostTrace<'_>, rows: &Frame) -> Result<Self> {
+        Ok(Self::new(trace, trace.samples.of_rows(rows)?))
+    }
+
+    /// Of rows whose samples are known.
+    pub(crate) fn new(trace: &HostTrace<'_>, sample_of: Vec<Option<usize>>) -> Self {
+        Self {
+            sample_of,
+            forgotten_at: forgotten_at(&trace.samples, &trace.segments),
+        }
     }
 
     /// The rows of `group`, which are about one thing, and the samples in which each stands. Rows without

@@ -1,15 +1,25 @@
 //! What one host could lease at its last sample, and why, in words.
 
-use crate::samples::{Samples, unsigned};
+use crate::trace::HostTrace;
+use crate::trace::samples::{Samples, unsigned};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::findings::{ActivitySource, Category, Parameters, Quota};
 use gleaner_schemas::units::{Seconds, stored};
 
-/// At the last sample, on which the rule says `verdict`; `None` without samples. `sources` are what
-/// watches the owner: they say why nothing could be seen.
+/// At the last sample; `None` where the trace does not say where memory went. `sources` are what watches
+/// the owner: they say why nothing could be seen.
 pub(crate) fn at_last_sample(
+    trace: &HostTrace<'_>,
+    parameters: &Parameters,
+    sources: &[ActivitySource],
+) -> Option<Quota> {
+    let verdict = *trace.idleness.verdicts.last()?;
+    of_last(trace.host(), &trace.samples, verdict, parameters, sources)
+}
+
+fn of_last(
     host: &str,
     samples: &Samples,
     verdict: Verdict,
@@ -24,7 +34,7 @@ pub(crate) fn at_last_sample(
         cap_bytes: None,
     };
     let found = quota(
-        &categories(samples, last),
+        &categories(samples, last)?,
         harvestable_bytes.map(unsigned),
         verdict,
         &limits,
@@ -53,20 +63,21 @@ pub(crate) fn at_last_sample(
     })
 }
 
-fn categories(samples: &Samples, at: usize) -> Categories {
+/// Where memory went at one sample; `None` in a trace that tells physical and available memory alone.
+pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
     let of = |category| samples.category(category, at).map(unsigned);
-    Categories {
+    Some(Categories {
         physical_bytes: unsigned(samples.physical_bytes[at]),
         static_kernel_bytes: of(Category::StaticKernel),
         balloon_bytes: of(Category::Balloon).unwrap_or(0),
-        dynamic_kernel_bytes: of(Category::DynamicKernel).unwrap_or(0),
+        dynamic_kernel_bytes: of(Category::DynamicKernel)?,
         lotsfree_bytes: of(Category::Lotsfree),
-        process_bytes: of(Category::Process).unwrap_or(0),
-        file_cache_bytes: of(Category::FileCache).unwrap_or(0),
-        guest_bytes: of(Category::Guest).unwrap_or(0),
-        available_bytes: of(Category::Available).unwrap_or(0),
-        remainder_bytes: samples.remainder_bytes[at],
-    }
+        process_bytes: of(Category::Process)?,
+        file_cache_bytes: of(Category::FileCache)?,
+        guest_bytes: of(Category::Guest)?,
+        available_bytes: of(Category::Available)?,
+        remainder_bytes: samples.remainder_bytes[at]?,
+    })
 }
 
 /// Either the owner was active lately, or the host has been watched in a calm state for too short.
@@ -120,7 +131,7 @@ fn clock(time_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::Samples;
+    use crate::trace::samples::Samples;
 
     const AT: i64 = 50_400_000; // 14:00:00 UTC
 
@@ -131,7 +142,7 @@ mod tests {
             time_ms: vec![AT],
             physical_bytes: vec![1000],
             categories,
-            remainder_bytes: vec![0],
+            remainder_bytes: vec![Some(0)],
             harvestable_bytes: vec![Some(400)],
             load5: vec![load5],
             owner_idle_ms: vec![owner_idle_ms],
@@ -140,7 +151,7 @@ mod tests {
     }
 
     fn said(samples: &Samples, verdict: Verdict, sources: &[ActivitySource]) -> (i64, String) {
-        let q = at_last_sample("h", samples, verdict, &Parameters::default(), sources).unwrap();
+        let q = of_last("h", samples, verdict, &Parameters::default(), sources).unwrap();
         assert_eq!((q.recruitable_bytes, q.time_ms), (450, AT));
         (q.quota_bytes, q.reason)
     }

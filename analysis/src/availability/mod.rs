@@ -1,0 +1,7 @@
+//! What is available: by category, over time, below thresholds, and for how long.
+
+pub(crate) mod dips;
+pub(crate) mod over_time;
+pub(crate) mod periods;
+pub(crate) mod sizes;
+pub(crate) mod usage;

@@ -1,0 +1,101 @@
+//! Use of memory by category, over samples (Acharya & Setia, Table 2).
+
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::statistics::distribution::Distribution;
+use crate::trace::HostTrace;
+use crate::trace::samples::Samples;
+use gleaner_schemas::findings::{Category, Findings, MemoryUsage, Parameters, Residual};
+
+/// What is counted, in the order of the findings: the categories, then what stands beside them.
+pub(crate) fn names() -> Vec<&'static str> {
+    let category = |c: &Category| c.column().trim_end_matches("_bytes");
+    let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
+    names.extend(["kernel", "physical", "harvestable", "remainder"]);
+    names
+}
+
+/// One distribution for each of [`names`].
+#[derive(Clone, Debug)]
+pub(crate) struct Usage(Vec<Distribution>);
+
+impl Measure for Usage {
+    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
+        Ok(Self(of_host(&trace.samples)))
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.merge(theirs);
+        }
+    }
+
+    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
+        let records = names().into_iter().zip(&self.0);
+        let records = records.filter_map(|(name, all)| finding(size_class, name, all));
+        findings.memory_usage.extend(records);
+    }
+}
+
+fn of_host(samples: &Samples) -> Vec<Distribution> {
+    let physical = || samples.physical_bytes.iter().copied();
+    let known = |sizes: &[Option<i64>]| {
+        let with_whole = sizes.iter().zip(physical());
+        Distribution::of(with_whole.filter_map(|(size, whole)| Some(((*size)?, whole))))
+    };
+    let mut found: Vec<Distribution> = samples.categories.iter().map(|c| known(c)).collect();
+    found.push(known(&kernel(samples)));
+    found.push(Distribution::of(physical().zip(physical())));
+    found.push(known(&samples.harvestable_bytes));
+    found.push(known(&samples.remainder_bytes));
+    found
+}
+
+/// Static and dynamic kernel together; where the static part is unknown it is in no category, and
+/// physical memory begins at MemTotal.
+fn kernel(samples: &Samples) -> Vec<Option<i64>> {
+    let of = |i| {
+        let dynamic = samples.category(Category::DynamicKernel, i)?;
+        let static_kernel = samples.category(Category::StaticKernel, i).unwrap_or(0);
+        Some(dynamic.saturating_add(static_kernel))
+    };
+    (0..samples.len()).map(of).collect()
+}
+
+/// As a finding; `None` when no sample has it.
+fn finding(size_class: &str, category: &str, all: &Distribution) -> Option<MemoryUsage> {
+    Some(MemoryUsage {
+        size_class: size_class.to_owned(),
+        category: category.to_owned(),
+        hosts_count: all.hosts,
+        samples_count: all.count,
+        mean_bytes: all.mean()?,
+        sd_bytes: all.deviation(),
+        min_bytes: all.min,
+        median_bytes: all.median()?,
+        max_bytes: all.max,
+        mean_share: all.mean_share()?,
+    })
+}
+
+/// How far the two ways to count available memory differ; `None` where they were not both counted.
+pub(crate) fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
+    let samples = &trace.samples;
+    let all = samples.residual_bytes.iter().zip(&samples.physical_bytes);
+    let residuals: Vec<(i64, i64)> = all.filter_map(|(r, p)| Some(((*r)?, *p))).collect();
+    let mean_bytes = Distribution::of(residuals.iter().copied()).mean()?;
+    let share = |(residual, physical): &(i64, i64)| {
+        if *physical > 0 {
+            residual.unsigned_abs() as f64 / *physical as f64
+        } else {
+            0.0
+        }
+    };
+    let largest = residuals.iter().map(|(r, _)| r.saturating_abs());
+    Some(Residual {
+        host: trace.host().to_owned(),
+        mean_bytes,
+        max_abs_bytes: largest.max()?,
+        max_abs_share: residuals.iter().map(share).fold(0.0, f64::max),
+    })
+}

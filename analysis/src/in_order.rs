@@ -1,0 +1,86 @@
+//! Work on many things at once, and its results in order.
+
+use crate::error::Result;
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+/// Calls `work` on each of `things`, on one thread a CPU, and `take` with what it gave, in the order of
+/// `things`, on the caller's thread.
+///
+/// # Errors
+/// The first that `work` gives, in that order; nothing after it is taken.
+pub(crate) fn each<T: Sync, R: Send>(
+    things: &[T],
+    work: impl Fn(&T) -> Result<R> + Sync,
+    mut take: impl FnMut(R),
+) -> Result<()> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        // Bounded: a slow taker holds the workers up instead of filling memory.
+        let (done, results) = sync_channel(threads);
+        for _ in 0..threads.min(things.len()) {
+            let (done, next, work) = (done.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(thing) = things.get(at) else { return };
+                    // Nobody listens any more after an error.
+                    if done.send((at, work(thing))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(done);
+        let mut early = BTreeMap::new();
+        let mut wanted = 0;
+        for (at, result) in results {
+            early.insert(at, result);
+            while let Some(result) = early.remove(&wanted) {
+                take(result?);
+                wanted += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AnalysisError;
+
+    #[test]
+    fn results_come_in_order_whatever_takes_long() {
+        let things: Vec<u64> = (0..200).collect();
+        let mut taken = Vec::new();
+        let slow_first = |n: &u64| {
+            let turns = if n.is_multiple_of(7) { 200_000 } else { 10 };
+            let sum = (0..turns).fold(0_u64, |sum, i| std::hint::black_box(sum.wrapping_add(i)));
+            Ok((*n, sum).0)
+        };
+        each(&things, slow_first, |n| taken.push(n)).unwrap();
+        assert_eq!(taken, things);
+        each(&[], |(): &()| Ok(()), |()| panic!("nothing to take")).unwrap();
+    }
+
+    #[test]
+    fn the_first_error_ends_it() {
+        let things: Vec<usize> = (0..100).collect();
+        let fails = |n: &usize| match n {
+            40.. => Err(AnalysisError::NoSamples { hosts_count: *n }),
+            _ => Ok(*n),
+        };
+        let mut taken = 0;
+        let error = each(&things, fails, |_| taken += 1).unwrap_err();
+        assert_eq!(taken, 40);
+        assert!(matches!(
+            error,
+            AnalysisError::NoSamples { hosts_count: 40 }
+        ));
+    }
+}

@@ -1,0 +1,4 @@
+//! The host's owner: when away, and what lending could and would cost.
+
+pub(crate) mod idle;
+pub(crate) mod quota;

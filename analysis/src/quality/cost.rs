@@ -1,0 +1,19 @@
+//! What tracing cost a host.
+
+use crate::trace::HostTrace;
+use gleaner_schemas::findings::AgentCost;
+
+/// Over all samples; `None` where none says what it cost.
+pub(crate) fn of_host(trace: &HostTrace<'_>) -> Option<AgentCost> {
+    let known = |values: &[Option<i64>]| values.iter().copied().flatten().collect::<Vec<_>>();
+    let cpu_us = known(&trace.samples.agent_cpu_us);
+    let sum_us: f64 = cpu_us.iter().map(|&us| us as f64).sum();
+    let mean_cpu_ms = sum_us / cpu_us.len() as f64 / 1000.0;
+    Some(AgentCost {
+        host: trace.host().to_owned(),
+        max_cpu_ms: *cpu_us.iter().max()? as f64 / 1000.0,
+        mean_cpu_ms,
+        cpu_share: (trace.intervals.last()).map(|interval| mean_cpu_ms / interval as f64),
+        max_rss_bytes: known(&trace.samples.agent_rss_bytes).into_iter().max()?,
+    })
+}

@@ -1,0 +1,98 @@
+//! Hours of the week in the fleet's time zone, where people come and go by them.
+
+use crate::error::{AnalysisError, Result};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Hours in a week.
+pub(crate) const HOURS_OF_WEEK: usize = 168;
+const HOUR_MS: i64 = 3_600_000;
+/// Every time zone's offset changes on a multiple of this.
+const OFFSET_MS: i64 = 15 * 60_000;
+
+/// A time zone.
+pub(crate) struct Calendar {
+    zone: TimeZone,
+}
+
+impl Calendar {
+    /// By its IANA name.
+    ///
+    /// # Errors
+    /// [`AnalysisError::TimeZone`] for a name that is in no time zone database.
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let zone = if name == "UTC" {
+            TimeZone::UTC
+        } else {
+            TimeZone::get(name).map_err(|source| AnalysisError::TimeZone {
+                name: name.to_owned(),
+                source,
+            })?
+        };
+        Ok(Self { zone })
+    }
+
+    /// Local less UTC at `time_ms`.
+    fn offset_ms(&self, time_ms: i64) -> i64 {
+        // A time that jiff cannot hold is in no zone either.
+        let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
+        i64::from(self.zone.to_offset(time).seconds()) * 1000
+    }
+
+    /// The hour of the week of each time: 0 is Monday's first.
+    pub(crate) fn hours_of_week(&self, times_ms: &[i64]) -> Vec<u8> {
+        let mut known = (i64::MIN, 0);
+        let hour = |&time_ms: &i64| {
+            let slot = time_ms.div_euclid(OFFSET_MS);
+            if slot != known.0 {
+                known = (slot, self.offset_ms(time_ms));
+            }
+            hour_of_week(time_ms.saturating_add(known.1))
+        };
+        times_ms.iter().map(hour).collect()
+    }
+}
+
+/// Of a time as clocks on the wall show it.
+fn hour_of_week(local_ms: i64) -> u8 {
+    // 1 January 1970 was a Thursday.
+    let hour = local_ms.div_euclid(HOUR_MS) + 3 * 24;
+    hour.rem_euclid(HOURS_OF_WEEK as i64) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(text: &str) -> i64 {
+        text.parse::<Timestamp>().unwrap().as_millisecond()
+    }
+
+    #[test]
+    fn worked_by_hand() {
+        let berlin = Calendar::new("Europe/Berlin").unwrap();
+        let utc = Calendar::new("UTC").unwrap();
+        // Monday, 16 November 2026; Berlin is an hour ahead.
+        let monday = ms("2026-11-16T08:30:00Z");
+        assert_eq!(utc.hours_of_week(&[monday]), [8]);
+        assert_eq!(berlin.hours_of_week(&[monday]), [9]);
+        // The clocks went back on Sunday, 25 October: the hour from 2 to 3 came twice.
+        let hours = ["00:30", "01:30", "02:30"].map(|h| ms(&format!("2026-10-25T{h}:00Z")));
+        assert_eq!(
+            berlin.hours_of_week(&hours),
+            [6 * 24 + 2, 6 * 24 + 2, 6 * 24 + 3]
+        );
+        assert_eq!(
+            utc.hours_of_week(&[ms("1970-01-01T00:00:00Z"), -1, i64::MAX])
+                .len(),
+            3
+        );
+        assert_eq!(utc.hours_of_week(&[-1]), [2 * 24 + 23]);
+    }
+
+    #[test]
+    fn a_zone_that_is_none_is_refused_by_name() {
+        let error = Calendar::new("Mars/Olympus").err().unwrap().to_string();
+        assert!(error.contains("Mars/Olympus"), "{error}");
+    }
+}

@@ -1,0 +1,140 @@
+//! One host's trace as it was recorded, and what follows from it alone: runs without gaps, idle periods, the
+//! hour of the week of each sample. Every measure reads a [`HostTrace`], which one pass reads once.
+
+pub(crate) mod calendar;
+pub(crate) mod frame;
+pub(crate) mod intervals;
+pub(crate) mod inventory;
+pub(crate) mod reader;
+pub(crate) mod samples;
+pub(crate) mod segments;
+pub(crate) mod standing;
+
+use crate::error::Result;
+use crate::owner::idle::Idleness;
+use calendar::Calendar;
+use frame::Frame;
+use gleaner_dataset::Dataset;
+use gleaner_policy::idle::IdleRule;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::findings::Parameters;
+use gleaner_schemas::rows::{FileRow, ProcessRow};
+use intervals::Intervals;
+use inventory::{Inventory, recorded_gaps};
+use reader::HostReader;
+use samples::Samples;
+use segments::{Gap, covered_ms, segments};
+use std::ops::Range;
+
+/// Columns of `processes` that [`HostTrace::processes`] has.
+const PROCESS_COLUMNS: [&str; 7] = [
+    "pid",
+    "started_ms",
+    "name",
+    "cpu_ms",
+    "anon_bytes",
+    "shmem_bytes",
+    "file_bytes",
+];
+/// Columns of `files` that [`HostTrace::files`] has.
+const FILE_COLUMNS: [&str; 6] = [
+    "file_id",
+    "path",
+    "open_count",
+    "mapped_count",
+    "cached_bytes",
+    "mapped_cached_bytes",
+];
+
+/// One host of a dataset, with at least one sample.
+pub(crate) struct HostTrace<'a> {
+    pub(crate) reader: HostReader<'a>,
+    pub(crate) samples: Samples,
+    pub(crate) inventory: Inventory,
+    pub(crate) intervals: Intervals,
+    /// Runs of samples without a gap between them.
+    pub(crate) segments: Vec<Range<usize>>,
+    /// Recorded and seen, in order.
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) rule: IdleRule,
+    pub(crate) idleness: Idleness,
+    /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
+    #[allow(dead_code)] // until the first view by hour
+    pub(crate) hours_of_week: Vec<u8>,
+    /// Active processes in the order of recording.
+    pub(crate) processes: SampleRows,
+    /// Changes of files in the order of recording.
+    pub(crate) files: SampleRows,
+}
+
+/// Rows that belong to samples.
+pub(crate) struct SampleRows {
+    pub(crate) rows: Frame,
+    /// The sample of each row; `None` for a row without one.
+    pub(crate) sample_of: Vec<Option<usize>>,
+}
+
+impl<'a> HostTrace<'a> {
+    /// Reads the host; `None` when it has no samples.
+    pub(crate) fn read(
+        dataset: &'a Dataset,
+        host: &'a str,
+        parameters: &Parameters,
+        calendar: &Calendar,
+    ) -> Result<Option<Self>> {
+        let mut reader = HostReader::new(dataset, host);
+        let samples = Samples::read(&mut reader, parameters.headroom_share)?;
+        if samples.is_empty() {
+            return Ok(None);
+        }
+        let inventory = Inventory::read(&mut reader)?;
+        let intervals = Intervals::new(inventory.intervals.clone(), &samples.time_ms);
+        let (segments, gaps) = segments(&samples, recorded_gaps(&mut reader)?, &intervals);
+        let rule = IdleRule {
+            idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
+            load_limit: parameters.load_limit,
+        };
+        let mut of_samples = |table, columns: &[&str]| {
+            let rows = reader.read(table, columns)?;
+            let sample_of = samples.of_rows(&rows)?;
+            Ok(SampleRows { rows, sample_of })
+        };
+        Ok(Some(Self {
+            processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS)?,
+            files: of_samples(&FileRow::TABLE, &FILE_COLUMNS)?,
+            idleness: Idleness::of(&samples, &segments, &rule),
+            hours_of_week: calendar.hours_of_week(&samples.time_ms),
+            reader,
+            samples,
+            inventory,
+            intervals,
+            segments,
+            gaps,
+            rule,
+        }))
+    }
+
+    /// Host id.
+    pub(crate) fn host(&self) -> &'a str {
+        self.reader.host
+    }
+
+    /// Time that samples cover.
+    pub(crate) fn covered_ms(&self) -> i64 {
+        self.segments
+            .iter()
+            .map(|s| covered_ms(&self.samples, s))
+            .sum()
+    }
+
+    /// The longest time without a gap.
+    pub(crate) fn longest_run_ms(&self) -> i64 {
+        let runs = self.segments.iter().map(|s| covered_ms(&self.samples, s));
+        runs.max().unwrap_or(0)
+    }
+
+    /// Whether it can be told at any time that the host was idle.
+    pub(crate) fn idle_can_be_told(&self) -> bool {
+        !self.idleness.is_unknown() && self.longest_run_ms() >= self.rule.idle_after_ms
+    }
+}

@@ -1,0 +1,114 @@
+//! The hosts, how well each is covered, and what could not be seen or measured.
+
+use serde::{Deserialize, Serialize};
+
+/// One host and how well it is covered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostSummary {
+    /// Host id.
+    pub host: String,
+    /// Host name.
+    pub host_name: String,
+    /// Class by memory size, e.g. `16-32 GiB`.
+    pub size_class: String,
+    /// Physical memory at the last sample.
+    pub physical_bytes: i64,
+    /// CPUs.
+    pub cpus_count: Option<i64>,
+    /// Kernel release.
+    pub kernel_release: Option<String>,
+    /// Configured time between samples.
+    pub sample_interval_s: Option<f64>,
+    /// Samples.
+    pub samples_count: i64,
+    /// First sample.
+    pub from_time_ms: i64,
+    /// Last sample.
+    pub to_time_ms: i64,
+    /// Share of the span between them that samples cover (gaps are what is missing).
+    pub coverage_share: f64,
+    /// Share of the covered time in which the host was idle; absent where activity is unknown.
+    pub idle_share: Option<f64>,
+}
+
+/// A time without samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Host id.
+    pub host: String,
+    /// Last sample before.
+    pub from_time_ms: i64,
+    /// First sample after.
+    pub to_time_ms: i64,
+    /// Length.
+    pub duration_s: f64,
+    /// Cause.
+    pub cause: String,
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Absence {
+    /// Host id.
+    pub host: String,
+    /// What.
+    pub item: String,
+    /// Why, in one word.
+    pub reason: String,
+    /// What the system said.
+    pub detail: String,
+    /// Samples in which it was absent.
+    pub samples_count: i64,
+}
+
+/// A source of the owner's activity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActivitySource {
+    /// Host id.
+    pub host: String,
+    /// Source.
+    pub source: String,
+    /// State.
+    pub state: String,
+    /// Samples in that state.
+    pub samples_count: i64,
+}
+
+/// How far the two ways to count available memory differ on one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Residual {
+    /// Host id.
+    pub host: String,
+    /// Mean of (what is left over − the sum of the parts).
+    pub mean_bytes: f64,
+    /// Largest absolute difference.
+    pub max_abs_bytes: i64,
+    /// The same as a share of physical memory.
+    pub max_abs_share: f64,
+}
+
+/// What tracing cost one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentCost {
+    /// Host id.
+    pub host: String,
+    /// Mean CPU time a sample.
+    pub mean_cpu_ms: f64,
+    /// Largest CPU time of a sample.
+    pub max_cpu_ms: f64,
+    /// Share of one CPU at the configured interval.
+    pub cpu_share: Option<f64>,
+    /// Most resident memory.
+    pub max_rss_bytes: i64,
+}
+
+/// A measure that the dataset cannot give.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NotMeasured {
+    /// Key of the measure.
+    pub measure: String,
+    /// Host id, or `all`.
+    pub host: String,
+    /// Why.
+    pub reason: String,
+}

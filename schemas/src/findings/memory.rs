@@ -1,0 +1,150 @@
+//! Where memory went, and when little was left (Acharya & Setia, Table 2, Table 3, Figures 4 to 7).
+
+use serde::{Deserialize, Serialize};
+
+/// Category of memory, as the analysis and the reports name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Taken before MemTotal was counted.
+    StaticKernel,
+    /// Held by the hypervisor's balloon.
+    Balloon,
+    /// Kernel memory that cannot be reclaimed.
+    DynamicKernel,
+    /// The kernel's reserve.
+    Lotsfree,
+    /// Active processes.
+    Process,
+    /// Page cache of files in use.
+    FileCache,
+    /// Lent to other hosts.
+    Guest,
+    /// The rest.
+    Available,
+}
+
+impl Category {
+    /// All of them; they sum to physical memory, the remainder beside.
+    pub const ALL: [Self; 8] = [
+        Self::StaticKernel,
+        Self::Balloon,
+        Self::DynamicKernel,
+        Self::Lotsfree,
+        Self::Process,
+        Self::FileCache,
+        Self::Guest,
+        Self::Available,
+    ];
+
+    /// Its column in `samples`.
+    #[must_use]
+    pub const fn column(self) -> &'static str {
+        match self {
+            Self::StaticKernel => "static_kernel_bytes",
+            Self::Balloon => "balloon_bytes",
+            Self::DynamicKernel => "dynamic_kernel_bytes",
+            Self::Lotsfree => "lotsfree_bytes",
+            Self::Process => "process_bytes",
+            Self::FileCache => "file_cache_bytes",
+            Self::Guest => "guest_bytes",
+            Self::Available => "available_bytes",
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::StaticKernel => "static kernel",
+            Self::Balloon => "balloon",
+            Self::DynamicKernel => "dynamic kernel",
+            Self::Lotsfree => "reserve",
+            Self::Process => "process",
+            Self::FileCache => "file cache",
+            Self::Guest => "guest",
+            Self::Available => "available",
+        }
+    }
+}
+
+/// Use of memory by one category over the hosts of one size class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemoryUsage {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`.
+    pub category: String,
+    /// Hosts that have it.
+    pub hosts_count: i64,
+    /// Samples that have it.
+    pub samples_count: i64,
+    /// Mean over samples.
+    pub mean_bytes: f64,
+    /// Standard deviation over samples (n − 1); absent with one sample.
+    pub sd_bytes: Option<f64>,
+    /// Smallest.
+    pub min_bytes: i64,
+    /// Median.
+    pub median_bytes: f64,
+    /// Largest.
+    pub max_bytes: i64,
+    /// Mean share of physical memory.
+    pub mean_share: f64,
+}
+
+/// Memory of one host in one stretch of time: one sample, or a bucket of them in a long trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryPoint {
+    /// Host id.
+    pub host: String,
+    /// Start of the stretch.
+    pub time_ms: i64,
+    /// Samples in it.
+    pub samples_count: i64,
+    /// Whether a gap lies between it and the point before: no line is drawn across.
+    pub after_gap: bool,
+    /// Whether the owner was idle at its end; absent where unknown.
+    pub idle: Option<bool>,
+    /// Mean static kernel; absent where unknown.
+    pub static_kernel_bytes: Option<f64>,
+    /// Mean balloon; absent where unknown, as all below.
+    pub balloon_bytes: Option<f64>,
+    /// Mean dynamic kernel.
+    pub dynamic_kernel_bytes: Option<f64>,
+    /// Mean reserve; absent where unknown.
+    pub lotsfree_bytes: Option<f64>,
+    /// Mean process memory.
+    pub process_bytes: Option<f64>,
+    /// Mean file cache.
+    pub file_cache_bytes: Option<f64>,
+    /// Mean memory lent.
+    pub guest_bytes: Option<f64>,
+    /// Mean available.
+    pub available_bytes: f64,
+    /// Least available: what a dip looks like however long the stretch.
+    pub available_min_bytes: i64,
+    /// Least harvestable; absent where unknown.
+    pub harvestable_min_bytes: Option<i64>,
+    /// Mean harvestable; absent where unknown.
+    pub harvestable_bytes: Option<f64>,
+}
+
+/// How often one host's available memory was below a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dip {
+    /// Host id.
+    pub host: String,
+    /// Threshold.
+    pub threshold_bytes: i64,
+    /// The share of the host's physical memory that was asked for; absent where bytes were.
+    pub threshold_share: Option<f64>,
+    /// Sample intervals below it.
+    pub intervals: i64,
+    /// Samples in all.
+    pub samples_count: i64,
+    /// Least available memory seen.
+    pub min_available_bytes: i64,
+    /// When that was.
+    pub min_time_ms: i64,
+}

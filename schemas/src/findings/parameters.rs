@@ -1,0 +1,51 @@
+//! What the figures rest on.
+
+use serde::{Deserialize, Serialize};
+
+/// What was asked: every threshold that the figures rest on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Parameters {
+    /// Availability periods shorter than this are dropped (the paper: five minutes).
+    pub minimum_period_s: f64,
+    /// Idle: no activity of the owner for this long (the paper: five minutes).
+    pub idle_after_s: f64,
+    /// Idle: 5-minute load average below this for as long (the paper: 0.3).
+    pub load_limit: f64,
+    /// Share of physical memory that is never lent (the paper: 15 %).
+    pub headroom_share: f64,
+    /// After a return, processes that are active within this time count for the memory context (the
+    /// paper: 200 s).
+    pub return_window_s: f64,
+    /// Sizes of the regions whose availability is measured.
+    pub region_bytes: Vec<i64>,
+    /// Thresholds of the dips.
+    pub dip_threshold_bytes: Vec<i64>,
+    /// Thresholds of the dips relative to each host's physical memory.
+    pub dip_threshold_shares: Vec<f64>,
+    /// Upper bounds of the classes by memory size; none: powers of two.
+    pub size_class_bytes: Vec<i64>,
+    /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
+    pub time_zone: String,
+    /// Resamples of the bootstrap over hosts; 0: no intervals.
+    pub bootstrap_count: u32,
+}
+
+impl Default for Parameters {
+    /// The paper's, with the sizes left for the analysis to choose from the hosts' memory.
+    fn default() -> Self {
+        Self {
+            minimum_period_s: 300.0,
+            idle_after_s: 300.0,
+            load_limit: 0.3,
+            headroom_share: 0.15,
+            return_window_s: 200.0,
+            region_bytes: Vec::new(),
+            dip_threshold_bytes: Vec::new(),
+            dip_threshold_shares: vec![0.05, 0.10, 0.25],
+            size_class_bytes: Vec::new(),
+            time_zone: "UTC".to_owned(),
+            bootstrap_count: 1000,
+        }
+    }
+}
