@@ -3,6 +3,7 @@
 //! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts) or in
 //! `cluster::Cluster` (figures of the hosts together).
 
+use crate::availability::hours::Hours;
 use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
 use crate::error::Result;
@@ -47,5 +48,6 @@ measures! {
     Pooled {
         usage: Usage,
         periods: Periods,
+        hours: Hours,
     }
 }

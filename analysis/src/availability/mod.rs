@@ -1,6 +1,7 @@
 //! What is available: by category, over time, below thresholds, and for how long.
 
 pub(crate) mod dips;
+pub(crate) mod hours;
 pub(crate) mod over_time;
 pub(crate) mod periods;
 pub(crate) mod sizes;

@@ -59,7 +59,6 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
     /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
-    #[allow(dead_code)] // until the first view by hour
     pub(crate) hours_of_week: Vec<u8>,
     /// Active processes in the order of recording.
     pub(crate) processes: SampleRows,

@@ -3,5 +3,6 @@
 
 mod edges;
 mod hand_worked;
+mod hours;
 mod recording;
 mod thinned;

@@ -6,6 +6,7 @@
 
 mod consumers;
 mod host;
+mod hours;
 mod memory;
 mod owner;
 mod parameters;
@@ -13,6 +14,7 @@ mod periods;
 
 pub use consumers::*;
 pub use host::*;
+pub use hours::*;
 pub use memory::*;
 pub use owner::*;
 pub use parameters::*;
@@ -35,6 +37,12 @@ pub struct Findings {
     pub memory_over_time: Vec<MemoryPoint>,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
     pub dips: Vec<Dip>,
+    /// Use of memory by hour of the week, in the fleet's time zone.
+    pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
+    /// Dips by hour of the week.
+    pub dips_by_hour: Vec<DipsByHour>,
+    /// When hosts are idle, by hour of the week.
+    pub idle_by_hour: Vec<IdleByHour>,
     /// How long regions stay available (Table 4).
     pub availability_periods: Vec<AvailabilityPeriods>,
     /// When owners were away.

@@ -1,0 +1,216 @@
+//! The same by hour of the week, in the fleet's time zone: use of memory, dips, idleness.
+//!
+//! A sample counts for the hour in which it was taken.
+
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::trace::HostTrace;
+use crate::trace::calendar::HOURS_OF_WEEK;
+use gleaner_schemas::findings::{
+    Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
+};
+
+/// What is told of each hour, in the order of the findings.
+const MEASURED: [&str; 5] = [
+    "kernel",
+    "process",
+    "file_cache",
+    "available",
+    "harvestable",
+];
+
+/// One host's or one class' hours.
+#[derive(Clone, Debug)]
+pub(crate) struct Hours {
+    /// For each of [`MEASURED`], each hour.
+    usage: Vec<Vec<Sizes>>,
+    /// For each threshold (absolute, then relative), each hour.
+    dips: Vec<Vec<Share>>,
+    idle: Vec<Share>,
+}
+
+/// Sizes in one hour of the week. Sums are whole numbers: the order of merging changes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    count: i64,
+    sum_bytes: i128,
+    min_bytes: Option<i64>,
+    /// Of physical memory, in parts per billion.
+    shares: i128,
+}
+
+/// So many of so many.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    count: i64,
+    of: i64,
+}
+
+impl Sizes {
+    fn add(&mut self, bytes: i64, physical_bytes: i64) {
+        self.count += 1;
+        self.sum_bytes += i128::from(bytes);
+        self.min_bytes = Some(self.min_bytes.map_or(bytes, |least| least.min(bytes)));
+        if physical_bytes > 0 {
+            self.shares += i128::from(bytes) * 1_000_000_000 / i128::from(physical_bytes);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum_bytes += other.sum_bytes;
+        self.shares += other.shares;
+        self.min_bytes = [self.min_bytes, other.min_bytes]
+            .into_iter()
+            .flatten()
+            .min();
+    }
+}
+
+impl Share {
+    fn add(&mut self, holds: bool) {
+        self.count += i64::from(holds);
+        self.of += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.of += other.of;
+    }
+}
+
+impl Measure for Hours {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let samples = &trace.samples;
+        let hours = || trace.hours_of_week.iter().map(|&hour| usize::from(hour));
+        let usage = MEASURED.map(|name| {
+            let mut by_hour = vec![Sizes::default(); HOURS_OF_WEEK];
+            for (sample, hour) in hours().enumerate() {
+                if let Some(bytes) = measured(trace, name, sample) {
+                    by_hour[hour].add(bytes, samples.physical_bytes[sample]);
+                }
+            }
+            by_hour
+        });
+        let below = |limit: &dyn Fn(i64) -> i64| {
+            let mut by_hour = vec![Share::default(); HOURS_OF_WEEK];
+            let sizes = samples.available_bytes.iter().zip(&samples.physical_bytes);
+            for (hour, (&bytes, &physical)) in hours().zip(sizes) {
+                by_hour[hour].add(bytes < limit(physical));
+            }
+            by_hour
+        };
+        let absolute = parameters.dip_threshold_bytes.iter();
+        let relative = parameters.dip_threshold_shares.iter();
+        let mut idle = vec![Share::default(); HOURS_OF_WEEK];
+        for (hour, is_idle) in hours().zip(trace.idleness.by_sample()) {
+            if let Some(is_idle) = is_idle {
+                idle[hour].add(is_idle);
+            }
+        }
+        Ok(Self {
+            usage: usage.into(),
+            dips: absolute
+                .map(|&bytes| below(&|_| bytes))
+                .chain(relative.map(|&share| below(&|all| (all as f64 * share).round() as i64)))
+                .collect(),
+            idle,
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self
+            .usage
+            .iter_mut()
+            .flatten()
+            .zip(other.usage.iter().flatten())
+        {
+            mine.merge(theirs);
+        }
+        for (mine, theirs) in self
+            .dips
+            .iter_mut()
+            .flatten()
+            .zip(other.dips.iter().flatten())
+        {
+            mine.merge(theirs);
+        }
+        for (mine, theirs) in self.idle.iter_mut().zip(&other.idle) {
+            mine.merge(theirs);
+        }
+    }
+
+    fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+        let of_weekday = |hour: usize| ((hour / 24 + 1) as i64, (hour % 24) as i64);
+        for (name, by_hour) in MEASURED.iter().zip(&self.usage) {
+            let records = by_hour.iter().enumerate().filter_map(|(at, sizes)| {
+                let (weekday, hour) = of_weekday(at);
+                Some(MemoryUsageByHour {
+                    size_class: size_class.to_owned(),
+                    weekday,
+                    hour,
+                    category: (*name).to_owned(),
+                    samples_count: sizes.count,
+                    mean_bytes: sizes.sum_bytes as f64 / sizes.count as f64,
+                    min_bytes: sizes.min_bytes?,
+                    mean_share: sizes.shares as f64 / 1e9 / sizes.count as f64,
+                })
+            });
+            findings.memory_usage_by_hour.extend(records);
+        }
+        let absolute = parameters
+            .dip_threshold_bytes
+            .iter()
+            .map(|&b| (Some(b), None));
+        let relative = parameters
+            .dip_threshold_shares
+            .iter()
+            .map(|&s| (None, Some(s)));
+        for ((threshold_bytes, threshold_share), by_hour) in
+            absolute.chain(relative).zip(&self.dips)
+        {
+            let seen = by_hour.iter().enumerate().filter(|(_, share)| share.of > 0);
+            findings.dips_by_hour.extend(seen.map(|(at, share)| {
+                let (weekday, hour) = of_weekday(at);
+                DipsByHour {
+                    size_class: size_class.to_owned(),
+                    weekday,
+                    hour,
+                    threshold_bytes,
+                    threshold_share,
+                    intervals: share.count,
+                    samples_count: share.of,
+                }
+            }));
+        }
+        let seen = self
+            .idle
+            .iter()
+            .enumerate()
+            .filter(|(_, share)| share.of > 0);
+        findings.idle_by_hour.extend(seen.map(|(at, share)| {
+            let (weekday, hour) = of_weekday(at);
+            IdleByHour {
+                size_class: size_class.to_owned(),
+                weekday,
+                hour,
+                samples_count: share.of,
+                idle_share: share.count as f64 / share.of as f64,
+            }
+        }));
+    }
+}
+
+fn measured(trace: &HostTrace<'_>, name: &str, sample: usize) -> Option<i64> {
+    let of = |category| trace.samples.category(category, sample);
+    match name {
+        "kernel" => {
+            let static_kernel = of(Category::StaticKernel).unwrap_or(0);
+            Some(of(Category::DynamicKernel)?.saturating_add(static_kernel))
+        }
+        "process" => of(Category::Process),
+        "file_cache" => of(Category::FileCache),
+        "available" => of(Category::Available),
+        _ => trace.samples.harvestable_bytes[sample],
+    }
+}
