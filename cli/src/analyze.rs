@@ -22,6 +22,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
         minimum_period_s: measures.minimum_period,
+        curve_points_count: measures.curve_points,
         region_bytes: measures.region_bytes.clone(),
         dip_threshold_bytes: measures.dip_bytes.clone(),
         ..Parameters::default()

@@ -135,6 +135,9 @@ pub(crate) struct Measures {
     /// Threshold of dips in available memory (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "dip", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) dip_bytes: Vec<i64>,
+    /// Most points of each survival curve (0: all there are).
+    #[arg(long, default_value_t = 60, value_name = "COUNT")]
+    pub(crate) curve_points: u32,
 }
 
 /// Write the findings as one HTML page: figures inside, no network needed.

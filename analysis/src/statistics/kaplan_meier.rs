@@ -76,6 +76,47 @@ impl Curve {
         }
     }
 
+    /// At most `most` steps (2 or more) that keep the curve's shape: half of them are spread evenly over what the
+    /// curve falls, half over the logarithm of the length. Counts are those since the step before.
+    pub(crate) fn thinned(&self, most: usize) -> Vec<Step> {
+        let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) else {
+            return Vec::new();
+        };
+        if self.steps.len() <= most.max(2) {
+            return self.steps.clone();
+        }
+        let each = (most / 2).max(2) - 1;
+        let at = |k: usize| k as f64 / each as f64;
+        let fall = first.survival - last.survival;
+        let ratio = last.ms.max(1) as f64 / first.ms.max(1) as f64;
+        let mut kept: Vec<usize> = Vec::with_capacity(most);
+        for k in 1..each {
+            let survival = first.survival - fall * at(k);
+            let ms = first.ms.max(1) as f64 * ratio.powf(at(k));
+            kept.push(self.steps.partition_point(|s| s.survival > survival));
+            kept.push(
+                self.steps
+                    .partition_point(|s| s.ms as f64 <= ms)
+                    .saturating_sub(1),
+            );
+        }
+        kept.extend([0, self.steps.len() - 1]);
+        kept.sort_unstable();
+        kept.dedup();
+        let mut next = 0;
+        let merged = |last: usize| {
+            let steps = self.steps.get(next..=last)?;
+            next = last + 1;
+            Some(Step {
+                at_risk: steps.first()?.at_risk,
+                ended: steps.iter().map(|s| s.ended).sum(),
+                censored: steps.iter().map(|s| s.censored).sum(),
+                ..*steps.last()?
+            })
+        };
+        kept.into_iter().filter_map(merged).collect()
+    }
+
     /// The shortest length that at most half outlast; `None` where more than half do as far as the
     /// curve goes.
     pub(crate) fn median_ms(&self) -> Option<i64> {
@@ -340,6 +381,38 @@ mod tests {
                 .map(|(ms, term)| area_slowly(&lengths, ms, to).powi(2) * term)
                 .sum();
             prop_assert!(near(mean.variance_ms2, variance, 1e-9));
+        }
+
+        /// Little is lost between the points that are kept, and nobody is counted twice.
+        #[test]
+        fn thinned_curves_keep_their_shape(
+            lengths in prop::collection::vec((1..1_000_000i64, any::<bool>()), 1..400),
+            most in 2..80usize,
+        ) {
+            let curve = Curve::of(&sorted(&lengths));
+            let thinned = curve.thinned(most);
+            prop_assert!(thinned.len() <= most.max(2));
+            prop_assert!(thinned.windows(2).all(|w| w[0].ms < w[1].ms));
+            let counts = |steps: &[Step]| {
+                steps.iter().fold((0, 0), |sum, s| (sum.0 + s.ended, sum.1 + s.censored))
+            };
+            prop_assert_eq!(counts(&thinned), counts(&curve.steps));
+            prop_assert_eq!(thinned.last().map(|s| s.survival), curve.steps.last().map(|s| s.survival));
+            let mut at_risk = lengths.len() as u64;
+            for step in &thinned {
+                prop_assert_eq!(step.at_risk, at_risk);
+                at_risk -= step.ended + step.censored;
+                let whole = curve.steps.iter().find(|s| s.ms == step.ms).unwrap();
+                prop_assert_eq!((step.survival, step.interval), (whole.survival, whole.interval));
+            }
+            // Between two points the curve falls by its own steepest step and one part at most.
+            let fall = curve.steps[0].survival - curve.steps.last().unwrap().survival;
+            let part = fall / ((most / 2).max(2) - 1) as f64;
+            let survivals: Vec<f64> = curve.steps.iter().map(|s| s.survival).collect();
+            let steepest = survivals.windows(2).map(|w| w[0] - w[1]).fold(0.0, f64::max);
+            for pair in thinned.windows(2) {
+                prop_assert!(pair[0].survival - pair[1].survival <= part + steepest + 1e-9);
+            }
         }
 
         /// Without cut lengths all is plain counting.

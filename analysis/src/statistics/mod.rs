@@ -10,15 +10,12 @@
 //! sums by host  bootstrap        intervals of their ratios
 //! ```
 
-#![allow(dead_code)] // until the measures call it
-
 pub(crate) mod bootstrap;
 pub(crate) mod distribution;
 pub(crate) mod incidence;
 pub(crate) mod kaplan_meier;
 pub(crate) mod quantile_bound;
 pub(crate) mod residual;
-pub(crate) mod survival;
 
 /// How long something lasted, and what ended it. Ordered by length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

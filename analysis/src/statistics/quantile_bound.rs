@@ -24,47 +24,58 @@ pub(crate) enum Verdict {
     TooFew,
 }
 
-/// A lower bound of a quantile, with what it assumes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct QuantileBound {
-    /// `None` when there are too few lengths.
-    pub(crate) bound_ms: Option<i64>,
-    /// `None` without lengths.
-    pub(crate) censored_share: Option<f64>,
-    pub(crate) autocorrelation: Option<f64>,
-    pub(crate) verdict: Verdict,
+/// Lengths from which quantiles are bounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Lengths {
+    sorted: Vec<i64>,
+    censored_count: usize,
+    autocorrelation: Option<Autocorrelation>,
 }
 
-/// The largest of the lengths seen that, with this confidence, is not above the `quantile` of all
-/// lengths. `lengths` are those of each host in the order in which they were seen.
-pub(crate) fn lower_bound(
-    lengths: &[Vec<Length>],
-    quantile: f64,
-    confidence: f64,
-) -> QuantileBound {
-    let mut sorted: Vec<i64> = lengths.iter().flatten().map(|l| l.ms).collect();
-    sorted.sort_unstable();
-    let n = sorted.len();
-    let bound_ms = lower_rank(n, quantile, confidence)
-        .and_then(|rank| sorted.get(rank - 1))
-        .copied();
-    let cut = lengths.iter().flatten().filter(|l| l.cause.is_none());
-    let censored_share = (n > 0).then(|| cut.count() as f64 / n as f64);
-    let correlation = rank_autocorrelation(lengths, &sorted);
-    let verdict = if bound_ms.is_none() {
-        Verdict::TooFew
-    } else if correlation.is_some_and(|c| c.coefficient.abs() > c.noise()) {
-        Verdict::Dependent
-    } else if censored_share.is_some_and(|share| share > MOST_CENSORED_SHARE) {
-        Verdict::Censored
-    } else {
-        Verdict::Holds
-    };
-    QuantileBound {
-        bound_ms,
-        censored_share,
-        autocorrelation: correlation.map(|c| c.coefficient),
-        verdict,
+impl Lengths {
+    /// Those of each host in the order in which they were seen.
+    pub(crate) fn of(hosts: Vec<Vec<Length>>) -> Self {
+        let mut sorted: Vec<i64> = hosts.iter().flatten().map(|l| l.ms).collect();
+        sorted.sort_unstable();
+        let cut = hosts.iter().flatten().filter(|l| l.cause.is_none());
+        Self {
+            censored_count: cut.count(),
+            autocorrelation: rank_autocorrelation(&hosts, &sorted),
+            sorted,
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Share that was cut; 0 of none.
+    pub(crate) fn censored_share(&self) -> f64 {
+        self.censored_count as f64 / self.count().max(1) as f64
+    }
+
+    /// Correlation of the ranks of each length and the next one on the same host; `None` where there is
+    /// nothing to compare.
+    pub(crate) fn autocorrelation(&self) -> Option<f64> {
+        self.autocorrelation.map(|a| a.coefficient)
+    }
+
+    /// The largest of the lengths seen that, with this confidence, is not above the `quantile` of all
+    /// lengths, and what that is worth. `None` when there are too few.
+    pub(crate) fn lower_bound(&self, quantile: f64, confidence: f64) -> (Option<i64>, Verdict) {
+        let rank = lower_rank(self.count(), quantile, confidence);
+        let bound_ms = rank.and_then(|rank| self.sorted.get(rank - 1)).copied();
+        let is_noise = |a: Autocorrelation| a.coefficient.abs() <= a.noise();
+        let verdict = if bound_ms.is_none() {
+            Verdict::TooFew
+        } else if !self.autocorrelation.is_none_or(is_noise) {
+            Verdict::Dependent
+        } else if self.censored_share() > MOST_CENSORED_SHARE {
+            Verdict::Censored
+        } else {
+            Verdict::Holds
+        };
+        (bound_ms, verdict)
     }
 }
 
@@ -201,39 +212,38 @@ mod tests {
 
     #[test]
     fn a_bound_and_its_assumptions() {
-        let of = |hosts: &[Vec<Length>]| lower_bound(hosts, 0.5, 0.95);
-        assert_eq!(of(&[]).verdict, Verdict::TooFew);
-        assert_eq!(of(&[]).censored_share, None);
-        assert_eq!(of(&[ended(&[1, 2, 3, 4])]).verdict, Verdict::TooFew);
+        let of = |hosts: &[Vec<Length>]| {
+            let lengths = Lengths::of(hosts.to_vec());
+            let (bound_ms, verdict) = lengths.lower_bound(0.5, 0.95);
+            (bound_ms, verdict, lengths)
+        };
+        assert_eq!(of(&[]).1, Verdict::TooFew);
+        assert_eq!(of(&[]).2.censored_share(), 0.0);
+        assert_eq!(of(&[ended(&[1, 2, 3, 4])]).1, Verdict::TooFew);
 
         // In no order.
         let mixed = ended(&[50, 10, 90, 30, 70, 20, 80, 40, 60, 100]);
         let found = of(&[mixed[..5].to_vec(), mixed[5..].to_vec()]);
-        assert_eq!((found.bound_ms, found.verdict), (Some(20), Verdict::Holds));
+        assert_eq!((found.0, found.1), (Some(20), Verdict::Holds));
         // Two of ten cut.
         let mut cut = mixed.clone();
         (cut[3].cause, cut[8].cause) = (None, None);
         let found = of(&[cut[..5].to_vec(), cut[5..].to_vec()]);
-        assert_eq!(
-            (found.bound_ms, found.verdict),
-            (Some(20), Verdict::Censored)
-        );
-        assert_eq!(found.censored_share, Some(0.2));
+        assert_eq!((found.0, found.1), (Some(20), Verdict::Censored));
+        assert_eq!(found.2.censored_share(), 0.2);
         // Ever longer; and hosts that differ while each is as even as can be.
         let found = of(&[ended(&(1..=20).collect::<Vec<_>>())]);
-        assert_eq!(found.verdict, Verdict::Dependent);
-        assert!(found.autocorrelation.unwrap() > 0.99);
+        assert_eq!(found.1, Verdict::Dependent);
+        assert!(found.2.autocorrelation().unwrap() > 0.99);
         let found = of(&[
             ended(&[5, 5, 6, 6, 5, 5, 6, 6]),
             ended(&[105, 105, 106, 106, 105, 105, 106, 106]),
         ]);
-        assert_eq!(found.verdict, Verdict::Dependent);
+        assert_eq!(found.1, Verdict::Dependent);
         // All alike: nothing to compare.
         let found = of(&[ended(&[7; 20])]);
-        assert_eq!(
-            (found.bound_ms, found.autocorrelation, found.verdict),
-            (Some(7), None, Verdict::Holds)
-        );
+        assert_eq!((found.0, found.1), (Some(7), Verdict::Holds));
+        assert_eq!(found.2.autocorrelation(), None);
     }
 
     #[test]

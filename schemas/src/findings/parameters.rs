@@ -29,6 +29,8 @@ pub struct Parameters {
     pub time_zone: String,
     /// Resamples of the bootstrap over hosts; 0: no intervals.
     pub bootstrap_count: u32,
+    /// Most points of a survival curve; 0: all there are.
+    pub curve_points_count: u32,
 }
 
 impl Default for Parameters {
@@ -46,6 +48,7 @@ impl Default for Parameters {
             size_class_bytes: Vec::new(),
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
+            curve_points_count: 60,
         }
     }
 }
