@@ -60,7 +60,9 @@ measures! {
     Pooled {
         usage: Usage => ["memory_usage"],
         dips: DipCounts => ["dip_hosts"],
-        periods: Periods => ["availability_periods"],
+        periods: Periods => [
+            "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"
+        ],
         hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
     }
 }

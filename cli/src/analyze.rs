@@ -27,6 +27,7 @@ pub(crate) fn parameters(measures: &Measures) -> Parameters {
         idle_after_s: measures.idle_after,
         load_limit: measures.load_limit,
         headroom_share: measures.headroom / 100.0,
+        curve_points_count: measures.curve_points,
         region_bytes: measures.region_bytes.clone(),
         dip_threshold_bytes: measures.dip_bytes.clone(),
         dip_threshold_shares: measures.dip_percent.iter().map(|p| p / 100.0).collect(),

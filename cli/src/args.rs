@@ -193,6 +193,9 @@ pub(crate) struct Measures {
     /// Threshold of dips relative to each host's memory (repeatable).
     #[arg(long, value_name = "PERCENT", default_values_t = [5.0, 10.0, 25.0])]
     pub(crate) dip_percent: Vec<f64>,
+    /// Most points of each survival curve (0: all there are).
+    #[arg(long, default_value_t = 60, value_name = "COUNT")]
+    pub(crate) curve_points: u32,
 }
 
 /// Write the findings as one HTML page: figures inside, no network needed.

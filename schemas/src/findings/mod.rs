@@ -49,6 +49,14 @@ pub struct Findings {
     pub idle_by_hour: Vec<IdleByHour>,
     /// How long regions stay available (Table 4).
     pub availability_periods: Vec<AvailabilityPeriods>,
+    /// Share of the periods that last longer than each age (Kaplan-Meier).
+    pub survival_curves: Vec<SurvivalPoint>,
+    /// What ends periods, by age.
+    pub period_ends: Vec<PeriodEnds>,
+    /// Whether what is available now is so still some time later.
+    pub availability_odds: Vec<AvailabilityOdds>,
+    /// How long periods last at least.
+    pub period_bounds: Vec<PeriodBound>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
     /// What could be leased at the trace's last sample.

@@ -29,6 +29,8 @@ pub struct Parameters {
     pub time_zone: String,
     /// Resamples of the bootstrap over hosts; 0: no intervals.
     pub bootstrap_count: u32,
+    /// Most points of a survival curve; 0: all there are.
+    pub curve_points_count: u32,
     /// Keys of the findings that are worked out; none: all of them. What comes with them anyway is there as well.
     pub measures: Vec<String>,
 }
@@ -57,6 +59,7 @@ impl Default for Parameters {
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
             measures: Vec::new(),
+            curve_points_count: 60,
         }
     }
 }
