@@ -1,6 +1,6 @@
 //! `gleaner import`.
 
-use crate::args::{BitbrainsTrace, Import, ImportBitbrains, Source};
+use crate::args::{BitbrainsTrace, Import, ImportBitbrains, ImportSource};
 use crate::{progress, table};
 use gleaner_schemas::units::Bytes;
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
     match &args.source {
-        Source::Bitbrains(args) => bitbrains(args),
+        ImportSource::Bitbrains(args) => bitbrains(args),
     }
 }
 
