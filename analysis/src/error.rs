@@ -56,6 +56,14 @@ pub enum AnalysisError {
         /// Its last.
         to_ms: i64,
     },
+    /// A measure that is no key of the findings.
+    #[error("there is no measure {measure:?}: there are {known}")]
+    UnknownMeasure {
+        /// As asked.
+        measure: String,
+        /// Every key.
+        known: String,
+    },
     /// The dataset's hosts could not be listed.
     #[error("cannot list the hosts: {0}")]
     Hosts(#[source] DatasetError),

@@ -114,13 +114,23 @@ pub(crate) struct Demo {
 #[command(after_help = "Examples:
   gleaner analyze out/demo/dataset
   gleaner analyze DATASET --region 64MiB --region 1GiB --dip 512MiB
-  gleaner analyze DATASET --json | jq '.availability_periods'")]
+  gleaner analyze DATASET --time-zone Europe/Berlin --measure idle_by_hour --rows 168
+  gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
+  gleaner analyze DATASET --json | jq '.availability_periods'
+
+What each measure is: docs/analysis.md.")]
 pub(crate) struct Analyze {
     /// Folder of the dataset (what `gleaner-agent export` wrote).
     pub(crate) dataset: PathBuf,
     /// Print the findings as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Work out and print only this measure, by its key in the JSON document (repeatable; or several with commas between).
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub(crate) measure: Vec<String>,
+    /// Print at most so many rows of a measure.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }
@@ -156,12 +166,33 @@ pub(crate) struct Measures {
     /// Drop availability periods shorter than this many seconds.
     #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
     pub(crate) minimum_period: f64,
+    /// A host is idle after so many seconds without activity and with a low load.
+    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
+    pub(crate) idle_after: f64,
+    /// The 5-minute load average that is not low any more.
+    #[arg(long, default_value_t = 0.3, value_name = "LOAD")]
+    pub(crate) load_limit: f64,
+    /// Share of physical memory that is never lent.
+    #[arg(long, default_value_t = 15.0, value_name = "PERCENT")]
+    pub(crate) headroom: f64,
+    /// Upper bound of a class by memory size (repeatable; default: powers of two).
+    #[arg(long = "class", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) class_bytes: Vec<i64>,
+    /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
+    #[arg(long, default_value = "UTC", value_name = "ZONE")]
+    pub(crate) time_zone: String,
+    /// Resamples of the bootstrap over hosts; 0: no intervals.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) bootstrap: u32,
     /// Size of a region whose availability is measured (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "region", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) region_bytes: Vec<i64>,
     /// Threshold of dips in available memory (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "dip", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) dip_bytes: Vec<i64>,
+    /// Threshold of dips relative to each host's memory (repeatable).
+    #[arg(long, value_name = "PERCENT", default_values_t = [5.0, 10.0, 25.0])]
+    pub(crate) dip_percent: Vec<f64>,
 }
 
 /// Write the findings as one HTML page: figures inside, no network needed.
@@ -178,9 +209,6 @@ pub(crate) struct Report {
     /// Heading of the page.
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Time zone of the fleet, by its IANA name.
-    #[arg(long, default_value = "UTC")]
-    pub(crate) time_zone: String,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }

@@ -14,7 +14,7 @@ mod progress;
 mod report;
 mod schema;
 mod synth;
-mod table;
+mod tables;
 
 use args::{Args, Command};
 use clap::Parser;

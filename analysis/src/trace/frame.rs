@@ -6,10 +6,12 @@
 use crate::error::{AnalysisError, Result};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    UInt32Array,
+    UInt32Array, new_empty_array,
 };
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
+use gleaner_schemas::arrow::data_type;
+use gleaner_schemas::column::{Kind, Table};
 use polars::prelude::{
     Column, DataFrame, GroupsIndicator, Int64Chunked, IntoSeries, NamedFrom, NewChunkedArray,
     PolarsError, Series, SortMultipleOptions, StringChunked,
@@ -92,6 +94,23 @@ impl Frame {
             table,
             host: host.to_owned(),
         })
+    }
+
+    /// No rows of `table`, with these columns; those that the table does not have are whole numbers.
+    pub(crate) fn empty(table: &Table, host: &str, columns: &[&str]) -> Self {
+        let array = |name: &str| {
+            let column = table.columns.iter().find(|c| c.name == name);
+            new_empty_array(&data_type(column.map_or(Kind::Integer, |c| c.kind)))
+        };
+        Self {
+            columns: columns
+                .iter()
+                .map(|name| ((*name).to_owned(), array(name)))
+                .collect(),
+            rows_count: 0,
+            table: table.name,
+            host: host.to_owned(),
+        }
     }
 
     pub(crate) fn rows_count(&self) -> usize {

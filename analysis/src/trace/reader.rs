@@ -56,6 +56,13 @@ impl<'a> HostReader<'a> {
         Ok(frame)
     }
 
+    /// What [`HostReader::read`] gives of a host without rows.
+    pub(crate) fn nothing(&self, table: &Table, columns: &[&str]) -> Frame {
+        let mut wanted = vec![DATABASE, SEQUENCE, TIME];
+        wanted.extend(columns);
+        Frame::empty(table, self.host, &wanted)
+    }
+
     fn number_databases(&mut self, frame: &Frame) -> Result<Vec<i64>> {
         let mut last = 0;
         Ok(frame

@@ -39,6 +39,8 @@ pub struct Findings {
     pub memory_over_time: Vec<MemoryPoint>,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
     pub dips: Vec<Dip>,
+    /// On how many hosts it did so how often (Table 3 as the paper prints it).
+    pub dip_hosts: Vec<DipHosts>,
     /// Use of memory by hour of the week, in the fleet's time zone.
     pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
     /// Dips by hour of the week.
@@ -70,6 +72,16 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// The keys of the measures, sorted.
+    #[must_use]
+    pub fn keys() -> Vec<String> {
+        let Ok(serde_json::Value::Object(all)) = serde_json::to_value(Self::default()) else {
+            return Vec::new(); // a struct of lists is an object
+        };
+        let lists = all.into_iter().filter(|(_, value)| value.is_array());
+        lists.map(|(key, _)| key).collect()
+    }
+
     /// Dips below thresholds in bytes, which are the same on every host.
     pub fn absolute_dips(&self) -> impl Iterator<Item = &Dip> {
         self.dips.iter().filter(|d| d.threshold_share.is_none())
