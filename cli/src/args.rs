@@ -275,11 +275,11 @@ pub(crate) enum Format {
   gleaner analyze out/bitbrains")]
 pub(crate) struct Import {
     #[command(subcommand)]
-    pub(crate) source: Source,
+    pub(crate) source: ImportSource,
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Source {
+pub(crate) enum ImportSource {
     Bitbrains(ImportBitbrains),
 }
 

@@ -1,7 +1,7 @@
 //! `gleaner import`.
 
-use crate::args::{BitbrainsTrace, Import, ImportBitbrains, Source};
-use crate::{progress, table};
+use crate::args::{BitbrainsTrace, Import, ImportBitbrains, ImportSource};
+use crate::{progress, tables};
 use gleaner_schemas::units::Bytes;
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
 use gleaner_traces::import::{Imported, Mended, Outcome, Progress};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
     match &args.source {
-        Source::Bitbrains(args) => bitbrains(args),
+        ImportSource::Bitbrains(args) => bitbrains(args),
     }
 }
 
@@ -41,7 +41,7 @@ fn bitbrains(args: &ImportBitbrains) -> anyhow::Result<()> {
 
 /// What was mended, merged and dropped, by machine and in all.
 fn told(imported: &Imported, dataset: &Path) -> String {
-    let mut rows = table::table(
+    let mut rows = tables::table(
         &[
             "machine",
             "rows",
