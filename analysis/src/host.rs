@@ -45,8 +45,10 @@ impl Pass<'_> {
             nothing.records.not_measured.push(missing::no_samples(host));
             return Ok(nothing);
         };
+        let summary = self.summary(&trace);
+        let size_class = summary.size_class.clone();
         let mut records = Findings {
-            hosts: vec![self.summary(&trace)],
+            hosts: vec![summary],
             memory_over_time: over_time::of_host(&trace, self.points_count),
             dips: dips::of_host(&trace, parameters),
             idle_periods: idle::records(&trace),
@@ -62,9 +64,13 @@ impl Pass<'_> {
         records.quotas = quota::at_last_sample(&trace, parameters, &records.activity_sources)
             .into_iter()
             .collect();
+        let pooled = Pooled::of_host(&trace, parameters)?;
+        records
+            .reclaims
+            .extend(pooled.reclaims.record(Some(host), &size_class));
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
-            pooled: Some(Pooled::of_host(&trace, parameters)?),
+            pooled: Some(pooled),
             records,
         })
     }

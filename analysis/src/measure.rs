@@ -7,6 +7,8 @@ use crate::availability::hours::Hours;
 use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
 use crate::error::Result;
+use crate::owner::busy::Lengths;
+use crate::owner::returns;
 use crate::trace::HostTrace;
 use gleaner_schemas::findings::{Findings, Parameters};
 
@@ -26,7 +28,7 @@ macro_rules! measures {
         $(#[doc = $doc])+
         #[derive(Clone, Debug)]
         pub(crate) struct $name {
-            $($field: $measure,)+
+            $(pub(crate) $field: $measure,)+
         }
 
         impl Measure for $name {
@@ -49,5 +51,7 @@ measures! {
         usage: Usage,
         periods: Periods,
         hours: Hours,
+        absence_lengths: Lengths,
+        reclaims: returns::Count,
     }
 }

@@ -1,4 +1,6 @@
 //! The host's owner: when away, and what lending could and would cost.
 
+pub(crate) mod busy;
 pub(crate) mod idle;
 pub(crate) mod quota;
+pub(crate) mod returns;

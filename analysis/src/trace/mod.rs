@@ -11,7 +11,9 @@ pub(crate) mod segments;
 pub(crate) mod standing;
 
 use crate::error::Result;
+use crate::owner::busy::{self, BusyPeriod};
 use crate::owner::idle::Idleness;
+use crate::owner::returns::{self, Return};
 use calendar::Calendar;
 use frame::Frame;
 use gleaner_dataset::Dataset;
@@ -58,6 +60,8 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) gaps: Vec<Gap>,
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
+    pub(crate) busy_periods: Vec<BusyPeriod>,
+    pub(crate) returns: Vec<Return>,
     /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
     pub(crate) hours_of_week: Vec<u8>,
     /// Active processes in the order of recording.
@@ -93,6 +97,8 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
+        let idleness = Idleness::of(&samples, &segments, &rule);
+        let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let mut of_samples = |table, columns: &[&str]| {
             let rows = reader.read(table, columns)?;
             let sample_of = samples.of_rows(&rows)?;
@@ -101,7 +107,15 @@ impl<'a> HostTrace<'a> {
         Ok(Some(Self {
             processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS)?,
             files: of_samples(&FileRow::TABLE, &FILE_COLUMNS)?,
-            idleness: Idleness::of(&samples, &segments, &rule),
+            busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
+            returns: returns::of_host(
+                &samples.time_ms,
+                &segments,
+                &idleness,
+                rule.idle_after_ms,
+                window_ms,
+            ),
+            idleness,
             hours_of_week: calendar.hours_of_week(&samples.time_ms),
             reader,
             samples,

@@ -4,5 +4,6 @@
 mod edges;
 mod hand_worked;
 mod hours;
+mod owner;
 mod recording;
 mod thinned;

@@ -47,6 +47,10 @@ pub struct Findings {
     pub availability_periods: Vec<AvailabilityPeriods>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
+    /// How long owners are away, and how long there.
+    pub absence_lengths: Vec<AbsenceLengths>,
+    /// How often what was lent would be taken back, by host and pooled.
+    pub reclaims: Vec<Reclaims>,
     /// What could be leased at the trace's last sample.
     pub quotas: Vec<Quota>,
     /// The names behind the use: active processes, largest first.

@@ -1,4 +1,5 @@
-//! The owners: when away, and what could be leased.
+//! The owners: when away, what could be leased, and what leasing would cost them (Acharya & Setia, sections 2, 3.4
+//! and Table 6).
 
 use serde::{Deserialize, Serialize};
 
@@ -34,4 +35,57 @@ pub struct Quota {
     pub harvestable_bytes: Option<i64>,
     /// Why the quota is what it is, in words.
     pub reason: String,
+}
+
+/// Whether the owner was away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerState {
+    /// Away: no activity, and a low load, for five minutes or more; from the last activity on.
+    Idle,
+    /// Between two absences.
+    Busy,
+}
+
+/// How long owners are away, and how long there, over the hosts of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AbsenceLengths {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Away or there.
+    pub state: OwnerState,
+    /// Periods seen. A visit between two samples is one of no length.
+    pub periods: i64,
+    /// Of those, cut by a gap, an end of the trace or the loss of sight: in no figure but the last.
+    pub censored: i64,
+    /// Mean length of those seen from start to end; absent without any, as all below.
+    pub mean_s: Option<f64>,
+    /// Median.
+    pub median_s: Option<f64>,
+    /// A tenth lasts longer.
+    pub p90_s: Option<f64>,
+    /// One in a hundred lasts longer.
+    pub p99_s: Option<f64>,
+    /// Longest.
+    pub max_s: Option<f64>,
+    /// Kaplan-Meier mean, restricted to the longest length seen: counts what the cut periods at least lasted.
+    pub restricted_mean_s: Option<f64>,
+}
+
+/// How often what was lent would be taken back: absences of at least the rule's five minutes that the owner or the
+/// load ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reclaims {
+    /// Host id; absent where hosts are pooled.
+    pub host: Option<String>,
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Hosts that can tell.
+    pub hosts_count: i64,
+    /// Reclaims.
+    pub reclaims: i64,
+    /// Time in which it could be told whether the owner was away, of all hosts together.
+    pub observed_days: f64,
+    /// Reclaims per host and day of that time.
+    pub reclaims_per_day: f64,
 }
