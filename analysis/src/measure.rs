@@ -8,6 +8,7 @@ use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
 use crate::error::Result;
 use crate::owner::busy::Lengths;
+use crate::owner::live_files::LiveFileCache;
 use crate::owner::returns;
 use crate::trace::HostTrace;
 use gleaner_schemas::findings::{Findings, Parameters};
@@ -53,5 +54,6 @@ measures! {
         hours: Hours,
         absence_lengths: Lengths,
         reclaims: returns::Count,
+        live_file_cache: LiveFileCache,
     }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod busy;
 pub(crate) mod idle;
+pub(crate) mod live_files;
 pub(crate) mod quota;
 pub(crate) mod returns;

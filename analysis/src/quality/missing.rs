@@ -68,6 +68,15 @@ pub(crate) fn of_host(
             ),
         );
     }
+    if trace.live_files.is_absent() {
+        let why = if trace.files.rows.rows_count() == 0 {
+            let why = why_absent(&found.absences, "files");
+            format!("no file was recorded{why}")
+        } else {
+            "of no sample with a file can it be told whether the owner was away".to_owned()
+        };
+        say("live_file_cache", why);
+    }
     if longest.0 < parameters.minimum_period_s {
         let needed = Seconds(parameters.minimum_period_s);
         say(

@@ -13,6 +13,7 @@ pub(crate) mod standing;
 use crate::error::Result;
 use crate::owner::busy::{self, BusyPeriod};
 use crate::owner::idle::Idleness;
+use crate::owner::live_files::LiveFiles;
 use crate::owner::returns::{self, Return};
 use calendar::Calendar;
 use frame::Frame;
@@ -39,13 +40,14 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Columns of `files` that [`HostTrace::files`] has.
-const FILE_COLUMNS: [&str; 6] = [
+const FILE_COLUMNS: [&str; 7] = [
     "file_id",
     "path",
     "open_count",
     "mapped_count",
     "cached_bytes",
     "mapped_cached_bytes",
+    "opened_count",
 ];
 
 /// One host of a dataset, with at least one sample.
@@ -68,6 +70,8 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) processes: SampleRows,
     /// Changes of files in the order of recording.
     pub(crate) files: SampleRows,
+    /// What of the page cache is used again soon.
+    pub(crate) live_files: LiveFiles,
 }
 
 /// Rows that belong to samples.
@@ -104,7 +108,7 @@ impl<'a> HostTrace<'a> {
             let sample_of = samples.of_rows(&rows)?;
             Ok(SampleRows { rows, sample_of })
         };
-        Ok(Some(Self {
+        let mut trace = Self {
             processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS)?,
             files: of_samples(&FileRow::TABLE, &FILE_COLUMNS)?,
             busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
@@ -124,7 +128,10 @@ impl<'a> HostTrace<'a> {
             segments,
             gaps,
             rule,
-        }))
+            live_files: LiveFiles::default(),
+        };
+        trace.live_files = LiveFiles::of(&trace)?;
+        Ok(Some(trace))
     }
 
     /// Host id.

@@ -324,6 +324,7 @@ fn what_is_not_measured_says_why() {
             "memory_usage: harvestable is absent in every sample",
             "idle_periods: no sample has both the owner's activity and the load (input denied); \
              availability periods in idle time leave this host out",
+            "live_file_cache: no file was recorded",
             "top_processes: no process with its memory was recorded",
             "top_files: no file with its cached bytes was recorded",
         ]

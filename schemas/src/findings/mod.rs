@@ -51,6 +51,8 @@ pub struct Findings {
     pub absence_lengths: Vec<AbsenceLengths>,
     /// How often what was lent would be taken back, by host and pooled.
     pub reclaims: Vec<Reclaims>,
+    /// Page cache of files that are used again soon.
+    pub live_file_cache: Vec<LiveFileCache>,
     /// What could be leased at the trace's last sample.
     pub quotas: Vec<Quota>,
     /// The names behind the use: active processes, largest first.
