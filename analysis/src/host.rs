@@ -68,6 +68,8 @@ impl Pass<'_> {
         records
             .reclaims
             .extend(pooled.reclaims.record(Some(host), &size_class));
+        let memory_context = pooled.memory_context.records(Some(host), &size_class);
+        records.memory_context.extend(memory_context);
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
             pooled: Some(pooled),

@@ -9,6 +9,8 @@ use crate::availability::usage::Usage;
 use crate::error::Result;
 use crate::owner::busy::Lengths;
 use crate::owner::live_files::LiveFileCache;
+use crate::owner::memory_context::MemoryContext;
+use crate::owner::owner_cost::OwnerCost;
 use crate::owner::returns;
 use crate::trace::HostTrace;
 use gleaner_schemas::findings::{Findings, Parameters};
@@ -55,5 +57,7 @@ measures! {
         absence_lengths: Lengths,
         reclaims: returns::Count,
         live_file_cache: LiveFileCache,
+        memory_context: MemoryContext,
+        owner_cost: OwnerCost,
     }
 }

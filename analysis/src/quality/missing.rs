@@ -3,7 +3,7 @@
 use crate::trace::HostTrace;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
-    Absence, ActivitySource, Category, Findings, NotMeasured, Parameters,
+    Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
 };
 use gleaner_schemas::units::Seconds;
 
@@ -76,6 +76,50 @@ pub(crate) fn of_host(
             "of no sample with a file can it be told whether the owner was away".to_owned()
         };
         say("live_file_cache", why);
+    }
+    if !trace.idle_can_be_told() {
+        say(
+            "reclaims",
+            "it cannot be told when the owner came back; absence lengths, memory context and the \
+             owner's cost leave this host out"
+                .to_owned(),
+        );
+    } else if trace.returns.is_empty() {
+        say(
+            "memory_context",
+            "no absence was seen to end; the owner's cost leaves this host out as well".to_owned(),
+        );
+    } else {
+        if found.memory_context.is_empty() {
+            let why = why_absent(&found.absences, "processes");
+            say(
+                "memory_context",
+                format!("what processes held at a return was not recorded{why}"),
+            );
+        } else if found
+            .memory_context
+            .iter()
+            .all(|m| m.mode == LendingMode::Paper)
+        {
+            say(
+                "memory_context",
+                "in gentle mode: the kernel does not say what could be taken without harm \
+                 (MemAvailable is missing)"
+                    .to_owned(),
+            );
+        }
+        if trace.samples.counters.iter().flatten().all(Option::is_none) {
+            say(
+                "owner_cost",
+                "the kernel's counters are absent in every sample".to_owned(),
+            );
+        } else if trace.samples.boot.iter().all(Option::is_none) {
+            say(
+                "owner_cost",
+                "no sample tells its boot, in which alone the kernel's counters can be compared"
+                    .to_owned(),
+            );
+        }
     }
     if longest.0 < parameters.minimum_period_s {
         let needed = Seconds(parameters.minimum_period_s);

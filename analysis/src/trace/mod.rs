@@ -81,6 +81,22 @@ pub(crate) struct SampleRows {
     pub(crate) sample_of: Vec<Option<usize>>,
 }
 
+impl SampleRows {
+    /// The rows of each sample, which stand together.
+    pub(crate) fn by_sample(&self, samples_count: usize) -> Vec<Range<usize>> {
+        let mut of = vec![0..0; samples_count];
+        for (row, sample) in self.sample_of.iter().enumerate() {
+            if let Some(rows) = sample.and_then(|sample| of.get_mut(sample)) {
+                if rows.start == rows.end {
+                    rows.start = row;
+                }
+                rows.end = row + 1;
+            }
+        }
+        of
+    }
+}
+
 impl<'a> HostTrace<'a> {
     /// Reads the host; `None` when it has no samples.
     pub(crate) fn read(

@@ -12,9 +12,10 @@
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{
-    AbsenceLengths, Findings, MemoryUsage, NotMeasured, OwnerState, Parameters,
+    AbsenceLengths, CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, NotMeasured,
+    OwnerCost, OwnerState, Parameters,
 };
-use gleaner_schemas::rows::{FileRow, SampleRow};
+use gleaner_schemas::rows::{FileRow, ProcessRow, SampleRow};
 
 pub(crate) const OWNER_IDLE_S: [i64; 16] = [
     0, 90, 180, 270, 360, 450, 40, 0, 5, 0, 20, 110, 200, 290, 380, 0,
@@ -200,4 +201,222 @@ fn live_files_need_files_and_the_owner_in_sight() {
     assert!(f.live_file_cache.is_empty());
     assert!(why(&f).unwrap().contains("whether the owner was away"));
     assert_eq!(why(&found(with_files())), None);
+}
+
+/// 15 % of 1 GiB.
+const HEADROOM: i64 = 161_061_273;
+
+fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {
+    ProcessRow {
+        pid,
+        started_ms: started_s * 1000,
+        name: "x".into(),
+        anon_bytes: Some(anon_mib * MIB),
+        shmem_bytes: Some(10 * MIB),
+        file_bytes: Some(20 * MIB),
+        ..Default::default()
+    }
+}
+
+/// The host with processes and counters; `lent_mib` is lent at the last idle sample.
+///
+/// The return is at 500 s, which is 1500 s after boot; samples 6 and 7 lie within 200 s of it, and sample 5 is the
+/// last idle one.
+fn with_processes(lent_mib: i64) -> Recording {
+    let mut r = Recording::new();
+    r.host("a", 90);
+    for i in 0..OWNER_IDLE_S.len() {
+        let at = i as i64;
+        let guest = if i == 5 { lent_mib } else { 0 };
+        let row = SampleRow {
+            guest_bytes: guest * MIB,
+            mem_available_bytes: Some(if i == 5 { 300 - guest } else { 500 } * MIB),
+            boot_id: Some("b".into()),
+            psi_memory_some_total_us: Some(1000 * at * at),
+            refault_file_total_count: (i != 5).then_some(at),
+            swap_in_total_count: Some(if i == 7 { 0 } else { 9 }),
+            ..sample(500 - guest)
+        };
+        let (sequence, second) = record(&mut r, i, row);
+        let rows = match i {
+            5 => vec![process(1, 100, 500)],
+            6 => vec![process(1, 100, 70)],
+            // Grown, come since the return, and come with the same id.
+            7 => vec![
+                process(1, 100, 120),
+                process(2, 1520, 570),
+                process(3, 1560, 20),
+            ],
+            8 => vec![process(4, 100, 400)],
+            _ => vec![],
+        };
+        for row in rows {
+            r.row("a", sequence, second, &row);
+        }
+    }
+    r
+}
+
+fn contexts(f: &Findings, size_class: &str) -> Vec<MemoryContext> {
+    let of = |m: &&MemoryContext| m.size_class == size_class && m.host.is_none();
+    f.memory_context.iter().filter(of).cloned().collect()
+}
+
+#[test]
+fn memory_context_of_both_modes() {
+    let f = found(with_processes(0));
+    let [paper, gentle] = contexts(&f, "all").try_into().unwrap();
+    assert_eq!(
+        (paper.mode, gentle.mode),
+        (LendingMode::Paper, LendingMode::Gentle)
+    );
+    // A: 150 of process 1 at its largest, 600, 50. K: 24 + 60. M 1024, the reserve 16. G: 500, or 300, less headroom.
+    let cost = |lent_mib: i64| (150 + 600 + 50 + lent_mib + 24 + 60 - (1024 - 16)) * MIB - HEADROOM;
+    for (context, expected) in [(&paper, cost(500)), (&gentle, cost(300))] {
+        assert!(expected > 0);
+        assert_eq!((context.returns, context.max_bytes), (1, expected));
+        assert_eq!(
+            (context.mean_bytes, context.p99_bytes),
+            (expected as f64, expected as f64)
+        );
+        assert_eq!(context.mean_footprint_bytes, (800 * MIB) as f64);
+        // Process 1 alone had been there while the owner was away.
+        assert_eq!(context.upper_bound_mean_bytes, (150 * MIB) as f64);
+        assert_eq!(context.share_of_returns_with_any, 1.0);
+    }
+    // The rule says idle at samples 4, 5 and 14.
+    assert_eq!(
+        paper.mean_lendable_bytes,
+        Some((500 * MIB - HEADROOM) as f64)
+    );
+    let gentle_mean = (1300 * MIB) as f64 / 3.0 - HEADROOM as f64;
+    assert!((gentle.mean_lendable_bytes.unwrap() - gentle_mean).abs() < 1.0);
+    // The host's own records say the same.
+    let own = f
+        .memory_context
+        .iter()
+        .filter(|m| m.host.as_deref() == Some("a"));
+    let own: Vec<i64> = own.map(|m| m.max_bytes).collect();
+    assert_eq!(own, [cost(500), cost(300)]);
+}
+
+#[test]
+fn what_is_lent_already_changes_no_memory_context() {
+    let (none, some) = (found(with_processes(0)), found(with_processes(100)));
+    for (none, some) in contexts(&none, "all").iter().zip(contexts(&some, "all")) {
+        assert_eq!(none.mean_bytes, some.mean_bytes);
+        assert_eq!(none.mean_lendable_bytes, some.mean_lendable_bytes);
+    }
+}
+
+#[test]
+fn what_a_return_cost_as_measured() {
+    // From sample 5 to 7: 1000 × (49 − 25) µs; refaults are unknown at 5, swap-ins fell, nothing else is recorded.
+    let parameters = Parameters {
+        return_window_s: 190.0,
+        ..Default::default()
+    };
+    for (lent_mib, context) in [(0, 0.0), (200, (800 + 200 + 84 - 1008) as f64)] {
+        let f = with_processes(lent_mib).analyzed(&parameters).unwrap();
+        let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
+        let costs: Vec<&OwnerCost> = all.collect();
+        let [back, busy] = costs.as_slice() else {
+            panic!("{costs:?}");
+        };
+        assert_eq!((back.window, back.lent), (CostWindow::Return, lent_mib > 0));
+        assert_eq!((back.windows, back.mean_window_s), (1, 180.0));
+        assert_eq!(back.mean_guest_bytes, (lent_mib * MIB) as f64);
+        assert_eq!(back.mean_memory_context_bytes, Some(context * MIB as f64));
+        assert_eq!(back.mean_psi_memory_some_us, Some(24_000.0));
+        assert_eq!(back.p99_psi_memory_some_us, Some(24_000.0));
+        let absent = [
+            back.mean_psi_memory_full_us,
+            back.mean_refault_file_count,
+            back.mean_swap_in_count,
+            back.mean_major_fault_count,
+        ];
+        assert_eq!(absent, [None; 4]);
+        // The presence lasts from 500 to 880 s; from its middle, 690 s, the samples at 630 and 810 s: 7 and 9.
+        assert_eq!(
+            (busy.window, busy.lent, busy.windows),
+            (CostWindow::Busy, false, 1)
+        );
+        assert_eq!(
+            (busy.mean_window_s, busy.mean_memory_context_bytes),
+            (180.0, None)
+        );
+        assert_eq!(busy.mean_psi_memory_some_us, Some(32_000.0));
+        assert_eq!(busy.mean_refault_file_count, Some(2.0));
+        assert_eq!(busy.mean_swap_in_count, Some(9.0));
+    }
+    // With 200 s the presence is shorter than two windows: no base line.
+    let f = found(with_processes(0));
+    assert!(f.owner_cost.iter().all(|c| c.window == CostWindow::Return));
+}
+
+#[test]
+fn what_a_trace_lacks_for_costs_is_said() {
+    let why = |f: &Findings, measure: &str| {
+        let of = |n: &&NotMeasured| n.measure == measure;
+        f.not_measured.iter().find(of).map(|n| n.reason.clone())
+    };
+    let f = found(host());
+    assert!(f.memory_context.is_empty() && f.owner_cost.is_empty());
+    assert!(
+        why(&f, "memory_context")
+            .unwrap()
+            .starts_with("what processes held")
+    );
+    assert!(
+        why(&f, "owner_cost")
+            .unwrap()
+            .starts_with("the kernel's counters are absent")
+    );
+    let f = found(with_processes(0));
+    assert_eq!(
+        (why(&f, "memory_context"), why(&f, "owner_cost")),
+        (None, None)
+    );
+}
+
+/// Whatever the figures say, there is an answer or none, and never a panic.
+#[test]
+fn contradictory_figures_end_in_an_answer() {
+    for bytes in [-1, i64::MIN, i64::MAX] {
+        let mut r = Recording::new();
+        r.host("a", 90);
+        for i in 0..OWNER_IDLE_S.len() {
+            let row = SampleRow {
+                physical_bytes: bytes,
+                static_kernel_bytes: Some(bytes),
+                dynamic_kernel_bytes: bytes,
+                lotsfree_bytes: Some(bytes),
+                file_cache_bytes: bytes,
+                guest_bytes: bytes,
+                available_bytes: bytes,
+                mem_available_bytes: Some(bytes),
+                boot_id: Some("b".into()),
+                psi_memory_some_total_us: Some(if i == 5 { i64::MIN } else { bytes }),
+                ..sample(0)
+            };
+            let (sequence, second) = record(&mut r, i, row);
+            let size = FileRow {
+                mapped_count: bytes,
+                cached_bytes: Some(bytes),
+                mapped_cached_bytes: Some(bytes),
+                ..file(1, bytes, None)
+            };
+            let process = ProcessRow {
+                anon_bytes: Some(bytes),
+                shmem_bytes: Some(bytes),
+                started_ms: bytes,
+                ..process(1, 0, 0)
+            };
+            r.row("a", sequence, second, &size)
+                .row("a", sequence, second, &process);
+        }
+        let f = found(r);
+        assert_eq!(contexts(&f, "all").len(), 2);
+        assert!(f.memory_context.iter().all(|m| m.mean_bytes >= 0.0));
+    }
 }

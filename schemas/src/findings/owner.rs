@@ -123,3 +123,119 @@ pub struct LiveFileCache {
     /// Share of the samples in which it was within the headroom.
     pub within_headroom_share: f64,
 }
+
+/// How far lending goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LendingMode {
+    /// The paper's: everything not in use above the reserve and the headroom, idle processes' pages and unused cache
+    /// included.
+    Paper,
+    /// Of that, what can be taken without pushing the owner's pages out.
+    Gentle,
+}
+
+/// What a mode of lending would give, and what would have to be paged in again when owners return.
+///
+/// At each return: A is the footprint of the distinct processes that were active in the first 200 s (the largest
+/// proportional size of each there; where samples are too far apart for it, the first after the return stands for the
+/// window), K the kernel's memory then, static, dynamic and a balloon's, G what the mode would have lent at the last
+/// idle sample, M physical memory. The memory context size is max(0, A + G + K − (M − lotsfree)).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemoryContext {
+    /// Host id; absent where hosts are pooled.
+    pub host: Option<String>,
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// How far lending goes.
+    pub mode: LendingMode,
+    /// What could be lent: mean over the samples in which the rule called the host idle.
+    pub mean_lendable_bytes: Option<f64>,
+    /// Returns of which it can be told.
+    pub returns: i64,
+    /// Mean of A.
+    pub mean_footprint_bytes: f64,
+    /// Mean memory context size over returns.
+    pub mean_bytes: f64,
+    /// Median.
+    pub median_bytes: f64,
+    /// One return in ten has a larger one.
+    pub p90_bytes: f64,
+    /// One in a hundred has.
+    pub p99_bytes: f64,
+    /// Largest.
+    pub max_bytes: i64,
+    /// Mean of the paper's loose upper bound: the part of A that was cached while the host was idle, which is the
+    /// footprint of those processes of A that had started before the return, as far as memory was available.
+    pub upper_bound_mean_bytes: f64,
+    /// Share of the returns with any memory context at all.
+    pub share_of_returns_with_any: f64,
+}
+
+/// Which time a cost was measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostWindow {
+    /// From the last idle sample to the last in the first 200 s after the return.
+    Return,
+    /// As long a time from the middle of a busy period on that lasts twice as long or more: what the same counters do
+    /// when nobody has just come back.
+    Busy,
+}
+
+/// Growth of the kernel's counters in one kind of time. Each figure is over the windows that have it: both
+/// samples are of one boot, and the counter did not fall.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OwnerCost {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Which time.
+    pub window: CostWindow,
+    /// Whether memory was lent at the sample that the window begins with.
+    pub lent: bool,
+    /// Windows with any counter.
+    pub windows: i64,
+    /// Mean time between the two samples of a window.
+    pub mean_window_s: f64,
+    /// Mean memory lent at its first.
+    pub mean_guest_bytes: f64,
+    /// Mean memory context size that the memory lent in fact predicts; of returns alone, and only where
+    /// processes were recorded.
+    pub mean_memory_context_bytes: Option<f64>,
+    /// Time in which some task waited for memory: mean; absent where no window has it, as all below.
+    pub mean_psi_memory_some_us: Option<f64>,
+    /// Median.
+    pub median_psi_memory_some_us: Option<f64>,
+    /// One window in a hundred has more.
+    pub p99_psi_memory_some_us: Option<f64>,
+    /// Time in which all tasks waited for memory: mean.
+    pub mean_psi_memory_full_us: Option<f64>,
+    /// Median.
+    pub median_psi_memory_full_us: Option<f64>,
+    /// One window in a hundred has more.
+    pub p99_psi_memory_full_us: Option<f64>,
+    /// File pages read again soon after they were evicted: mean.
+    pub mean_refault_file_count: Option<f64>,
+    /// Median.
+    pub median_refault_file_count: Option<f64>,
+    /// One window in a hundred has more.
+    pub p99_refault_file_count: Option<f64>,
+    /// Anonymous pages swapped in soon after they were swapped out: mean.
+    pub mean_refault_anon_count: Option<f64>,
+    /// Median.
+    pub median_refault_anon_count: Option<f64>,
+    /// One window in a hundred has more.
+    pub p99_refault_anon_count: Option<f64>,
+    /// Pages swapped in: mean.
+    pub mean_swap_in_count: Option<f64>,
+    /// Median.
+    pub median_swap_in_count: Option<f64>,
+    /// One window in a hundred has more.
+    pub p99_swap_in_count: Option<f64>,
+    /// Major page faults: mean.
+    pub mean_major_fault_count: Option<f64>,
+    /// Median.
+    pub median_major_fault_count: Option<f64>,
+    /// One window in a hundred has more.
+    pub p99_major_fault_count: Option<f64>,
+}
