@@ -2,15 +2,13 @@
 //!
 //! A window reaches from the last idle sample to the last within 200 s of the return; where the first sample comes
 //! later than that, it ends the window. Samples are what there is: a window holds up to one interval of idle time, and
-//! is as long as [`findings::OwnerCost::mean_window_s`] says. The base line is taken the same way from the
-//! middle of busy periods that last twice the window or more, so that it lies inside them and after the owner has
-//! settled.
+//! is as long as [`findings::OwnerCost::mean_window_s`] says. The base line is taken from the presence that the
+//! return began: as many samples from its middle on, where they are all after the first window and before its end.
 
 use crate::error::Result;
 use crate::measure::Measure;
-use crate::owner::busy::BusyPeriod;
 use crate::owner::memory_context::wanted;
-use crate::owner::returns;
+use crate::owner::returns::Return;
 use crate::statistics::distribution::Distribution;
 use crate::trace::HostTrace;
 use crate::trace::samples::{COUNTERS, unsigned};
@@ -49,9 +47,8 @@ struct Window {
 }
 
 impl Measure for OwnerCost {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let mut windows = after_returns(trace)?;
-        windows.extend(amid_presences(trace, parameters));
+    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
+        let windows = windows(trace)?;
         Ok(Self(
             KINDS.map(|kind| OfKind::of_host(trace, &windows, kind)),
         ))
@@ -75,38 +72,41 @@ impl Measure for OwnerCost {
     }
 }
 
-fn after_returns(trace: &HostTrace<'_>) -> Result<Vec<Window>> {
-    let returns = trace.returns.iter().zip(wanted(trace)?);
-    Ok(returns
-        .map(|(back, wanted)| Window {
+fn windows(trace: &HostTrace<'_>) -> Result<Vec<Window>> {
+    let mut windows = Vec::new();
+    for (back, wanted) in trace.returns.iter().zip(wanted(trace)?) {
+        windows.push(Window {
             kind: CostWindow::Return,
             from: back.last_idle,
             to: *back.window.end(),
             demand: wanted.map(|w| w.demand),
-        })
-        .collect())
+        });
+        windows.extend(base_line(trace, back));
+    }
+    Ok(windows)
 }
 
-fn amid_presences(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Window> {
-    let time_ms = &trace.samples.time_ms;
-    let window_ms = (parameters.return_window_s * 1000.0) as i64;
-    let of_period = |period: &BusyPeriod| {
-        let length_ms = period.to_ms.saturating_sub(period.from_ms);
-        let middle_ms = period.from_ms + length_ms / 2;
-        if length_ms == 0 || length_ms < window_ms.saturating_mul(2) {
-            return None;
-        }
-        let before = time_ms[period.samples.clone()].partition_point(|&t| t <= middle_ms);
-        let first = period.samples.start + before;
-        let window = returns::window(time_ms, &trace.segments, first, middle_ms, window_ms)?;
-        Some(Window {
-            kind: CostWindow::Busy,
-            from: first - 1,
-            to: *window.end(),
-            demand: None,
-        })
-    };
-    trace.busy_periods.iter().filter_map(of_period).collect()
+/// From the middle of the presence that a return began; a visit between two samples was none.
+fn base_line(trace: &HostTrace<'_>, back: &Return) -> Option<Window> {
+    let periods = &trace.busy_periods;
+    let first = *back.window.start();
+    let presence = periods.get(periods.partition_point(|p| p.samples.end <= first))?;
+    if presence.samples.start != first {
+        return None;
+    }
+    let length_ms = presence.to_ms.saturating_sub(presence.from_ms);
+    let middle_ms = presence.from_ms.saturating_add(length_ms / 2);
+    let inside = &trace.samples.time_ms[presence.samples.clone()];
+    let until_middle = inside.partition_point(|&t| t <= middle_ms);
+    let from = (presence.samples.start + until_middle).checked_sub(1)?;
+    let to = from + (back.window.end() - back.last_idle);
+    let fits = from >= *back.window.end() && to < presence.samples.end;
+    fits.then_some(Window {
+        kind: CostWindow::Busy,
+        from,
+        to,
+        demand: None,
+    })
 }
 
 impl OfKind {

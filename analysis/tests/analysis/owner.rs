@@ -312,12 +312,8 @@ fn what_is_lent_already_changes_no_memory_context() {
 #[test]
 fn what_a_return_cost_as_measured() {
     // From sample 5 to 7: 1000 × (49 − 25) µs; refaults are unknown at 5, swap-ins fell, nothing else is recorded.
-    let parameters = Parameters {
-        return_window_s: 190.0,
-        ..Default::default()
-    };
     for (lent_mib, context) in [(0, 0.0), (200, (800 + 200 + 84 - 1008) as f64)] {
-        let f = with_processes(lent_mib).analyzed(&parameters).unwrap();
+        let f = found(with_processes(lent_mib));
         let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
         let costs: Vec<&OwnerCost> = all.collect();
         let [back, busy] = costs.as_slice() else {
@@ -336,7 +332,8 @@ fn what_a_return_cost_as_measured() {
             back.mean_major_fault_count,
         ];
         assert_eq!(absent, [None; 4]);
-        // The presence lasts from 500 to 880 s; from its middle, 690 s, the samples at 630 and 810 s: 7 and 9.
+        // The presence lasts from 500 to 880 s; from its middle, 690 s, two
+        // samples on: 7 to 9.
         assert_eq!(
             (busy.window, busy.lent, busy.windows),
             (CostWindow::Busy, false, 1)
@@ -349,8 +346,13 @@ fn what_a_return_cost_as_measured() {
         assert_eq!(busy.mean_refault_file_count, Some(2.0));
         assert_eq!(busy.mean_swap_in_count, Some(9.0));
     }
-    // With 200 s the presence is shorter than two windows: no base line.
-    let f = found(with_processes(0));
+    // A first window that reaches beyond the middle leaves no base line.
+    let longer = Parameters {
+        return_window_s: 280.0,
+        ..Default::default()
+    };
+    let f = with_processes(0).analyzed(&longer).unwrap();
+    assert_eq!(f.owner_cost[0].mean_window_s, 270.0);
     assert!(f.owner_cost.iter().all(|c| c.window == CostWindow::Return));
 }
 

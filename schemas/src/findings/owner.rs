@@ -178,8 +178,8 @@ pub struct MemoryContext {
 pub enum CostWindow {
     /// From the last idle sample to the last in the first 200 s after the return.
     Return,
-    /// As long a time from the middle of a busy period on that lasts twice as long or more: what the same counters do
-    /// when nobody has just come back.
+    /// As many samples from the middle of the presence that the return began, where it lasts long enough for them: what
+    /// the same counters do when nobody has just come back.
     Busy,
 }
 
