@@ -45,31 +45,43 @@ impl Pass<'_> {
             nothing.records.not_measured.push(missing::no_samples(host));
             return Ok(nothing);
         };
+        let wants = |key| parameters.wants(&[key]);
         let summary = self.summary(&trace);
         let size_class = summary.size_class.clone();
         let mut records = Findings {
             hosts: vec![summary],
-            memory_over_time: over_time::of_host(&trace, self.points_count),
             dips: dips::of_host(&trace, parameters),
             idle_periods: idle::records(&trace),
             top_processes: processes::of_host(&trace, MOST_LISTED)?,
             top_files: files::of_host(&trace, MOST_LISTED)?,
             gaps: trace.gaps.iter().map(|gap| gap_record(host, gap)).collect(),
-            absences: sight::absences(&mut trace)?,
-            activity_sources: sight::activity_sources(&mut trace)?,
             residuals: usage::residual(&trace).into_iter().collect(),
             agent_cost: cost::of_host(&trace).into_iter().collect(),
             ..Findings::default()
         };
+        if wants("absences") {
+            records.absences = sight::absences(&mut trace)?;
+        }
+        if parameters.wants(&["activity_sources", "quotas"]) {
+            records.activity_sources = sight::activity_sources(&mut trace)?;
+        }
+        if wants("memory_over_time") {
+            records.memory_over_time = over_time::of_host(&trace, self.points_count);
+        }
         records.quotas = quota::at_last_sample(&trace, parameters, &records.activity_sources)
             .into_iter()
             .collect();
         let pooled = Pooled::of_host(&trace, parameters)?;
-        records
-            .reclaims
-            .extend(pooled.reclaims.record(Some(host), &size_class));
-        let memory_context = pooled.memory_context.records(Some(host), &size_class);
-        records.memory_context.extend(memory_context);
+        let (reclaims, contexts) = (&pooled.reclaims, &pooled.memory_context);
+        if let Some(reclaim) = reclaims
+            .as_ref()
+            .and_then(|r| r.record(Some(host), &size_class))
+        {
+            records.reclaims.push(reclaim);
+        }
+        if let Some(contexts) = contexts {
+            (records.memory_context).extend(contexts.records(Some(host), &size_class));
+        }
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
             pooled: Some(pooled),

@@ -8,8 +8,9 @@
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::owner::idle::Idleness;
+use crate::statistics::Length;
 use crate::statistics::distribution::Distribution;
-use crate::statistics::survival::{Length, restricted_mean_ms};
+use crate::statistics::kaplan_meier::Curve;
 use crate::trace::HostTrace;
 use crate::trace::samples::Samples;
 use gleaner_policy::idle::{IdleRule, Verdict};
@@ -96,6 +97,9 @@ fn seen_busy_until(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
     }
 }
 
+/// The one cause of an end that is told here: it was seen.
+const ENDED: usize = 0;
+
 /// How long absences and presences last, over hosts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
@@ -108,15 +112,15 @@ impl Measure for Lengths {
         if !trace.idle_can_be_told() {
             return Ok(Self::default());
         }
-        let length = |from_ms: i64, to_ms: i64, censored| Length {
+        let length = |from_ms: i64, to_ms: i64, cut: bool| Length {
             ms: to_ms.saturating_sub(from_ms),
-            censored,
+            cause: (!cut).then_some(ENDED),
         };
         let idle = trace.idleness.periods.iter();
         let busy = trace.busy_periods.iter();
         let mut found = Self {
             idle: idle
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end_cut))
+                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end.is_none()))
                 .collect(),
             busy: busy
                 .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end_cut))
@@ -124,7 +128,7 @@ impl Measure for Lengths {
         };
         for lengths in [&mut found.idle, &mut found.busy] {
             // What was cut at once was not seen to last at all.
-            lengths.retain(|l| l.ms > 0 || !l.censored);
+            lengths.retain(|l| l.ms > 0 || l.cause.is_some());
         }
         Ok(found)
     }
@@ -150,7 +154,12 @@ impl Measure for Lengths {
 fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<AbsenceLengths> {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
-    let whole = Distribution::of(lengths.iter().filter(|l| !l.censored).map(|l| (l.ms, 0)));
+    let whole = Distribution::of(
+        lengths
+            .iter()
+            .filter(|l| l.cause.is_some())
+            .map(|l| (l.ms, 0)),
+    );
     let seconds = |ms: f64| ms / 1000.0;
     Some(AbsenceLengths {
         size_class: size_class.to_owned(),
@@ -162,7 +171,9 @@ fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<Abs
         p90_s: whole.quantile(0.9).map(seconds),
         p99_s: whole.quantile(0.99).map(seconds),
         max_s: (whole.count > 0).then(|| seconds(whole.max as f64)),
-        restricted_mean_s: Some(restricted_mean_ms(&lengths).map(seconds)?),
+        restricted_mean_s: Some(seconds(
+            Curve::of(&lengths).restricted_mean(i64::MAX)?.mean_ms,
+        )),
     })
 }
 
@@ -261,9 +272,9 @@ mod tests {
     #[test]
     fn whole_and_cut_lengths_in_one_record() {
         let lengths = |all: &[(i64, bool)]| -> Vec<Length> {
-            let length = |&(s, censored): &(i64, bool)| Length {
+            let length = |&(s, cut): &(i64, bool)| Length {
                 ms: s * 1000,
-                censored,
+                cause: (!cut).then_some(ENDED),
             };
             all.iter().map(length).collect()
         };
@@ -317,7 +328,7 @@ mod tests {
             for period in &busy {
                 prop_assert!(period.from_ms <= period.to_ms);
                 if !period.start_cut {
-                    prop_assert!(idleness.periods.iter().any(|p| p.to_ms == period.from_ms && !p.end_cut));
+                    prop_assert!(idleness.periods.iter().any(|p| p.to_ms == period.from_ms && p.end.is_some()));
                 }
                 if !period.end_cut {
                     prop_assert!(idleness.periods.iter().any(|p| p.from_ms == period.to_ms));

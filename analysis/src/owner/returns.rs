@@ -28,7 +28,7 @@ pub(crate) fn of_host(
 ) -> Vec<Return> {
     let ended = idleness.periods.iter().filter(|p| {
         // Memory is lent once the rule holds, and only then is there something to take back.
-        !p.end_cut && p.to_ms.saturating_sub(p.from_ms) >= idle_after_ms
+        p.end.is_some() && p.to_ms.saturating_sub(p.from_ms) >= idle_after_ms
     });
     ended
         .filter_map(|period| {

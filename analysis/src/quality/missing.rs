@@ -68,7 +68,7 @@ pub(crate) fn of_host(
             ),
         );
     }
-    if trace.live_files.is_absent() {
+    if parameters.wants(&["live_file_cache", "memory_usage"]) && trace.live_files.is_absent() {
         let why = if trace.files.rows.rows_count() == 0 {
             let why = why_absent(&found.absences, "files");
             format!("no file was recorded{why}")
@@ -77,50 +77,7 @@ pub(crate) fn of_host(
         };
         say("live_file_cache", why);
     }
-    if !trace.idle_can_be_told() {
-        say(
-            "reclaims",
-            "it cannot be told when the owner came back; absence lengths, memory context and the \
-             owner's cost leave this host out"
-                .to_owned(),
-        );
-    } else if trace.returns.is_empty() {
-        say(
-            "memory_context",
-            "no absence was seen to end; the owner's cost leaves this host out as well".to_owned(),
-        );
-    } else {
-        if found.memory_context.is_empty() {
-            let why = why_absent(&found.absences, "processes");
-            say(
-                "memory_context",
-                format!("what processes held at a return was not recorded{why}"),
-            );
-        } else if found
-            .memory_context
-            .iter()
-            .all(|m| m.mode == LendingMode::Paper)
-        {
-            say(
-                "memory_context",
-                "in gentle mode: the kernel does not say what could be taken without harm \
-                 (MemAvailable is missing)"
-                    .to_owned(),
-            );
-        }
-        if trace.samples.counters.iter().flatten().all(Option::is_none) {
-            say(
-                "owner_cost",
-                "the kernel's counters are absent in every sample".to_owned(),
-            );
-        } else if trace.samples.boot.iter().all(Option::is_none) {
-            say(
-                "owner_cost",
-                "no sample tells its boot, in which alone the kernel's counters can be compared"
-                    .to_owned(),
-            );
-        }
-    }
+    owner(trace, found, parameters, &mut say);
     if longest.0 < parameters.minimum_period_s {
         let needed = Seconds(parameters.minimum_period_s);
         say(
@@ -130,14 +87,14 @@ pub(crate) fn of_host(
             ),
         );
     }
-    if found.top_processes.is_empty() {
+    if parameters.wants(&["top_processes"]) && found.top_processes.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
             "top_processes",
             format!("no process with its memory was recorded{why}"),
         );
     }
-    if found.top_files.is_empty() {
+    if parameters.wants(&["top_files"]) && found.top_files.is_empty() {
         let why = why_absent(&found.absences, "files");
         say(
             "top_files",
@@ -145,6 +102,49 @@ pub(crate) fn of_host(
         );
     }
     missing
+}
+
+/// What the owner's return would and did cost.
+fn owner(
+    trace: &HostTrace<'_>,
+    found: &Findings,
+    parameters: &Parameters,
+    say: &mut impl FnMut(&str, String),
+) {
+    if !parameters.wants(&[
+        "absence_lengths",
+        "reclaims",
+        "memory_context",
+        "owner_cost",
+    ]) {
+        return;
+    }
+    if !trace.idle_can_be_told() {
+        let why = "it cannot be told when the owner came back; absence lengths, memory context and the \
+                   owner's cost leave this host out";
+        return say("reclaims", why.to_owned());
+    }
+    if trace.returns.is_empty() {
+        let why = "no absence was seen to end; the owner's cost leaves this host out as well";
+        return say("memory_context", why.to_owned());
+    }
+    let contexts = &found.memory_context;
+    if parameters.wants(&["memory_context"]) && contexts.is_empty() {
+        let why = why_absent(&found.absences, "processes");
+        say(
+            "memory_context",
+            format!("what processes held at a return was not recorded{why}"),
+        );
+    }
+    if !contexts.is_empty() && contexts.iter().all(|m| m.mode == LendingMode::Paper) {
+        let why = "in gentle mode: the kernel does not say what could be taken without harm \
+                   (MemAvailable is missing)";
+        say("memory_context", why.to_owned());
+    }
+    if trace.samples.counters.iter().flatten().all(Option::is_none) {
+        let why = "the kernel's counters are absent in every sample";
+        say("owner_cost", why.to_owned());
+    }
 }
 
 /// A host of which nothing can be said.
@@ -162,6 +162,18 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
         measure: "availability_periods".to_owned(),
         host: "all".to_owned(),
         reason: "in idle time: of no host can it be told when it was idle".to_owned(),
+    }
+}
+
+/// When `without` of so many hosts have not sent their records to a collector.
+pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
+    NotMeasured {
+        measure: "ended_by_network".to_owned(),
+        host: "all".to_owned(),
+        reason: format!(
+            "of {without} of {hosts_count} hosts no arrivals at a collector are recorded: no period of \
+             theirs ends with the network"
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One host's trace as it was recorded, and what follows from it alone: runs without gaps, idle periods, the
 //! hour of the week of each sample. Every measure reads a [`HostTrace`], which one pass reads once.
 
+pub(crate) mod arrivals;
 pub(crate) mod calendar;
 pub(crate) mod frame;
 pub(crate) mod intervals;
@@ -15,6 +16,7 @@ use crate::owner::busy::{self, BusyPeriod};
 use crate::owner::idle::Idleness;
 use crate::owner::live_files::LiveFiles;
 use crate::owner::returns::{self, Return};
+use arrivals::Arrivals;
 use calendar::Calendar;
 use frame::Frame;
 use gleaner_dataset::Dataset;
@@ -39,6 +41,10 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "shmem_bytes",
     "file_bytes",
 ];
+/// Findings that rest on `processes`: where none of them is wanted, they are not read.
+const PROCESS_USERS: [&str; 3] = ["top_processes", "memory_context", "owner_cost"];
+/// Findings that rest on `files`.
+const FILE_USERS: [&str; 3] = ["top_files", "live_file_cache", "memory_usage"];
 /// Columns of `files` that [`HostTrace::files`] has.
 const FILE_COLUMNS: [&str; 7] = [
     "file_id",
@@ -60,6 +66,7 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) segments: Vec<Range<usize>>,
     /// Recorded and seen, in order.
     pub(crate) gaps: Vec<Gap>,
+    pub(crate) arrivals: Arrivals,
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
     pub(crate) busy_periods: Vec<BusyPeriod>,
@@ -117,16 +124,21 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
+        let arrivals = Arrivals::read(&mut reader)?;
         let idleness = Idleness::of(&samples, &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
-        let mut of_samples = |table, columns: &[&str]| {
-            let rows = reader.read(table, columns)?;
+        let mut of_samples = |table, columns: &[&str], users: &[&str]| {
+            let rows = if parameters.wants(users) {
+                reader.read(table, columns)?
+            } else {
+                reader.nothing(table, columns)
+            };
             let sample_of = samples.of_rows(&rows)?;
             Ok(SampleRows { rows, sample_of })
         };
         let mut trace = Self {
-            processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS)?,
-            files: of_samples(&FileRow::TABLE, &FILE_COLUMNS)?,
+            processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &PROCESS_USERS)?,
+            files: of_samples(&FileRow::TABLE, &FILE_COLUMNS, &FILE_USERS)?,
             busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
             returns: returns::of_host(
                 &samples.time_ms,
@@ -143,6 +155,7 @@ impl<'a> HostTrace<'a> {
             intervals,
             segments,
             gaps,
+            arrivals,
             rule,
             live_files: LiveFiles::default(),
         };

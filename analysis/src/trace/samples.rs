@@ -24,6 +24,8 @@ pub(crate) const COUNTERS: [&str; 6] = [
 pub(crate) struct Samples {
     pub(crate) database: Vec<i64>,
     pub(crate) sequence: Vec<i64>,
+    /// Whether the host was booted since the sample before, as far as it says.
+    pub(crate) is_new_boot: Vec<bool>,
     pub(crate) time_ms: Vec<i64>,
     /// Time since the sample before it, where the host saw no gap between them.
     pub(crate) interval_ms: Vec<Option<i64>>,
@@ -37,8 +39,6 @@ pub(crate) struct Samples {
     pub(crate) load5: Vec<Option<f64>>,
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
-    /// Number of the sample's boot, told by its id.
-    pub(crate) boot: Vec<Option<usize>>,
     pub(crate) boottime_ms: Vec<Option<i64>>,
     /// In the order of [`COUNTERS`].
     pub(crate) counters: Vec<Vec<Option<i64>>>,
@@ -76,15 +76,16 @@ impl Samples {
             .iter()
             .map(|column| optional(column))
             .collect::<Result<Vec<_>>>()?;
-        let physical_bytes = frame.present("physical_bytes")?;
+        let physical_bytes = frame.present("physical_bytes")?.to_vec();
         Ok(Self {
             harvestable_bytes: harvestable(&frame, &physical_bytes, headroom_share)?,
-            database: frame.present(DATABASE)?,
-            sequence: frame.present(SEQUENCE)?,
-            time_ms: frame.present(TIME)?,
+            database: frame.present(DATABASE)?.to_vec(),
+            sequence: frame.present(SEQUENCE)?.to_vec(),
+            time_ms: frame.present(TIME)?.to_vec(),
+            is_new_boot: changes(frame.texts("boot_id")?.iter()),
             interval_ms: optional("interval_ms")?,
             categories,
-            available_bytes: frame.present("available_bytes")?,
+            available_bytes: frame.present("available_bytes")?.to_vec(),
             remainder_bytes: optional("remainder_bytes")?,
             residual_bytes: optional("available_residual_bytes")?,
             load5: frame.reals("load5")?.iter().collect(),
@@ -94,7 +95,6 @@ impl Samples {
                 .iter()
                 .map(|f| f == Some(true))
                 .collect(),
-            boot: boots(&frame)?,
             boottime_ms: optional("boottime_ms")?,
             counters,
             agent_cpu_us: optional("agent_cpu_us")?,
@@ -122,11 +122,11 @@ impl Samples {
         *self.categories.get(category as usize)?.get(sample)?
     }
 
-    /// By how much each of [`COUNTERS`] grew between two samples; `None` where either is absent or of another
-    /// boot, and where a counter fell, which no kernel's does.
+    /// By how much each of [`COUNTERS`] grew between two samples; `None` where either is absent, where the host was
+    /// booted in between, and where a counter fell, which no kernel's does.
     pub(crate) fn growth(&self, from: usize, to: usize) -> [Option<i64>; COUNTERS.len()] {
-        let boot = |i: usize| self.boot.get(i).copied().flatten();
-        let same_boot = boot(from).is_some() && boot(from) == boot(to);
+        let steps = self.is_new_boot.get(from.saturating_add(1)..=to);
+        let same_boot = steps.is_some_and(|boots| !boots.contains(&true));
         std::array::from_fn(|counter| {
             let counts = self.counters.get(counter).filter(|_| same_boot)?;
             let grown = (*counts.get(to)?)?.checked_sub((*counts.get(from)?)?)?;
@@ -149,9 +149,10 @@ impl Samples {
         let sequences = rows.present(SEQUENCE)?;
         let mut sample = 0;
         Ok(databases
-            .into_iter()
+            .iter()
             .zip(sequences)
-            .map(|row| {
+            .map(|(&database, &sequence)| {
+                let row = (database, sequence);
                 // Both stand in the order of recording: one walk through either.
                 let of = |i: usize| Some((*self.database.get(i)?, *self.sequence.get(i)?));
                 while of(sample).is_some_and(|s| s < row) {
@@ -163,21 +164,15 @@ impl Samples {
     }
 }
 
-/// Numbers the boots as their ids are met.
-fn boots(frame: &Frame) -> Result<Vec<Option<usize>>> {
-    let mut met: Vec<&str> = Vec::new();
-    let ids = frame.texts("boot_id")?.iter();
-    Ok(ids
-        .map(|id| {
-            let id = id?;
-            // Samples of one boot stand together.
-            let known = met.iter().rposition(|&known| known == id);
-            Some(known.unwrap_or_else(|| {
-                met.push(id);
-                met.len() - 1
-            }))
-        })
-        .collect())
+/// Whether each name differs from the last one known before it.
+fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
+    let mut last = None;
+    let is_new = |name: Option<&'a str>| {
+        let is_new = last.is_some() && name.is_some() && name != last;
+        last = name.or(last);
+        is_new
+    };
+    names.map(is_new).collect()
 }
 
 /// The stored figure rests on the agent's headroom; this one on the analysis' own, where
@@ -217,8 +212,8 @@ mod tests {
         counters[0] = [5, 9, 7, 100].map(Some).to_vec();
         counters[1] = vec![Some(5), None, Some(5), Some(6)];
         counters[2] = vec![Some(i64::MIN), Some(0), Some(i64::MAX), Some(0)];
-        let mut samples = Samples {
-            boot: vec![Some(0), Some(0), Some(0), Some(1)],
+        let samples = Samples {
+            is_new_boot: vec![false, false, false, true],
             counters,
             ..Samples::default()
         };
@@ -232,11 +227,5 @@ mod tests {
         assert_eq!(first_three(1, 2), [None, None, Some(i64::MAX)], "it fell");
         assert_eq!(first_three(2, 3), [None; 3], "another boot");
         assert_eq!(first_three(2, 9), [None; 3]);
-        samples.boot = vec![None; 4];
-        assert_eq!(
-            samples.growth(0, 1),
-            [None; COUNTERS.len()],
-            "no boot is told"
-        );
     }
 }

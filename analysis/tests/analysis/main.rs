@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod edges;
+mod explain;
 mod hand_worked;
 mod hours;
+mod leases;
 mod owner;
 mod recording;
 mod thinned;

@@ -5,6 +5,7 @@
 //! `not_measured`, with the reason, rather than a list of zeroes.
 
 mod consumers;
+mod explanation;
 mod host;
 mod hours;
 mod memory;
@@ -13,6 +14,7 @@ mod parameters;
 mod periods;
 
 pub use consumers::*;
+pub use explanation::*;
 pub use host::*;
 pub use hours::*;
 pub use memory::*;
@@ -37,6 +39,8 @@ pub struct Findings {
     pub memory_over_time: Vec<MemoryPoint>,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
     pub dips: Vec<Dip>,
+    /// On how many hosts it did so how often (Table 3 as the paper prints it).
+    pub dip_hosts: Vec<DipHosts>,
     /// Use of memory by hour of the week, in the fleet's time zone.
     pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
     /// Dips by hour of the week.
@@ -45,6 +49,14 @@ pub struct Findings {
     pub idle_by_hour: Vec<IdleByHour>,
     /// How long regions stay available (Table 4).
     pub availability_periods: Vec<AvailabilityPeriods>,
+    /// Share of the periods that last longer than each age (Kaplan-Meier).
+    pub survival_curves: Vec<SurvivalPoint>,
+    /// What ends periods, by age.
+    pub period_ends: Vec<PeriodEnds>,
+    /// Whether what is available now is so still some time later.
+    pub availability_odds: Vec<AvailabilityOdds>,
+    /// How long periods last at least.
+    pub period_bounds: Vec<PeriodBound>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
     /// How long owners are away, and how long there.
@@ -78,6 +90,16 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// The keys of the measures, sorted.
+    #[must_use]
+    pub fn keys() -> Vec<String> {
+        let Ok(serde_json::Value::Object(all)) = serde_json::to_value(Self::default()) else {
+            return Vec::new(); // a struct of lists is an object
+        };
+        let lists = all.into_iter().filter(|(_, value)| value.is_array());
+        lists.map(|(key, _)| key).collect()
+    }
+
     /// Dips below thresholds in bytes, which are the same on every host.
     pub fn absolute_dips(&self) -> impl Iterator<Item = &Dip> {
         self.dips.iter().filter(|d| d.threshold_share.is_none())

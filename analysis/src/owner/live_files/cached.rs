@@ -117,6 +117,7 @@ mod tests {
     use super::*;
     use crate::owner::busy::BusyPeriod;
     use crate::owner::idle::IdlePeriod;
+    use gleaner_schemas::findings::EndCause;
     use proptest::prelude::*;
 
     /// (samples, idle, end cut) of each stretch.
@@ -129,7 +130,7 @@ mod tests {
                 from_ms: 0,
                 to_ms: 0,
                 start_cut: false,
-                end_cut: *end_cut,
+                end: (!end_cut).then_some(EndCause::Owner),
             })
             .collect();
         let busy: Vec<BusyPeriod> = all

@@ -28,8 +28,8 @@ impl Stretches {
     pub(super) fn new(samples_count: usize, idle: &[IdlePeriod], busy: &[BusyPeriod]) -> Self {
         let away = idle.iter().map(|p| Stretch {
             samples: p.samples.clone(),
-            leads: !p.end_cut,
-            cut: p.start_cut || p.end_cut,
+            leads: p.end.is_some(),
+            cut: p.start_cut || p.end.is_none(),
         });
         let there = busy.iter().map(|p| Stretch {
             samples: p.samples.clone(),
@@ -106,6 +106,7 @@ fn extend(live: &mut Vec<Range<usize>>, samples: Range<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gleaner_schemas::findings::EndCause;
 
     fn idle(samples: Range<usize>, end_cut: bool) -> IdlePeriod {
         IdlePeriod {
@@ -113,7 +114,7 @@ mod tests {
             from_ms: 0,
             to_ms: 0,
             start_cut: false,
-            end_cut,
+            end: (!end_cut).then_some(EndCause::Owner),
         }
     }
 
