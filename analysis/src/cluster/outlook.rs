@@ -100,8 +100,10 @@ pub(crate) mod tests {
     use crate::cluster::cell::Cell;
     use proptest::prelude::*;
 
-    /// A cell with so much to lend, idle or not or unknown.
+    /// A cell with so much to lend, idle or not or unknown; of those not idle, some had an owner who came back.
     pub(crate) fn cell(lendable: i64, idle: Option<bool>) -> Cell {
+        let is_idle = idle == Some(true);
+        let returned = idle == Some(false) && lendable % 2 == 1;
         Cell {
             lendable_least_bytes: lendable,
             lendable_at_start_bytes: lendable,
@@ -110,7 +112,10 @@ pub(crate) mod tests {
             installed_bytes: 10,
             demand_most_bytes: 10 - lendable,
             idle,
-            idle_at_start: idle == Some(true),
+            idle_at_start: is_idle || returned,
+            returned,
+            idle_ms: if is_idle { 600_000 } else { 0 },
+            idle_available_bytes: if is_idle { lendable } else { 0 },
             ..Cell::default()
         }
     }

@@ -3,6 +3,7 @@
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters, Peak, Residence, Scope};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use proptest::prelude::*;
 
 const BYTES: f64 = MIB as f64;
 
@@ -437,4 +438,60 @@ fn one_host_alone_has_totals_and_says_what_it_lacks() {
     assert!(why_not(&f, "copies").unwrap().contains("no two hosts"));
     assert!(why_not(&f, "pooling").unwrap().contains("two hosts"));
     assert!(f.worst_returns.is_empty() && f.returns_by_hour.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// One host on the grid, against a walk by the second over its samples and idle periods.
+    #[test]
+    fn a_host_on_the_grid_equals_the_slow_version(
+        steps in prop::collection::vec((prop_oneof![8 => 5..200i64, 1 => 201..500i64], 0..900i64, 0..200i64), 1..60)
+    ) {
+        let mut r = Recording::new();
+        let hundred_seconds = HostRow { sample_interval_ms: 100_000, ..HostRow::default() };
+        r.row("a", 0, 0, &hundred_seconds);
+        let mut samples = Vec::new();
+        let mut second = 0;
+        for (i, (step, available, idle_s)) in steps.into_iter().enumerate() {
+            second += step;
+            let row = SampleRow { owner_idle_ms: Some(idle_s * 1000), ..sample(available) };
+            r.row("a", 1 + i as i64, second, &row);
+            samples.push((second, available * MIB));
+        }
+        let f = r.analyzed(&parameters()).unwrap();
+        // By the second: available, where it is known.
+        let known = |second: i64| {
+            let next = samples.iter().position(|s| s.0 > second)?;
+            let (at, available) = *samples.get(next.checked_sub(1)?)?;
+            (samples[next].0 - at <= 200).then_some(available)
+        };
+        let in_ms = |second: i64| NOON + second * 1000;
+        let mut points = f.cluster_over_time.iter();
+        let mut returns = 0;
+        for minute in 0..second / 60 + 1 {
+            let seconds = minute * 60..minute * 60 + 60;
+            // A gap of no length would be none; samples are seconds apart.
+            let values: Option<Vec<i64>> = seconds.clone().map(known).collect();
+            let Some(values) = values else { continue };
+            let point = points.next().unwrap();
+            prop_assert_eq!(point.time_ms, in_ms(seconds.start));
+            prop_assert_eq!(point.available_bytes, (values.iter().sum::<i64>() / 60) as f64);
+            prop_assert_eq!(point.available_min_bytes, *values.iter().min().unwrap());
+            let Some(idle_count) = point.hosts_idle_count else { continue };
+            let (from, to) = (in_ms(seconds.start), in_ms(seconds.end));
+            let idle_ms: i64 = f.idle_periods.iter()
+                .map(|p| (p.to_time_ms.min(to) - p.from_time_ms.max(from)).max(0)).sum();
+            prop_assert_eq!(idle_count, idle_ms as f64 / 60_000.0);
+            let open = f.idle_periods.iter().find(|p| p.from_time_ms <= from && from < p.to_time_ms);
+            let returned = open.is_some_and(|p| p.to_time_ms <= to && !p.end_censored);
+            returns += i64::from(returned);
+            let whole = open.is_some_and(|p| p.to_time_ms >= to) && !returned;
+            let least = if whole { *values.iter().min().unwrap() } else { 0 };
+            prop_assert_eq!(point.idle_available_min_bytes, Some(least));
+        }
+        prop_assert!(points.next().is_none());
+        let found: f64 = f.returns_by_hour.iter()
+            .map(|h| h.returns_per_cell_mean * h.cells_count as f64).sum();
+        prop_assert!((found - returns as f64).abs() < 1e-9);
+    }
 }
