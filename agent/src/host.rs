@@ -31,6 +31,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
             .and_then(|cores| i64::try_from(cores).ok()),
         machine_model: machine_model(&config.settings.sys_root),
         nodes_count: nodes_count(&config.settings.sys_root),
+        source: None,
     }
 }
 

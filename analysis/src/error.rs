@@ -36,6 +36,34 @@ pub enum AnalysisError {
         /// What the time zone library said.
         source: jiff::Error,
     },
+    /// No host has that id, and none or several that name.
+    #[error("no host {host:?} {}", found(.named))]
+    UnknownHost {
+        /// As asked.
+        host: String,
+        /// Ids of the hosts of that name.
+        named: Vec<String>,
+    },
+    /// The host was not sampled at that time.
+    #[error("host {host} has no sample then: {why}; its trace goes from {} to {}", said(*.from_ms), said(*.to_ms))]
+    NoSampleThen {
+        /// Host id.
+        host: String,
+        /// Why.
+        why: String,
+        /// Its first sample.
+        from_ms: i64,
+        /// Its last.
+        to_ms: i64,
+    },
+    /// A measure that is no key of the findings.
+    #[error("there is no measure {measure:?}: there are {known}")]
+    UnknownMeasure {
+        /// As asked.
+        measure: String,
+        /// Every key.
+        known: String,
+    },
     /// The dataset's hosts could not be listed.
     #[error("cannot list the hosts: {0}")]
     Hosts(#[source] DatasetError),
@@ -74,6 +102,22 @@ pub enum AnalysisError {
         /// What Polars said.
         source: PolarsError,
     },
+}
+
+fn found(named: &[String]) -> String {
+    if named.is_empty() {
+        "is in the dataset: `gleaner analyze` lists its hosts".to_owned()
+    } else {
+        format!(
+            "by its id, and several by that name: give one of {}",
+            named.join(", ")
+        )
+    }
+}
+
+fn said(time_ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(time_ms);
+    time.map_or_else(|_| format!("{time_ms} ms"), |time| time.to_string())
 }
 
 /// Result with an [`AnalysisError`].

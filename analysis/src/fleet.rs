@@ -69,7 +69,9 @@ impl<'a> Fleet<'a> {
         }
         all.write("all", &parameters, &mut findings);
         let idle = |p: &gleaner_schemas::findings::AvailabilityPeriods| p.scope == Scope::Idle;
-        if !findings.availability_periods.iter().any(idle) {
+        if parameters.wants(&["availability_periods"])
+            && !findings.availability_periods.iter().any(idle)
+        {
             findings.not_measured.push(missing::no_idle_scope());
         }
         findings.schema_version = SCHEMA_VERSION;

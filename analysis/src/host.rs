@@ -45,20 +45,27 @@ impl Pass<'_> {
             nothing.records.not_measured.push(missing::no_samples(host));
             return Ok(nothing);
         };
+        let wants = |key| parameters.wants(&[key]);
         let mut records = Findings {
             hosts: vec![self.summary(&trace)],
-            memory_over_time: over_time::of_host(&trace, self.points_count),
             dips: dips::of_host(&trace, parameters),
             idle_periods: idle::records(&trace),
             top_processes: processes::of_host(&trace, MOST_LISTED)?,
             top_files: files::of_host(&trace, MOST_LISTED)?,
             gaps: trace.gaps.iter().map(|gap| gap_record(host, gap)).collect(),
-            absences: sight::absences(&mut trace)?,
-            activity_sources: sight::activity_sources(&mut trace)?,
             residuals: usage::residual(&trace).into_iter().collect(),
             agent_cost: cost::of_host(&trace).into_iter().collect(),
             ..Findings::default()
         };
+        if wants("absences") {
+            records.absences = sight::absences(&mut trace)?;
+        }
+        if parameters.wants(&["activity_sources", "quotas"]) {
+            records.activity_sources = sight::activity_sources(&mut trace)?;
+        }
+        if wants("memory_over_time") {
+            records.memory_over_time = over_time::of_host(&trace, self.points_count);
+        }
         records.quotas = quota::at_last_sample(&trace, parameters, &records.activity_sources)
             .into_iter()
             .collect();

@@ -22,6 +22,7 @@
 mod availability;
 mod consumers;
 mod error;
+mod explain;
 mod fleet;
 mod host;
 mod in_order;
@@ -35,6 +36,7 @@ mod trace;
 use availability::over_time;
 use availability::sizes::Classes;
 pub use error::{AnalysisError, Result};
+pub use explain::explain;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use host::Pass;

@@ -20,24 +20,35 @@ pub(crate) trait Measure: Sized {
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings);
 }
 
-/// Declares a struct of measures that is a measure itself.
+/// Declares a struct of measures that is a measure itself. After each stand the keys of its findings: it is left
+/// out where none of them was asked for.
 macro_rules! measures {
-    ($(#[doc = $doc:literal])+ $name:ident { $($field:ident : $measure:ty),+ $(,)? }) => {
+    ($(#[doc = $doc:literal])+ $name:ident { $($field:ident : $measure:ty => [$($key:literal),+]),+ $(,)? }) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug)]
         pub(crate) struct $name {
-            $($field: $measure,)+
+            $($field: Option<$measure>,)+
         }
 
         impl Measure for $name {
             fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-                Ok(Self { $($field: <$measure>::of_host(trace, parameters)?,)+ })
+                Ok(Self {
+                    $($field: if parameters.wants(&[$($key),+]) {
+                        Some(<$measure>::of_host(trace, parameters)?)
+                    } else {
+                        None
+                    },)+
+                })
             }
             fn merge(&mut self, other: &Self) {
-                $(self.$field.merge(&other.$field);)+
+                $(if let (Some(mine), Some(other)) = (&mut self.$field, &other.$field) {
+                    mine.merge(other);
+                })+
             }
             fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
-                $(self.$field.write(size_class, parameters, findings);)+
+                $(if let Some(measure) = &self.$field {
+                    measure.write(size_class, parameters, findings);
+                })+
             }
         }
     };
@@ -46,8 +57,10 @@ macro_rules! measures {
 measures! {
     /// What is pooled by class of hosts, and over all of them.
     Pooled {
-        usage: Usage,
-        periods: Periods,
-        hours: Hours,
+        usage: Usage => ["memory_usage"],
+        periods: Periods => [
+            "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"
+        ],
+        hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
     }
 }

@@ -5,12 +5,13 @@ use crate::error::{AnalysisError, Result};
 use crate::trace::reader::HostReader;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::Parameters;
+use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::{HostRow, SampleRow};
 
 /// The parameters that the findings rest on. Reads each host's memory size where sizes are left open.
 pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Parameters> {
     check(asked)?;
+    check_measures(asked)?;
     let mut parameters = asked.clone();
     if parameters.region_bytes.is_empty() || parameters.dip_threshold_bytes.is_empty() {
         let largest = largest_physical_bytes(dataset)?;
@@ -31,7 +32,19 @@ pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Paramete
     Ok(parameters)
 }
 
-fn check(asked: &Parameters) -> Result<()> {
+/// Each measure that is asked for is a key of the findings.
+fn check_measures(asked: &Parameters) -> Result<()> {
+    let keys = Findings::keys();
+    match asked.measures.iter().find(|m| !keys.contains(m)) {
+        Some(unknown) => Err(AnalysisError::UnknownMeasure {
+            measure: unknown.clone(),
+            known: keys.join(", "),
+        }),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn check(asked: &Parameters) -> Result<()> {
     let not_negative = "a number of seconds, 0 or more";
     let size = "1 byte or more";
     let seconds = |s: f64| s.is_finite() && s >= 0.0;

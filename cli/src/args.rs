@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Demo(Demo),
     Collect(Collect),
     Analyze(Analyze),
+    Explain(Explain),
     Report(Report),
     Export(Export),
     Synth(Synth),
@@ -121,6 +122,31 @@ pub(crate) struct Analyze {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) measures: Measures,
+}
+
+/// Show how a host's categories, idle state and quota came about at an instant.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner explain out/demo/dataset --host otter
+  gleaner explain DATASET --host otter --at 2026-11-21T14:03:00+01:00
+  gleaner explain DATASET --host 3f2a9c0d1b4e5f60 --at 1795269780000 --json
+
+Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC; the last sample before it is explained.")]
+pub(crate) struct Explain {
+    /// Folder of the dataset.
+    pub(crate) dataset: PathBuf,
+    /// The host, by its id or name.
+    #[arg(long)]
+    pub(crate) host: String,
+    /// The instant [default: the host's last sample].
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) at: Option<i64>,
+    /// Share of physical memory that is never lent, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
+    pub(crate) headroom: f64,
+    /// Print it as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Thresholds of the measures.

@@ -4,6 +4,7 @@ mod analyze;
 mod args;
 mod collect;
 mod demo;
+mod explain;
 mod export;
 mod lab;
 mod man;
@@ -37,6 +38,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(&args),
         Command::Collect(args) => collect::run(&args),
         Command::Analyze(args) => analyze::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Synth(args) => synth::run(&args),

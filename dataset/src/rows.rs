@@ -102,6 +102,24 @@ impl RowsBuilder {
         Ok(())
     }
 
+    /// Adds a row of which only the columns of `known` are: the others are absent.
+    ///
+    /// # Errors
+    /// As [`RowsBuilder::push`]; [`DatasetError::UnknownColumn`].
+    pub fn push_known(&mut self, identity: Identity<'_>, known: &[(&str, Value)]) -> Result<()> {
+        let mut values = vec![Value::Null; self.columns.len()];
+        for (name, value) in known {
+            let at = self.table.columns.iter().position(|c| c.name == *name);
+            let place = at.and_then(|at| values.get_mut(at));
+            let place = place.ok_or_else(|| DatasetError::UnknownColumn {
+                table: self.table.name.to_owned(),
+                column: (*name).to_owned(),
+            })?;
+            *place = value.clone();
+        }
+        self.push(identity, values)
+    }
+
     /// The rows as a record batch.
     ///
     /// # Errors

@@ -38,7 +38,8 @@ pub fn schema(table: &Table) -> Schema {
         .zip(types)
         .map(|(name, data_type)| Field::new(name, data_type, false));
     let own = table.columns.iter().map(|c| {
-        Field::new(c.name, data_type(c.kind), c.nullable).with_metadata(metadata(c.unit()))
+        Field::new(c.name, data_type(c.kind), !table.is_required(c))
+            .with_metadata(metadata(c.unit()))
     });
     Schema::new_with_metadata(
         identity.into_iter().chain(own).collect::<Vec<_>>(),

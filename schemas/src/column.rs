@@ -39,7 +39,8 @@ pub struct Column {
     pub name: &'static str,
     /// Kind of its values.
     pub kind: Kind,
-    /// Whether a value may be absent.
+    /// Whether an agent may leave it absent (in SQLite: not `NOT NULL`). What may be absent in a dataset is
+    /// for [`Table::is_required`] to say.
     pub nullable: bool,
     /// What it means and where it comes from (the Rust doc comment, lines joined).
     pub doc: &'static str,
@@ -75,9 +76,19 @@ pub struct Table {
     /// Columns that, with the sequence, identify a row inside one record; empty when the record
     /// has one row in this table and so bears its time as well.
     pub key: &'static [&'static str],
+    /// Columns without which a row of a dataset means nothing, where these are fewer than an agent always
+    /// fills in: a trace of another program may lack the rest.
+    pub required: Option<&'static [&'static str]>,
 }
 
 impl Table {
+    /// Whether no row of a dataset lacks this column.
+    #[must_use]
+    pub fn is_required(&self, column: &Column) -> bool {
+        self.required
+            .map_or(!column.nullable, |names| names.contains(&column.name))
+    }
+
     /// Whether each row bears its own time: one row a record. The rest belong to a sample and share
     /// its time.
     #[must_use]
@@ -157,12 +168,13 @@ pub trait Row: Sized {
     fn from_values(values: Vec<Value>) -> Option<Self>;
 }
 
-/// Declares a row: the struct, its table and both conversions, each column written once.
+/// Declares a row: the struct, its table and both conversions, each column written once. `required`
+/// names the columns that traces of other programs have as well ([`Table::required`]).
 #[macro_export]
 macro_rules! row {
     (
         $(#[doc = $table_doc:literal])+
-        $row:ident = $table:literal, key [$($key:literal),*] {
+        $row:ident = $table:literal, key [$($key:literal),*] $(, required [$($required:literal),+])? {
             $( $(#[doc = $doc:literal])+ $name:ident : $type:ty ),+ $(,)?
         }
     ) => {
@@ -183,6 +195,7 @@ macro_rules! row {
                     doc: concat!($($doc),+),
                 } ),+],
                 key: &[$($key),*],
+                required: $crate::row!(@required $($($required),+)?),
             };
             fn to_values(&self) -> Vec<$crate::column::Value> {
                 vec![$( $crate::column::Field::to_value(&self.$name) ),+]
@@ -196,4 +209,6 @@ macro_rules! row {
             }
         }
     };
+    (@required) => { None };
+    (@required $($name:literal),+) => { Some(&[$($name),+]) };
 }

@@ -1,7 +1,7 @@
 //! `schemas/SCHEMA.md`, made from [`crate::rows`].
 
 use crate::SCHEMA_VERSION;
-use crate::column::{Column, Kind};
+use crate::column::{Column, Kind, Table};
 use crate::rows::DATASET_TABLES;
 use std::fmt::Write;
 
@@ -14,7 +14,9 @@ pub fn schema() -> String {
          In a dataset every table begins with `host_id` (text), `database_id` (text), `sequence` (integer) and `time`\n\
          (timestamp, ms, UTC); the agent's SQLite database has `sequence`, and `time_ms` in the tables whose rows have a\n\
          time of their own. `?` marks what may be absent: then `absences`\n\
-         says why, unless the host has no such thing, its owner left it off, or an older version wrote the row.\n"
+         says why, unless the host has no such thing, its owner left it off, or an older version wrote the row.\n\
+         `*` marks what Gleaner's agents always fill in, and what the traces of other programs that were imported into a\n\
+         dataset (`hosts.source`) may lack.\n"
     );
     for table in &DATASET_TABLES {
         // Writing to a String cannot fail.
@@ -25,20 +27,24 @@ pub fn schema() -> String {
             table.doc.trim()
         );
         for column in table.columns {
-            let _ = writeln!(text, "{}", row(column));
+            let _ = writeln!(text, "{}", row(table, column));
         }
     }
     text
 }
 
-fn row(column: &Column) -> String {
+fn row(table: &Table, column: &Column) -> String {
     let kind = match column.kind {
         Kind::Integer => "integer",
         Kind::Real => "real",
         Kind::Text => "text",
         Kind::Flag => "flag",
     };
-    let absent = if column.nullable { "?" } else { "" };
+    let absent = match (column.nullable, table.is_required(column)) {
+        (true, _) => "?",
+        (false, false) => "*",
+        (false, true) => "",
+    };
     format!(
         "| `{}` | {kind}{absent} | {} | {} |",
         column.name,

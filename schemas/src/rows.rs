@@ -43,7 +43,7 @@ pub fn table(name: &str) -> Option<Table> {
 
 row! {
     /// One sample of a host: memory by category, the kernel's own figures, load, activity, cost.
-    SampleRow = "samples", key [] {
+    SampleRow = "samples", key [], required ["files_whole", "physical_bytes", "available_bytes"] {
         /// Boot that the sample belongs to (`/proc/sys/kernel/random/boot_id`, hashed).
         boot_id: Option<String>,
         /// Time since boot, suspend included (CLOCK_BOOTTIME).
@@ -311,7 +311,7 @@ row! {
 
 row! {
     /// The host, written when the agent starts, at each UTC day's start and after each gap.
-    HostRow = "hosts", key [] {
+    HostRow = "hosts", key [], required ["host_name"] {
         /// Host name.
         host_name: String,
         /// Kernel release.
@@ -342,6 +342,8 @@ row! {
         machine_model: Option<String>,
         /// NUMA nodes with memory.
         nodes_count: Option<i64>,
+        /// Program or archive that the trace comes from; absent where Gleaner's own agent recorded it.
+        source: Option<String>,
     }
 }
 
@@ -440,6 +442,23 @@ mod tests {
         let mut wrong = row.to_values();
         wrong[0] = Value::Null; // pid may not be absent
         assert_eq!(ProcessRow::from_values(wrong), None);
+    }
+
+    #[test]
+    fn what_a_dataset_requires_is_a_column_that_agents_always_fill_in() {
+        for table in DATASET_TABLES {
+            for name in table.required.unwrap_or_default() {
+                let column = table.columns.iter().find(|c| c.name == *name);
+                assert!(column.is_some_and(|c| !c.nullable), "{}.{name}", table.name);
+            }
+        }
+        let optional = |name| {
+            let samples = SampleRow::TABLE;
+            let column = samples.columns.iter().find(|c| c.name == name).copied();
+            column.map(|c| !samples.is_required(&c))
+        };
+        assert_eq!(optional("available_bytes"), Some(false));
+        assert_eq!(optional("mem_free_bytes"), Some(true));
     }
 
     #[test]

@@ -186,10 +186,10 @@ fn databases_that_are_not_ours_to_write_are_refused() {
     let cases = [
         (
             "PRAGMA user_version = 1000",
-            "newer agent (schema version 1000, this one knows 3)",
+            "newer agent (schema version 1000, this one knows 4)",
         ),
         (
-            "PRAGMA user_version = 3; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
+            "PRAGMA user_version = 4; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
             "another host",
         ),
         ("PRAGMA application_id = 7", "another program"),

@@ -77,14 +77,14 @@ pub(crate) fn of_host(
             ),
         );
     }
-    if found.top_processes.is_empty() {
+    if parameters.wants(&["top_processes"]) && found.top_processes.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
             "top_processes",
             format!("no process with its memory was recorded{why}"),
         );
     }
-    if found.top_files.is_empty() {
+    if parameters.wants(&["top_files"]) && found.top_files.is_empty() {
         let why = why_absent(&found.absences, "files");
         say(
             "top_files",

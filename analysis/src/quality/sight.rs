@@ -35,6 +35,26 @@ pub(crate) fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
         .collect()
 }
 
+/// What a sample could not read, in words.
+pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<String>> {
+    let columns = ["item", "reason", "detail", "absent_count"];
+    let rows = trace.reader.read(&AbsenceRow::TABLE, &columns)?;
+    let standing = Standing::of_rows(trace, &rows)?;
+    let counts = rows.present("absent_count")?;
+    let mut found = Vec::new();
+    for group in rows.groups(&["item", "reason"])? {
+        for (row, span) in standing.spans(&group) {
+            let reason = rows.text("reason", row)?;
+            let holds = reason != "vanished" || span.start == at;
+            if counts[row] > 0 && span.contains(&at) && holds {
+                let (item, detail) = (rows.text("item", row)?, rows.text("detail", row)?);
+                found.push(format!("{item}: {reason} ({detail})"));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Each source and state once, in the order in which they were met.
 pub(crate) fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
     let rows = (trace.reader).read(&ActivityRow::TABLE, &["source", "state"])?;

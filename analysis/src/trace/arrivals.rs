@@ -35,10 +35,10 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     pub(crate) fn read(reader: &mut HostReader<'_>) -> Result<Self> {
         let rows = reader.read(&ClockRow::TABLE, &["skew_ms"])?;
-        let arrived = rows.present(TIME)?.into_iter();
-        let skew = rows.present("skew_ms")?.into_iter();
+        let arrived = rows.present(TIME)?.iter();
+        let skew = rows.present("skew_ms")?.iter();
         // The row's time is the collector's, and the skew the host's clock less that.
-        let by_host = arrived.zip(skew).map(|(t, skew)| t.saturating_add(skew));
+        let by_host = arrived.zip(skew).map(|(t, skew)| t.saturating_add(*skew));
         Ok(Self::new(by_host.collect()))
     }
 

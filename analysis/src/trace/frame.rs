@@ -1,69 +1,138 @@
-//! One host's rows of one table as a Polars frame: the only file that knows both Arrow and Polars.
+//! One host's rows of one table: the only file that knows both Arrow and Polars.
 //!
-//! The columns are copied: the four kinds that the schema has, plainly. Times become whole numbers
-//! (`time_ms`), so that Polars needs no temporal features.
+//! Columns stay the Arrow arrays that the dataset gave, uncopied; Polars sorts and groups rows by the few
+//! columns that name them.
 
 use crate::error::{AnalysisError, Result};
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
-use polars::prelude::{
-    BooleanChunked, Column, DataFrame, Float64Chunked, GroupsIndicator, Int64Chunked, IntoSeries,
-    NamedFrom, PolarsError, Series, SortMultipleOptions, StringChunked,
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    UInt32Array, new_empty_array,
 };
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
+use gleaner_schemas::arrow::data_type;
+use gleaner_schemas::column::{Kind, Table};
+use polars::prelude::{
+    Column, DataFrame, GroupsIndicator, Int64Chunked, IntoSeries, NamedFrom, NewChunkedArray,
+    PolarsError, Series, SortMultipleOptions, StringChunked,
+};
+use std::sync::Arc;
 
 /// The rows, and whose they are (for messages).
 #[derive(Debug)]
 pub(crate) struct Frame {
-    rows: DataFrame,
+    columns: Vec<(String, ArrayRef)>,
+    rows_count: usize,
     table: &'static str,
     host: String,
+}
+
+/// A column whose values may be absent.
+macro_rules! column {
+    ($(#[doc = $doc:literal])+ $name:ident, $array:ty, $value:ty) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name<'a>(&'a $array);
+
+        impl<'a> $name<'a> {
+            /// `None` where it is absent, and beyond the last row.
+            pub(crate) fn get(self, row: usize) -> Option<$value> {
+                (row < self.0.len() && self.0.is_valid(row)).then(|| self.0.value(row))
+            }
+
+            pub(crate) fn iter(self) -> impl Iterator<Item = Option<$value>> + use<'a> {
+                self.0.iter()
+            }
+        }
+    };
+}
+column! {
+    /// Whole numbers.
+    Integers, Int64Array, i64
+}
+column! {
+    /// Floats.
+    Reals, Float64Array, f64
+}
+column! {
+    /// Text.
+    Texts, StringArray, &'a str
+}
+
+impl<'a> Integers<'a> {
+    /// All values, where none is absent.
+    fn all(self) -> Option<&'a [i64]> {
+        (self.0.null_count() == 0).then(|| &self.0.values()[..])
+    }
 }
 
 impl Frame {
     /// From what the dataset's reader gave.
     pub(crate) fn new(table: &'static str, host: &str, batch: &RecordBatch) -> Result<Self> {
         let fields = batch.schema();
-        let columns = fields
-            .fields()
-            .iter()
-            .zip(batch.columns())
-            .map(|(field, array)| {
-                series(field.name(), array)
-                    .map(Column::from)
-                    .ok_or_else(|| AnalysisError::Column {
-                        table,
-                        host: host.to_owned(),
-                        column: field.name().clone(),
-                        found: array.data_type().to_string(),
-                    })
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let rows = DataFrame::new(batch.num_rows(), columns)
-            .map_err(|source| rows_error(table, host, source))?;
+        let columns = fields.fields().iter().zip(batch.columns());
+        let columns = columns.map(|(field, array)| match array.data_type() {
+            DataType::Int64 | DataType::Float64 | DataType::Utf8 | DataType::Boolean => {
+                Ok((field.name().clone(), Arc::clone(array)))
+            }
+            // Times are whole numbers of milliseconds here, and say so.
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                let times = array.as_primitive::<TimestampMillisecondType>();
+                let times = Int64Array::new(times.values().clone(), times.nulls().cloned());
+                Ok(("time_ms".to_owned(), Arc::new(times) as ArrayRef))
+            }
+            other => Err(AnalysisError::Column {
+                table,
+                host: host.to_owned(),
+                column: field.name().clone(),
+                found: other.to_string(),
+            }),
+        });
         Ok(Self {
-            rows,
+            columns: columns.collect::<Result<_>>()?,
+            rows_count: batch.num_rows(),
             table,
             host: host.to_owned(),
         })
     }
 
+    /// No rows of `table`, with these columns; those that the table does not have are whole numbers.
+    pub(crate) fn empty(table: &Table, host: &str, columns: &[&str]) -> Self {
+        let array = |name: &str| {
+            let column = table.columns.iter().find(|c| c.name == name);
+            new_empty_array(&data_type(column.map_or(Kind::Integer, |c| c.kind)))
+        };
+        Self {
+            columns: columns
+                .iter()
+                .map(|name| ((*name).to_owned(), array(name)))
+                .collect(),
+            rows_count: 0,
+            table: table.name,
+            host: host.to_owned(),
+        }
+    }
+
     pub(crate) fn rows_count(&self) -> usize {
-        self.rows.height()
+        self.rows_count
     }
 
     /// A column of whole numbers.
-    pub(crate) fn integers(&self, column: &str) -> Result<&Int64Chunked> {
-        self.column(column)?.i64().map_err(|e| self.error(e))
+    pub(crate) fn integers(&self, column: &str) -> Result<Integers<'_>> {
+        let array = self.column(column)?.as_primitive_opt::<Int64Type>();
+        array.map(Integers).ok_or_else(|| self.other_kind(column))
     }
 
     /// A column of floats.
-    pub(crate) fn reals(&self, column: &str) -> Result<&Float64Chunked> {
-        self.column(column)?.f64().map_err(|e| self.error(e))
+    pub(crate) fn reals(&self, column: &str) -> Result<Reals<'_>> {
+        let array = self.column(column)?.as_primitive_opt::<Float64Type>();
+        array.map(Reals).ok_or_else(|| self.other_kind(column))
     }
 
     /// A column of text.
-    pub(crate) fn texts(&self, column: &str) -> Result<&StringChunked> {
-        self.column(column)?.str().map_err(|e| self.error(e))
+    pub(crate) fn texts(&self, column: &str) -> Result<Texts<'_>> {
+        let array = self.column(column)?.as_string_opt::<i32>();
+        array.map(Texts).ok_or_else(|| self.other_kind(column))
     }
 
     /// One text; empty where it is absent.
@@ -72,54 +141,60 @@ impl Frame {
     }
 
     /// A column of flags.
-    pub(crate) fn flags(&self, column: &str) -> Result<&BooleanChunked> {
-        self.column(column)?.bool().map_err(|e| self.error(e))
+    pub(crate) fn flags(&self, column: &str) -> Result<&BooleanArray> {
+        let array = self.column(column)?.as_boolean_opt();
+        array.ok_or_else(|| self.other_kind(column))
     }
 
     /// A column of whole numbers that may not be absent.
-    pub(crate) fn present(&self, column: &str) -> Result<Vec<i64>> {
+    pub(crate) fn present(&self, column: &str) -> Result<&[i64]> {
         let values = self.integers(column)?;
-        if values.null_count() > 0 {
-            return Err(AnalysisError::Column {
-                table: self.table,
-                host: self.host.clone(),
-                column: column.to_owned(),
-                found: format!("{} absent values", values.null_count()),
-            });
-        }
-        Ok(values.iter().flatten().collect())
+        values
+            .all()
+            .ok_or_else(|| self.unfit(column, format!("{} absent values", values.0.null_count())))
     }
 
     /// Adds a column of whole numbers, or replaces the one of that name.
-    pub(crate) fn set(&mut self, column: &str, values: &[i64]) -> Result<()> {
-        let series = Series::new(column.into(), values);
-        self.rows
-            .with_column(series.into())
-            .map(|_| ())
-            .map_err(|e| rows_error(self.table, &self.host, e))
+    pub(crate) fn set(&mut self, column: &str, values: Vec<i64>) {
+        let values: ArrayRef = Arc::new(Int64Array::from(values));
+        match self.columns.iter_mut().find(|(name, _)| name == column) {
+            Some((_, old)) => *old = values,
+            None => self.columns.push((column.to_owned(), values)),
+        }
     }
 
-    /// Sorts by these columns; equal rows keep their order.
+    /// Sorts by these columns of whole numbers; equal rows keep their order.
     pub(crate) fn sort(&mut self, by: &[&str]) -> Result<()> {
+        const ROW: &str = "row";
+        let mut keys = self.keys(by)?;
+        let rows: Vec<u32> = (0..).take(self.rows_count).collect();
+        keys.push(Series::new(ROW.into(), rows).into());
         let options = SortMultipleOptions::default()
             .with_maintain_order(true)
             .with_multithreaded(false);
-        self.rows
-            .sort_in_place(by.iter().copied(), options)
-            .map(|_| ())
-            .map_err(|e| rows_error(self.table, &self.host, e))
+        let sorted = DataFrame::new(self.rows_count, keys)
+            .and_then(|keys| keys.sort(by.iter().copied(), options))
+            .map_err(|e| self.error(e))?;
+        let order = sorted.column(ROW).and_then(|rows| rows.u32());
+        let order = order.map_err(|e| self.error(e))?;
+        let order: UInt32Array = order.iter().collect();
+        for (name, array) in &mut self.columns {
+            *array = take(array, &order, None).map_err(|e| AnalysisError::Column {
+                table: self.table,
+                host: self.host.clone(),
+                column: name.clone(),
+                found: e.to_string(),
+            })?;
+        }
+        Ok(())
     }
 
     /// Row numbers of the groups that `by` makes: groups in order of their first row, rows in order.
     pub(crate) fn groups(&self, by: &[&str]) -> Result<Vec<Vec<usize>>> {
-        let keys = by
-            .iter()
-            .map(|name| self.column(name).cloned())
-            .collect::<Result<Vec<_>>>()?;
-        let grouped = self
-            .rows
-            .group_by_with_series(keys, false, true)
-            .map_err(|e| self.error(e))?;
+        let keys = DataFrame::new(self.rows_count, self.keys(by)?).map_err(|e| self.error(e))?;
+        let columns = keys.columns().to_vec();
+        let grouped = keys.group_by_with_series(columns, false, true);
+        let grouped = grouped.map_err(|e| self.error(e))?;
         Ok(grouped
             .get_groups()
             .iter()
@@ -132,52 +207,53 @@ impl Frame {
             .collect())
     }
 
-    fn column(&self, name: &str) -> Result<&Column> {
-        self.rows.column(name).map_err(|e| self.error(e))
+    /// Columns of whole numbers or text, as Polars has them.
+    fn keys(&self, by: &[&str]) -> Result<Vec<Column>> {
+        let key = |name: &&str| {
+            let array = self.column(name)?;
+            let series = if let Some(text) = array.as_string_opt::<i32>() {
+                StringChunked::from_iter(text.iter()).into_series()
+            } else {
+                let numbers = self.integers(name)?;
+                match numbers.all() {
+                    Some(values) => Int64Chunked::from_slice("".into(), values).into_series(),
+                    None => numbers.iter().collect::<Int64Chunked>().into_series(),
+                }
+            };
+            Ok(series.with_name((*name).into()).into())
+        };
+        by.iter().map(key).collect()
+    }
+
+    fn column(&self, name: &str) -> Result<&ArrayRef> {
+        let found = self.columns.iter().find(|(known, _)| known == name);
+        let found = found.map(|(_, array)| array);
+        found.ok_or_else(|| self.unfit(name, "nothing".to_owned()))
+    }
+
+    fn other_kind(&self, column: &str) -> AnalysisError {
+        let found = self
+            .column(column)
+            .map(|array| array.data_type().to_string());
+        self.unfit(column, found.unwrap_or_default())
+    }
+
+    fn unfit(&self, column: &str, found: String) -> AnalysisError {
+        AnalysisError::Column {
+            table: self.table,
+            host: self.host.clone(),
+            column: column.to_owned(),
+            found,
+        }
     }
 
     fn error(&self, source: PolarsError) -> AnalysisError {
-        rows_error(self.table, &self.host, source)
+        AnalysisError::Rows {
+            table: self.table,
+            host: self.host.clone(),
+            source,
+        }
     }
-}
-
-fn rows_error(table: &'static str, host: &str, source: PolarsError) -> AnalysisError {
-    AnalysisError::Rows {
-        table,
-        host: host.to_owned(),
-        source,
-    }
-}
-
-/// `None` for a type that the schema does not have.
-fn series(name: &str, array: &dyn Array) -> Option<Series> {
-    let series = match array.data_type() {
-        DataType::Int64 => {
-            let values: Int64Chunked = array.as_primitive::<Int64Type>().iter().collect();
-            values.into_series()
-        }
-        DataType::Float64 => {
-            let values: Float64Chunked = array.as_primitive::<Float64Type>().iter().collect();
-            values.into_series()
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            let values: Int64Chunked = array
-                .as_primitive::<TimestampMillisecondType>()
-                .iter()
-                .collect();
-            return Some(values.into_series().with_name("time_ms".into()));
-        }
-        DataType::Utf8 => {
-            let values: StringChunked = array.as_string::<i32>().iter().collect();
-            values.into_series()
-        }
-        DataType::Boolean => {
-            let values: BooleanChunked = array.as_boolean().iter().collect();
-            values.into_series()
-        }
-        _ => return None,
-    };
-    Some(series.with_name(name.into()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub(crate) struct Inventory {
     pub(crate) host_name: Option<String>,
     pub(crate) kernel_release: Option<String>,
     pub(crate) cpus_count: Option<i64>,
+    /// What `harvestable_bytes` leaves, as a share of physical memory.
+    pub(crate) headroom_share: Option<f64>,
     /// Time and configured interval of each description.
     pub(crate) intervals: Vec<(i64, i64)>,
 }
@@ -22,6 +24,7 @@ impl Inventory {
             "host_name",
             "kernel_release",
             "cpus_count",
+            "headroom_share",
             "sample_interval_ms",
         ];
         let rows = reader.read(&HostRow::TABLE, &columns)?;
@@ -33,10 +36,12 @@ impl Inventory {
             host_name: text("host_name")?,
             kernel_release: text("kernel_release")?,
             cpus_count: rows.integers("cpus_count")?.get(last),
+            headroom_share: rows.reals("headroom_share")?.get(last),
             intervals: rows
                 .present(TIME)?
-                .into_iter()
-                .zip(rows.present("sample_interval_ms")?)
+                .iter()
+                .zip(rows.integers("sample_interval_ms")?.iter())
+                .filter_map(|(time, interval)| Some((*time, interval?)))
                 .collect(),
         })
     }
@@ -48,10 +53,10 @@ pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
     let ends = rows.present("to_time_ms")?;
     Ok(rows
         .present("from_time_ms")?
-        .into_iter()
+        .iter()
         .zip(ends)
         .zip(rows.texts("cause")?.iter())
-        .map(|((from_ms, to_ms), cause)| Gap {
+        .map(|((&from_ms, &to_ms), cause)| Gap {
             from_ms,
             to_ms,
             cause: cause.unwrap_or_default().to_owned(),

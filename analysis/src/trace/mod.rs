@@ -38,6 +38,18 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "shmem_bytes",
     "file_bytes",
 ];
+/// Findings that rest on `processes`: where none of them is wanted, they are not read.
+const PROCESS_USERS: [&str; 1] = ["top_processes"];
+/// Findings that rest on `files`.
+const FILE_USERS: [&str; 1] = ["top_files"];
+/// Findings that rest on `clocks`.
+const ARRIVAL_USERS: [&str; 5] = [
+    "availability_periods",
+    "survival_curves",
+    "period_ends",
+    "availability_odds",
+    "period_bounds",
+];
 /// Columns of `files` that [`HostTrace::files`] has.
 const FILE_COLUMNS: [&str; 6] = [
     "file_id",
@@ -96,15 +108,23 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
-        let arrivals = Arrivals::read(&mut reader)?;
-        let mut of_samples = |table, columns: &[&str]| {
-            let rows = reader.read(table, columns)?;
+        let arrivals = if parameters.wants(&ARRIVAL_USERS) {
+            Arrivals::read(&mut reader)?
+        } else {
+            Arrivals::default()
+        };
+        let mut of_samples = |table, columns: &[&str], users: &[&str]| {
+            let rows = if parameters.wants(users) {
+                reader.read(table, columns)?
+            } else {
+                reader.nothing(table, columns)
+            };
             let sample_of = samples.of_rows(&rows)?;
             Ok(SampleRows { rows, sample_of })
         };
         Ok(Some(Self {
-            processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS)?,
-            files: of_samples(&FileRow::TABLE, &FILE_COLUMNS)?,
+            processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &PROCESS_USERS)?,
+            files: of_samples(&FileRow::TABLE, &FILE_COLUMNS, &FILE_USERS)?,
             idleness: Idleness::of(&samples, &segments, &rule),
             hours_of_week: calendar.hours_of_week(&samples.time_ms),
             reader,

@@ -47,13 +47,20 @@ impl<'a> HostReader<'a> {
         let sequences = frame.present(SEQUENCE)?;
         let ordered = databases
             .iter()
-            .zip(&sequences)
+            .zip(sequences)
             .is_sorted_by_key(|(database, sequence)| (*database, *sequence));
-        frame.set(DATABASE, &databases)?;
+        frame.set(DATABASE, databases);
         if !ordered {
             frame.sort(&[DATABASE, SEQUENCE])?;
         }
         Ok(frame)
+    }
+
+    /// What [`HostReader::read`] gives of a host without rows.
+    pub(crate) fn nothing(&self, table: &Table, columns: &[&str]) -> Frame {
+        let mut wanted = vec![DATABASE, SEQUENCE, TIME];
+        wanted.extend(columns);
+        Frame::empty(table, self.host, &wanted)
     }
 
     fn number_databases(&mut self, frame: &Frame) -> Result<Vec<i64>> {

@@ -57,16 +57,16 @@ impl Samples {
             .iter()
             .map(|c| optional(c.column()))
             .collect::<Result<Vec<_>>>()?;
-        let physical_bytes = frame.present("physical_bytes")?;
+        let physical_bytes = frame.present("physical_bytes")?.to_vec();
         Ok(Self {
             harvestable_bytes: harvestable(&frame, &physical_bytes, headroom_share)?,
-            database: frame.present(DATABASE)?,
-            sequence: frame.present(SEQUENCE)?,
+            database: frame.present(DATABASE)?.to_vec(),
+            sequence: frame.present(SEQUENCE)?.to_vec(),
             is_new_boot: changes(frame.texts("boot_id")?.iter()),
-            time_ms: frame.present(TIME)?,
+            time_ms: frame.present(TIME)?.to_vec(),
             interval_ms: optional("interval_ms")?,
             categories,
-            available_bytes: frame.present("available_bytes")?,
+            available_bytes: frame.present("available_bytes")?.to_vec(),
             remainder_bytes: optional("remainder_bytes")?,
             residual_bytes: optional("available_residual_bytes")?,
             load5: frame.reals("load5")?.iter().collect(),
@@ -116,9 +116,10 @@ impl Samples {
         let sequences = rows.present(SEQUENCE)?;
         let mut sample = 0;
         Ok(databases
-            .into_iter()
+            .iter()
             .zip(sequences)
-            .map(|row| {
+            .map(|(&database, &sequence)| {
+                let row = (database, sequence);
                 // Both stand in the order of recording: one walk through either.
                 let of = |i: usize| Some((*self.database.get(i)?, *self.sequence.get(i)?));
                 while of(sample).is_some_and(|s| s < row) {

@@ -210,3 +210,35 @@ fn sizes_left_open_are_chosen_and_said() {
         .collect();
     assert_eq!(mib, [64, 128, 256]);
 }
+
+#[test]
+fn only_the_measures_that_were_asked_for() {
+    let found = |measures: &[&str]| {
+        let mut r = Recording::new();
+        r.host("a", 90);
+        for (sequence, second) in [(1, 0), (2, 90)] {
+            r.row("a", sequence, second, &sample(600));
+        }
+        r.analyzed(&Parameters {
+            measures: measures.iter().map(|m| (*m).to_owned()).collect(),
+            ..Parameters::default()
+        })
+    };
+    let f = found(&["dips"]).unwrap();
+    assert!(!f.dips.is_empty() && f.hosts.len() == 1);
+    assert!(f.memory_usage.is_empty() && f.availability_periods.is_empty());
+    assert!(f.memory_over_time.is_empty());
+    let measures = |f: &gleaner_schemas::findings::Findings| -> Vec<String> {
+        f.not_measured.iter().map(|n| n.measure.clone()).collect()
+    };
+    assert!(
+        !measures(&f).contains(&"top_processes".to_owned()),
+        "not asked for"
+    );
+    assert!(measures(&found(&[]).unwrap()).contains(&"top_processes".to_owned()));
+    let error = found(&["dips", "dip"]).unwrap_err().to_string();
+    assert!(
+        error.contains("\"dip\"") && error.contains("availability_periods"),
+        "{error}"
+    );
+}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod edges;
+mod explain;
 mod hand_worked;
 mod hours;
 mod leases;

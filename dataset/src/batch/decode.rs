@@ -7,7 +7,7 @@ use arrow::datatypes::Schema;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use gleaner_schemas::SCHEMA_VERSION;
-use gleaner_schemas::arrow::schema;
+use gleaner_schemas::arrow::{IDENTITY, schema};
 use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::TABLES;
 use std::io::{self, Read};
@@ -166,7 +166,18 @@ fn adapted(table: &Table, rows: &RecordBatch) -> Result<RecordBatch, BatchError>
         .fields()
         .iter()
         .map(|f| column(f))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
+    // A dataset may lack more, of hosts without an agent.
+    let own = table.columns.iter().zip(&columns[IDENTITY.len()..]);
+    if let Some((lacking, _)) = own
+        .into_iter()
+        .find(|(column, values)| !column.nullable && values.null_count() > 0)
+    {
+        return Err(wrong(format!(
+            "column {} is absent in some rows, and agents always fill it in",
+            lacking.name
+        )));
+    }
     let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
     RecordBatch::try_new_with_options(expected, columns, &options).map_err(|e| wrong(e.to_string()))
 }

@@ -5,7 +5,7 @@ use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 use gleaner_dataset::batch::Limits;
 use gleaner_dataset::{Batch, BatchError, Identity, RowsBuilder};
-use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::column::{Row, Table, Value};
 use gleaner_schemas::rows::{GapRow, ProcessRow, SampleRow};
 use proptest::prelude::*;
 
@@ -95,6 +95,23 @@ fn an_older_batch_lacks_columns_and_a_newer_is_refused() {
         .collect();
     let text = detail(&[(table, rows.project(&without).unwrap())]);
     assert!(text.contains("mem_free_bytes"), "{text}");
+
+    // A dataset may lack it, of hosts without an agent; what an agent sends may not.
+    let mut foreign = RowsBuilder::new(&SampleRow::TABLE);
+    let identity = Identity {
+        host_id: HOST,
+        database_id: DATABASE,
+        sequence: 1,
+        time_ms: 0,
+    };
+    let known = [
+        ("files_whole", Value::Flag(false)),
+        ("physical_bytes", Value::Integer(1)),
+        ("available_bytes", Value::Integer(1)),
+    ];
+    foreign.push_known(identity, &known).unwrap();
+    let text = detail(&[(SampleRow::TABLE, foreign.finish().unwrap())]);
+    assert!(text.contains("boottime_ms is absent"), "{text}");
 
     let mut schema = rows.schema_ref().as_ref().clone();
     schema.metadata.insert("gleaner.schema_version", "4000");

@@ -3,7 +3,7 @@
 use crate::made_rows::copy;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMillisecondType};
-use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
+use gleaner_dataset::{Compaction, Dataset, Identity, RowsBuilder, Writer};
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::column::{Row, Table, Value};
@@ -13,6 +13,7 @@ use gleaner_schemas::rows::{
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -31,6 +32,37 @@ fn add<R: Row>(writer: &mut Writer, rows: &[(Record, R)]) {
         builder.push(identity, row.to_values()).unwrap();
     }
     writer.append(&R::TABLE, builder.finish().unwrap()).unwrap();
+}
+
+/// Adds a row that lacks all but `known`, as of a host without an agent.
+fn add_known(writer: &mut Writer, table: &Table, record: Record, known: &[(&str, Value)]) {
+    let (host_id, sequence, minutes) = record;
+    let identity = Identity {
+        host_id,
+        database_id: "db-1",
+        sequence,
+        time_ms: crate::made_rows::START_MS + minutes * MINUTE_MS,
+    };
+    let mut builder = RowsBuilder::new(table);
+    builder.push_known(identity, known).unwrap();
+    writer.append(table, builder.finish().unwrap()).unwrap();
+}
+
+/// A foreign trace of one sample.
+fn add_foreign(writer: &mut Writer, host_id: &'static str, sequence: i64, minutes: i64) {
+    let host = [
+        ("host_name", Value::Text("foreign".into())),
+        ("source", Value::Text("another tracer".into())),
+    ];
+    let of_host = (host_id, sequence, minutes);
+    add_known(writer, &HostRow::TABLE, of_host, &host);
+    let sample = [
+        ("files_whole", Value::Flag(false)),
+        ("physical_bytes", Value::Integer(8 << 30)),
+        ("available_bytes", Value::Integer(5 << 30)),
+    ];
+    let of_sample = (host_id, sequence + 1, minutes);
+    add_known(writer, &SampleRow::TABLE, of_sample, &sample);
 }
 
 /// Writes the rows that the golden dataset holds, in two seals, with the present code.
@@ -148,6 +180,7 @@ fn write(root: &Path) {
             (("host-b", 1, 4), clock(7, Some("north"))),
         ],
     );
+    add_foreign(&mut writer, "host-c", 1, 2);
     writer.seal().unwrap();
 }
 
@@ -217,7 +250,7 @@ fn published(version: &str) -> serde_json::Value {
 
 #[test]
 fn every_version_reads_as_published() {
-    for version in ["v1", "v2", "v3"] {
+    for version in ["v1", "v2", "v3", "v4"] {
         let published = published(version);
         let columns = |(name, table): (&String, &serde_json::Value)| {
             let columns = serde_json::from_value(table["columns"].clone()).unwrap();
@@ -287,14 +320,71 @@ fn rows_are_added_to_an_older_version() {
     );
 }
 
+/// What an agent always fills in, a foreign trace may lack: beside a host's own rows of an older version, in
+/// one file with them.
+#[test]
+fn rows_that_lack_columns_are_added_to_an_older_version() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&golden().join("v3"), folder.path());
+    let mut writer = Writer::open(folder.path()).unwrap();
+    add_foreign(&mut writer, "host-a", 6, 3);
+    writer.seal().unwrap();
+    let reading = |step: &str| {
+        let dataset = Dataset::open(folder.path()).unwrap();
+        assert_eq!(dataset.verify().problems, [], "{step}");
+        let columns = ["sequence", "mem_free_bytes", "available_bytes"];
+        let rows = dataset.read_host(&SampleRow::TABLE, "host-a", &columns);
+        let rows = rows.unwrap();
+        (0..rows.num_rows())
+            .map(|row| values(&rows, row))
+            .collect::<Vec<_>>()
+    };
+    let integer = Value::Integer;
+    let expected = [
+        [integer(1), integer(1 << 30), integer(20_000_000_000)],
+        [integer(2), integer(2 << 30), integer(20_000_000_000)],
+        [integer(7), Value::Null, integer(5 << 30)],
+    ];
+    assert_eq!(reading("appended"), expected);
+
+    let compaction = Compaction {
+        fan: 2,
+        quiet: Duration::ZERO,
+        ..Compaction::default()
+    };
+    let later = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    let mut merged = 0;
+    while let Some(step) = writer.compact_step(&compaction, later).unwrap() {
+        merged += usize::from(step.table == "samples");
+    }
+    assert!(merged > 0, "no samples were merged");
+    assert_eq!(reading("merged"), expected);
+    let absent_is_refused = {
+        let mut builder = RowsBuilder::new(&SampleRow::TABLE);
+        let identity = Identity {
+            host_id: "host-a",
+            database_id: "db-1",
+            sequence: 9,
+            time_ms: crate::made_rows::START_MS,
+        };
+        let known = [("physical_bytes", Value::Integer(1))];
+        builder.push_known(identity, &known).unwrap();
+        builder.finish().unwrap_err().to_string()
+    };
+    assert!(
+        absent_is_refused.contains("files_whole"),
+        "{absent_is_refused}"
+    );
+}
+
 /// The same rows, written by the present code, read the same. The dataset and its reading are left under
 /// `target/tmp` for a new version to adopt.
 #[test]
 fn present_code_writes_what_reads_as_published() {
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");
     let _ = std::fs::remove_dir_all(&fresh); // of the run before, if there was one
-    write(&fresh.join("v3"));
-    let found = reading(&fresh.join("v3"), &present());
-    std::fs::write(fresh.join("v3.json"), format!("{found:#}\n")).unwrap();
-    assert_eq!(found, published("v3"), "see {}", fresh.display());
+    write(&fresh.join("v4"));
+    let found = reading(&fresh.join("v4"), &present());
+    std::fs::write(fresh.join("v4.json"), format!("{found:#}\n")).unwrap();
+    assert_eq!(found, published("v4"), "see {}", fresh.display());
 }

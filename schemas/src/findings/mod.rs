@@ -5,6 +5,7 @@
 //! `not_measured`, with the reason, rather than a list of zeroes.
 
 mod consumers;
+mod explanation;
 mod host;
 mod hours;
 mod memory;
@@ -13,6 +14,7 @@ mod parameters;
 mod periods;
 
 pub use consumers::*;
+pub use explanation::*;
 pub use host::*;
 pub use hours::*;
 pub use memory::*;
@@ -76,6 +78,16 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// The keys of the measures, sorted.
+    #[must_use]
+    pub fn keys() -> Vec<String> {
+        let Ok(serde_json::Value::Object(all)) = serde_json::to_value(Self::default()) else {
+            return Vec::new(); // a struct of lists is an object
+        };
+        let lists = all.into_iter().filter(|(_, value)| value.is_array());
+        lists.map(|(key, _)| key).collect()
+    }
+
     /// Dips below thresholds in bytes, which are the same on every host.
     pub fn absolute_dips(&self) -> impl Iterator<Item = &Dip> {
         self.dips.iter().filter(|d| d.threshold_share.is_none())

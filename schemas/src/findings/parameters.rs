@@ -31,6 +31,16 @@ pub struct Parameters {
     pub bootstrap_count: u32,
     /// Most points of a survival curve; 0: all there are.
     pub curve_points_count: u32,
+    /// Keys of the findings that are worked out; none: all of them. What comes with them anyway is there as well.
+    pub measures: Vec<String>,
+}
+
+impl Parameters {
+    /// Whether any of these keys of the findings is to be worked out.
+    #[must_use]
+    pub fn wants(&self, keys: &[&str]) -> bool {
+        self.measures.is_empty() || self.measures.iter().any(|m| keys.contains(&m.as_str()))
+    }
 }
 
 impl Default for Parameters {
@@ -49,6 +59,7 @@ impl Default for Parameters {
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
             curve_points_count: 60,
+            measures: Vec::new(),
         }
     }
 }

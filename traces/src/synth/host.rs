@@ -247,7 +247,7 @@ impl HostTrace {
         }
         if is_whole {
             let host = self.host_row(&rows.sample);
-            self.write(time_ms, Rows::Host(host));
+            self.write(time_ms, Rows::Host(Box::new(host)));
         }
         for (time_ms, event) in events {
             self.write_event(time_ms, event);
@@ -342,6 +342,7 @@ impl HostTrace {
             cores_count: Some(self.class.cores),
             machine_model: Some(self.class.model.to_owned()),
             nodes_count: Some(self.class.nodes),
+            source: Some("synthetic".to_owned()),
         }
     }
 

@@ -23,7 +23,7 @@ pub enum Rows {
     /// The time without samples that ends here.
     Gap(GapRow),
     /// The host.
-    Host(HostRow),
+    Host(Box<HostRow>),
     /// Something that happened.
     Event(EventRow),
     /// A sample.
@@ -60,7 +60,7 @@ impl Record {
     ) -> Result<(), E> {
         match &self.rows {
             Rows::Gap(row) => each(name_of(row), row.to_values()),
-            Rows::Host(row) => each(name_of(row), row.to_values()),
+            Rows::Host(row) => each(name_of(&**row), row.to_values()),
             Rows::Event(row) => each(name_of(row), row.to_values()),
             Rows::Sample(rows) => {
                 hand_over(std::slice::from_ref(&rows.sample), &mut each)?;

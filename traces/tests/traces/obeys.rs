@@ -74,7 +74,7 @@ impl Reader {
                 *self.gaps.entry(row.cause.clone()).or_default() += 1;
                 self.gap = Some(row.clone());
             }
-            Rows::Host(row) => self.host = Some(row.clone()),
+            Rows::Host(row) => self.host = Some((**row).clone()),
             Rows::Event(row) => {
                 *self.events.entry(row.kind.clone()).or_default() += 1;
                 if row.kind == "boot" {

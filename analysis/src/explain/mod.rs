@@ -1,0 +1,142 @@
+//! How the figures of one host at one instant came about: every category as the sum of what was read, the
+//! idle rule's verdict, the quota. For people who want to check, and for owners who ask why.
+
+mod categories;
+mod consumers;
+mod idle;
+mod quota;
+
+use crate::error::{AnalysisError, Result};
+use crate::trace::HostTrace;
+use crate::trace::calendar::Calendar;
+use crate::trace::frame::Frame;
+use crate::{parameters, quality::sight};
+use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::findings::{Explanation, Parameters, Term};
+use gleaner_schemas::rows::SampleRow;
+
+/// Explains what `analyze` makes of `host` (its id, or its name where that is one host's) at `at_ms`: of the last
+/// sample before it; of the trace's last where `at_ms` is `None`.
+///
+/// # Errors
+/// [`AnalysisError::UnknownHost`], [`AnalysisError::NoSampleThen`] outside the trace and in its gaps; else as
+/// `analyze`.
+pub fn explain(
+    dataset: &Dataset,
+    host: &str,
+    at_ms: Option<i64>,
+    asked: &Parameters,
+) -> Result<Explanation> {
+    parameters::check(asked)?;
+    let host = host_id(dataset, host)?;
+    let calendar = Calendar::new(&asked.time_zone)?;
+    let Some(mut trace) = HostTrace::read(dataset, &host, asked, &calendar)? else {
+        return Err(AnalysisError::NoSamples { hosts_count: 1 });
+    };
+    let at = match at_ms {
+        Some(at_ms) => sample_at(&trace, at_ms)?,
+        None => trace.samples.len() - 1,
+    };
+    let columns: Vec<&str> = SampleRow::TABLE.columns.iter().map(|c| c.name).collect();
+    let rows = trace.reader.read(&SampleRow::TABLE, &columns)?;
+    let sample = Sample { rows: &rows, at };
+    let (processes, process_memory) = consumers::processes(&trace, at)?;
+    let (files, file_memory) = consumers::files(&trace, at)?;
+    let categories = categories::of(
+        &sample,
+        trace.inventory.headroom_share,
+        process_memory,
+        file_memory,
+    )?;
+    Ok(Explanation {
+        host_name: (trace.inventory.host_name.clone()).unwrap_or_else(|| host.clone()),
+        asked_time_ms: at_ms.unwrap_or(trace.samples.time_ms[at]),
+        time_ms: trace.samples.time_ms[at],
+        database_id: rows.text("database_id", at)?,
+        sequence: trace.samples.sequence[at],
+        categories,
+        idle: idle::of(&trace, at),
+        quota: quota::of(&trace, at, asked.headroom_share),
+        processes,
+        files,
+        absences: sight::absent_at(&mut trace, at)?,
+        host,
+    })
+}
+
+/// The host of that id; else the only one of that name.
+fn host_id(dataset: &Dataset, asked: &str) -> Result<String> {
+    let hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
+    if hosts.iter().any(|id| id == asked) {
+        return Ok(asked.to_owned());
+    }
+    let mut named = Vec::new();
+    for id in hosts {
+        let mut reader = crate::trace::reader::HostReader::new(dataset, &id);
+        let inventory = crate::trace::inventory::Inventory::read(&mut reader)?;
+        if inventory.host_name.as_deref() == Some(asked) {
+            named.push(id);
+        }
+    }
+    match <[String; 1]>::try_from(named) {
+        Ok([only]) => Ok(only),
+        Err(named) => Err(AnalysisError::UnknownHost {
+            host: asked.to_owned(),
+            named,
+        }),
+    }
+}
+
+/// The sample that holds at a time: the last one before it, if no gap lies between.
+fn sample_at(trace: &HostTrace<'_>, at_ms: i64) -> Result<usize> {
+    let time = &trace.samples.time_ms;
+    let outside = |why: String| AnalysisError::NoSampleThen {
+        host: trace.host().to_owned(),
+        why,
+        from_ms: time.iter().copied().min().unwrap_or(0),
+        to_ms: time.iter().copied().max().unwrap_or(0),
+    };
+    // A clock that was set back shows some times twice: the later recording holds.
+    let runs = trace.segments.iter().rev();
+    for run in runs {
+        let Some(&[first, .., last] | &[first @ last]) = time.get(run.clone()) else {
+            continue;
+        };
+        // The last sample of a run stands for the interval that follows it.
+        let stands = trace.intervals.last().unwrap_or(0);
+        if (first..=last.saturating_add(stands)).contains(&at_ms) {
+            let after = time[run.clone()].partition_point(|t| *t <= at_ms);
+            return Ok(run.start + after.max(1) - 1);
+        }
+    }
+    let gap = |g: &&crate::trace::segments::Gap| (g.from_ms..g.to_ms).contains(&at_ms);
+    Err(outside(match trace.gaps.iter().find(gap) {
+        Some(gap) => format!("it lies in a gap ({})", gap.cause),
+        None => "its trace does not reach there".to_owned(),
+    }))
+}
+
+/// One row of `samples`.
+struct Sample<'a> {
+    rows: &'a Frame,
+    at: usize,
+}
+
+impl Sample<'_> {
+    fn bytes(&self, column: &str) -> Result<Option<i64>> {
+        Ok(self.rows.integers(column)?.get(self.at))
+    }
+}
+
+fn term(name: &str, bytes: Option<i64>) -> Term {
+    Term {
+        name: name.to_owned(),
+        bytes,
+    }
+}
+
+/// The same, subtracted.
+fn less(name: &str, bytes: Option<i64>) -> Term {
+    term(name, bytes.map(i64::saturating_neg))
+}

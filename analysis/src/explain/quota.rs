@@ -1,0 +1,39 @@
+//! How the lease quota of one sample came about, after `policy::quota`.
+
+use super::{less, term};
+use crate::owner::quota::categories;
+use crate::trace::HostTrace;
+use crate::trace::samples::unsigned;
+use gleaner_policy::accounting::headroom_bytes;
+use gleaner_policy::quota::{Limits, Mode, quota};
+use gleaner_schemas::findings::ExplainedQuota;
+use gleaner_schemas::units::stored;
+
+/// `None` where the trace does not say where memory went.
+pub(super) fn of(trace: &HostTrace<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
+    let categories = categories(&trace.samples, at)?;
+    let harvestable_bytes = trace.samples.harvestable_bytes[at];
+    let limits = Limits {
+        mode: Mode::Gentle,
+        headroom_share,
+        cap_bytes: None,
+    };
+    let found = quota(
+        &categories,
+        harvestable_bytes.map(unsigned),
+        trace.idleness.verdicts[at],
+        &limits,
+    );
+    let headroom = headroom_bytes(categories.physical_bytes, headroom_share);
+    Some(ExplainedQuota {
+        quota_bytes: stored(found.quota_bytes),
+        once_idle_bytes: stored(found.once_idle_bytes),
+        recruitable_bytes: stored(found.recruitable_bytes),
+        recruitable_terms: vec![
+            term("available", Some(stored(categories.available_bytes))),
+            term("lent already", Some(stored(categories.guest_bytes))),
+            less("headroom", Some(stored(headroom))),
+        ],
+        harvestable_bytes,
+    })
+}

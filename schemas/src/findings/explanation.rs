@@ -1,0 +1,105 @@
+//! How the figures of one host at one instant came about: what `gleaner explain` prints.
+
+use serde::{Deserialize, Serialize};
+
+/// One host at one sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Host id.
+    pub host: String,
+    /// Host name.
+    pub host_name: String,
+    /// The instant that was asked for.
+    pub asked_time_ms: i64,
+    /// The sample that holds at it: the last one taken before.
+    pub time_ms: i64,
+    /// The database that the sample was recorded in, and its number there.
+    pub database_id: String,
+    /// See `database_id`.
+    pub sequence: i64,
+    /// Physical memory, every category of it, and what could be harvested.
+    pub categories: Vec<ExplainedCategory>,
+    /// The idle rule.
+    pub idle: ExplainedIdle,
+    /// The lease quota.
+    pub quota: Option<ExplainedQuota>,
+    /// Active processes of the sample, largest first.
+    pub processes: Vec<ExplainedConsumer>,
+    /// Files in use at the sample, most cached first.
+    pub files: Vec<ExplainedConsumer>,
+    /// What the host could not read then, in words.
+    pub absences: Vec<String>,
+}
+
+/// One category: its figure, and the terms that it is the sum of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedCategory {
+    /// As in `memory_usage`; `physical` and `harvestable` beside the categories.
+    pub category: String,
+    /// As stored; absent where the trace does not have it.
+    pub bytes: Option<i64>,
+    /// Share of physical memory.
+    pub share: Option<f64>,
+    /// In words.
+    pub meaning: String,
+    /// What it is the sum of; empty for a figure that was read as it is.
+    pub terms: Vec<Term>,
+    /// The figure less the sum of the terms: what the stored columns do not explain.
+    pub unexplained_bytes: Option<i64>,
+}
+
+/// One term of a sum.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Term {
+    /// What it is, in the kernel's words where it is the kernel's.
+    pub name: String,
+    /// Signed: what is subtracted is negative. Absent where the trace does not have it: it counts 0.
+    pub bytes: Option<i64>,
+}
+
+/// What the idle rule said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedIdle {
+    /// `idle`, `waiting`, `loaded` or `unknown`.
+    pub verdict: String,
+    /// In words.
+    pub reason: String,
+    /// Time since the owner was last active, by the least idle source.
+    pub owner_idle_s: Option<f64>,
+    /// 5-minute load average.
+    pub load5: Option<f64>,
+    /// The rule: no activity for so long,
+    pub idle_after_s: f64,
+    /// and a load below this for as long.
+    pub load_limit: f64,
+    /// The idle period that the sample lies in.
+    pub from_time_ms: Option<i64>,
+    /// Its end.
+    pub to_time_ms: Option<i64>,
+}
+
+/// How the lease quota came about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedQuota {
+    /// What could be leased at the sample.
+    pub quota_bytes: i64,
+    /// What could be, were the host idle: the smaller of the two below.
+    pub once_idle_bytes: i64,
+    /// The paper's: available + lent − headroom.
+    pub recruitable_bytes: i64,
+    /// The terms of `recruitable_bytes`.
+    pub recruitable_terms: Vec<Term>,
+    /// Without pushing the owner's pages out: MemAvailable − headroom, and what is lent; absent where unknown.
+    pub harvestable_bytes: Option<i64>,
+}
+
+/// A process or a file and what it held.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedConsumer {
+    /// Name of the process; of a file its path where the owner allows it, else its id.
+    pub name: String,
+    /// Its process id; absent for a file.
+    pub pid: Option<i64>,
+    /// Proportional memory of a process; cached bytes of a file. Absent where unknown.
+    pub bytes: Option<i64>,
+}
