@@ -1,8 +1,10 @@
 //! Findings as aligned tables, each number with its unit.
 
+mod lasting;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use gleaner_schemas::findings::{Findings, MemoryUsage, Quota, Scope};
+use gleaner_schemas::findings::{Findings, MemoryUsage, Quota};
 use gleaner_schemas::units::{Bytes, Seconds};
 use std::fmt::Write;
 
@@ -99,11 +101,23 @@ fn usage_row(label: &str, usage: &MemoryUsage) -> Vec<String> {
 
 /// Every measure.
 pub(crate) fn all(findings: &Findings) -> String {
-    let sections: [(&str, String); 9] = [
+    let sections: [(&str, String); 12] = [
         ("Hosts", hosts(findings)),
         ("Use of memory", memory_by_class(findings)),
         ("Dips in available memory", dips(findings)),
         ("How long regions stay available", periods(findings)),
+        (
+            "What ends that, had they been leased",
+            lasting::ends(findings),
+        ),
+        (
+            "Of what is available now, still so",
+            lasting::odds(findings),
+        ),
+        (
+            "How long regions stay available at least",
+            lasting::bounds(findings),
+        ),
         ("Idle periods", idle(findings)),
         ("What could be lent at the last sample", quotas(findings)),
         ("Gaps", gaps(findings)),
@@ -241,16 +255,7 @@ fn dips(findings: &Findings) -> String {
 fn periods(findings: &Findings) -> String {
     let mut t = table(
         &[
-            "class",
-            "scope",
-            "region",
-            "periods",
-            "cut",
-            "mean",
-            "median",
-            "longest",
-            "restricted mean",
-            "of time",
+            "class", "scope", "region", "periods", "cut", "mean", "median", "longest", "of time",
         ],
         2,
     );
@@ -262,18 +267,13 @@ fn periods(findings: &Findings) -> String {
         let seconds = |s: Option<f64>| or_dash(s.map(|s| Seconds(s).to_string()));
         t.add_row(vec![
             p.size_class.clone(),
-            match p.scope {
-                Scope::All => "all",
-                Scope::Idle => "idle",
-            }
-            .to_owned(),
+            lasting::scope(p.scope).to_owned(),
             Bytes::from(p.region_bytes).to_string(),
             p.periods.to_string(),
             p.censored.to_string(),
             seconds(p.mean_s),
             seconds(p.median_s),
             seconds(p.longest_s),
-            seconds(p.restricted_mean_s),
             or_dash(p.available_time_share.map(percent)),
         ]);
     }
