@@ -39,6 +39,8 @@ pub struct Findings {
     pub memory_over_time: Vec<MemoryPoint>,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
     pub dips: Vec<Dip>,
+    /// On how many hosts it did so how often (Table 3 as the paper prints it).
+    pub dip_hosts: Vec<DipHosts>,
     /// Use of memory by hour of the week, in the fleet's time zone.
     pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
     /// Dips by hour of the week.

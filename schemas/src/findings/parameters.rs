@@ -58,8 +58,8 @@ impl Default for Parameters {
             size_class_bytes: Vec::new(),
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
-            curve_points_count: 60,
             measures: Vec::new(),
+            curve_points_count: 60,
         }
     }
 }

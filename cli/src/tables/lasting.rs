@@ -1,15 +1,13 @@
-//! Periods as leases would have lasted: odds, ends and bounds.
+//! Periods as leases would have lasted: odds and bounds, a line a region.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};
-use gleaner_schemas::findings::{
-    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, Findings, PeriodBound, Scope,
-};
+use gleaner_schemas::findings::{AvailabilityOdds, BoundVerdict, Findings, PeriodBound, Scope};
 use gleaner_schemas::units::{Bytes, Seconds};
 
 /// How far ahead is shown: what fits a line.
 const AHEAD_S: [f64; 6] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0];
 
-pub(super) const fn scope(scope: Scope) -> &'static str {
+const fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::All => "all",
         Scope::Idle => "idle",
@@ -55,48 +53,6 @@ pub(super) fn odds(findings: &Findings) -> String {
         "{}\n  In brackets 95 % intervals over hosts. Which cause loses the rest: --json.",
         text(&t)
     )
-}
-
-/// What ends periods.
-pub(super) fn ends(findings: &Findings) -> String {
-    let header = [
-        "class",
-        "scope",
-        "region",
-        "owner",
-        "load",
-        "memory",
-        "sleep or power",
-        "network",
-        "agent",
-        "start cut",
-        "end cut",
-        "median",
-        "restricted mean",
-    ];
-    let mut t = table(&header, 2);
-    let worth = |p: &&AvailabilityPeriods| is_worth_a_row(findings, &p.size_class);
-    for p in findings.availability_periods.iter().filter(worth) {
-        let counts = [
-            p.ended_by_owner,
-            p.ended_by_load,
-            p.ended_by_memory,
-            p.ended_by_sleep_or_power,
-            p.ended_by_network,
-            p.ended_by_agent,
-            p.start_cut,
-            p.end_cut,
-        ];
-        let mut row = vec![
-            p.size_class.clone(),
-            scope(p.scope).to_owned(),
-            Bytes::from(p.region_bytes).to_string(),
-        ];
-        row.extend(counts.map(|n| n.to_string()));
-        row.extend([seconds(p.survival_median_s), seconds(p.restricted_mean_s)]);
-        t.add_row(row);
-    }
-    text(&t)
 }
 
 /// How long periods last at least: a line a region, a column a quantile.
