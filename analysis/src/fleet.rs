@@ -49,6 +49,8 @@ impl<'a> Fleet<'a> {
         to.memory_over_time.extend(from.memory_over_time);
         to.dips.extend(from.dips);
         to.idle_periods.extend(from.idle_periods);
+        to.reclaims.extend(from.reclaims);
+        to.memory_context.extend(from.memory_context);
         to.quotas.extend(from.quotas);
         to.top_processes.extend(from.top_processes);
         to.top_files.extend(from.top_files);

@@ -7,4 +7,5 @@
 pub mod accounting;
 pub mod active;
 pub mod idle;
+pub mod memory_context;
 pub mod quota;

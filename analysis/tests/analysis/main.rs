@@ -6,5 +6,6 @@ mod explain;
 mod hand_worked;
 mod hours;
 mod leases;
+mod owner;
 mod recording;
 mod thinned;

@@ -59,6 +59,16 @@ pub struct Findings {
     pub period_bounds: Vec<PeriodBound>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
+    /// How long owners are away, and how long there.
+    pub absence_lengths: Vec<AbsenceLengths>,
+    /// How often what was lent would be taken back, by host and pooled.
+    pub reclaims: Vec<Reclaims>,
+    /// Page cache of files that are used again soon.
+    pub live_file_cache: Vec<LiveFileCache>,
+    /// What would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
+    pub memory_context: Vec<MemoryContext>,
+    /// What returns cost, as the kernel measured it.
+    pub owner_cost: Vec<OwnerCost>,
     /// What could be leased at the trace's last sample.
     pub quotas: Vec<Quota>,
     /// The names behind the use: active processes, largest first.
