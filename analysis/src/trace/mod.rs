@@ -45,6 +45,14 @@ const PROCESS_COLUMNS: [&str; 7] = [
 const PROCESS_USERS: [&str; 3] = ["top_processes", "memory_context", "owner_cost"];
 /// Findings that rest on `files`.
 const FILE_USERS: [&str; 3] = ["top_files", "live_file_cache", "memory_usage"];
+/// Findings that rest on `clocks`.
+const ARRIVAL_USERS: [&str; 5] = [
+    "availability_periods",
+    "survival_curves",
+    "period_ends",
+    "availability_odds",
+    "period_bounds",
+];
 /// Columns of `files` that [`HostTrace::files`] has.
 const FILE_COLUMNS: [&str; 7] = [
     "file_id",
@@ -124,7 +132,11 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
-        let arrivals = Arrivals::read(&mut reader)?;
+        let arrivals = if parameters.wants(&ARRIVAL_USERS) {
+            Arrivals::read(&mut reader)?
+        } else {
+            Arrivals::default()
+        };
         let idleness = Idleness::of(&samples, &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let mut of_samples = |table, columns: &[&str], users: &[&str]| {
