@@ -4,6 +4,7 @@
 //! not with what was read.
 
 use crate::availability::sizes::{Classes, SizeClass};
+use crate::cluster::Cluster;
 use crate::host::HostFindings;
 use crate::measure::{Measure, Pooled};
 use crate::quality::missing;
@@ -17,6 +18,7 @@ pub(crate) struct Fleet<'a> {
     findings: Findings,
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
+    cluster: Option<Cluster>,
 }
 
 impl<'a> Fleet<'a> {
@@ -26,6 +28,7 @@ impl<'a> Fleet<'a> {
             findings: Findings::default(),
             by_class: BTreeMap::new(),
             all: None,
+            cluster: None,
         }
     }
 
@@ -42,6 +45,12 @@ impl<'a> Fleet<'a> {
             match &mut self.all {
                 Some(all) => all.merge(&pooled),
                 None => self.all = Some(pooled),
+            }
+        }
+        if let Some(one) = host.cluster {
+            match &mut self.cluster {
+                Some(cluster) => cluster.merge(&one),
+                None => self.cluster = Some(one),
             }
         }
         let (to, from) = (&mut self.findings, host.records);
@@ -70,6 +79,9 @@ impl<'a> Fleet<'a> {
             pooled.write(&class.to_string(), &parameters, &mut findings);
         }
         all.write("all", &parameters, &mut findings);
+        if let Some(cluster) = &self.cluster {
+            cluster.write("all", &parameters, &mut findings);
+        }
         let idle = |p: &gleaner_schemas::findings::AvailabilityPeriods| p.scope == Scope::Idle;
         if parameters.wants(&["availability_periods"])
             && !findings.availability_periods.iter().any(idle)

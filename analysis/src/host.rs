@@ -2,6 +2,7 @@
 //! other hosts' (`fleet.rs`).
 
 use crate::availability::{dips, over_time, sizes::Classes, usage};
+use crate::cluster::{self, Cluster};
 use crate::consumers::{files, processes};
 use crate::error::Result;
 use crate::measure::{Measure, Pooled};
@@ -33,6 +34,8 @@ pub(crate) struct HostFindings {
     pub(crate) records: Findings,
     /// What is pooled; `None` for a host without samples.
     pub(crate) pooled: Option<Pooled>,
+    /// Its part in the hosts together; `None` for a host without samples.
+    pub(crate) cluster: Option<Cluster>,
 }
 
 impl Pass<'_> {
@@ -85,6 +88,11 @@ impl Pass<'_> {
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
             pooled: Some(pooled),
+            cluster: if parameters.wants(&cluster::KEYS) {
+                Some(Cluster::of_host(&trace, parameters)?)
+            } else {
+                None
+            },
             records,
         })
     }

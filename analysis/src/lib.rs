@@ -9,6 +9,7 @@
 //!              ├─ availability   usage, over time, dips, periods ─┐
 //!              ├─ owner          idle periods, quota              ├─ host ─► fleet ─► Findings
 //!              ├─ consumers      processes, files                 │
+//!              ├─ cluster        all hosts on one grid of time    │
 //!              └─ quality        what could not be seen           ┘
 //! statistics: pure, under all of them
 //! ```
@@ -20,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
 mod availability;
+mod cluster;
 mod consumers;
 mod error;
 mod explain;

@@ -4,6 +4,7 @@
 //! any reader of JSON makes a table of it. A measure that the dataset cannot give is in
 //! `not_measured`, with the reason, rather than a list of zeroes.
 
+mod cluster;
 mod consumers;
 mod explanation;
 mod host;
@@ -13,6 +14,7 @@ mod owner;
 mod parameters;
 mod periods;
 
+pub use cluster::*;
 pub use consumers::*;
 pub use explanation::*;
 pub use host::*;
@@ -57,6 +59,26 @@ pub struct Findings {
     pub availability_odds: Vec<AvailabilityOdds>,
     /// How long periods last at least.
     pub period_bounds: Vec<PeriodBound>,
+    /// All hosts together over time (Figure 6).
+    pub cluster_over_time: Vec<ClusterPoint>,
+    /// How much the hosts have available together.
+    pub cluster_available: Vec<ClusterAvailable>,
+    /// Memory over time by class of hosts (Figure 4).
+    pub class_over_time: Vec<ClassPoint>,
+    /// Which hosts' memory the available memory is, by class (Figure 7).
+    pub contribution_by_class: Vec<ClassContribution>,
+    /// The same by hosts, those that give most first.
+    pub contribution_by_rank: Vec<RankContribution>,
+    /// How many bytes the hosts have together for how long, with what probability.
+    pub guaranteed: Vec<Guaranteed>,
+    /// What becomes of copies of a region on several hosts.
+    pub copies: Vec<Copies>,
+    /// How many owners come back at once, by hour of the week.
+    pub returns_by_hour: Vec<ReturnsByHour>,
+    /// The moments at which most memory was taken back.
+    pub worst_returns: Vec<WorstReturn>,
+    /// What hosts that share their memory could do without.
+    pub pooling: Vec<Pooling>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
     /// How long owners are away, and how long there.
