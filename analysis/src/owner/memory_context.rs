@@ -10,6 +10,7 @@ use crate::measure::Measure;
 use crate::owner::quota::categories;
 use crate::owner::returns::Return;
 use crate::statistics::distribution::Distribution;
+use crate::statistics::mean::Mean;
 use crate::trace::HostTrace;
 use crate::trace::samples::{Samples, unsigned};
 use gleaner_policy::idle::Verdict;
@@ -138,11 +139,11 @@ pub(crate) struct MemoryContext([OfMode; 2]);
 #[derive(Clone, Debug, Default)]
 struct OfMode {
     /// Over samples.
-    lendable: Distribution,
+    lendable: Mean,
     /// Over returns, as all below.
-    footprint: Distribution,
+    footprint: Mean,
     cost: Distribution,
-    upper_bound: Distribution,
+    upper_bound: Mean,
     with_any: i64,
 }
 
@@ -192,7 +193,7 @@ impl OfMode {
         let samples = &trace.samples;
         let lendable_at = |at| lendable(samples, at, mode, parameters);
         let idle = (trace.idleness.verdicts.iter().enumerate()).filter(|(_, v)| v.is_idle());
-        let while_idle = idle.filter_map(|(at, _)| Some((stored(lendable_at(at)?), 0)));
+        let while_idle = idle.filter_map(|(at, _)| Some(stored(lendable_at(at)?)));
         let (mut footprints, mut costs, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
         for (back, wanted) in trace.returns.iter().zip(wanted) {
             let (Some(wanted), Some(guest_bytes)) = (wanted, lendable_at(back.last_idle)) else {
@@ -204,16 +205,16 @@ impl OfMode {
             };
             let available = unsigned(samples.available_bytes[back.last_idle]);
             let bound = upper_bound_bytes(wanted.cached_footprint_bytes, available);
-            footprints.push((stored(demand.footprint_bytes), 0));
+            footprints.push(stored(demand.footprint_bytes));
             costs.push((stored(memory_context_bytes(&demand)), 0));
-            bounds.push((stored(bound), 0));
+            bounds.push(stored(bound));
         }
         Self {
-            lendable: Distribution::of(while_idle),
+            lendable: Mean::of(while_idle),
             with_any: costs.iter().filter(|(bytes, _)| *bytes > 0).count() as i64,
-            footprint: Distribution::of(footprints.into_iter()),
+            footprint: Mean::of(footprints.into_iter()),
             cost: Distribution::of(costs.into_iter()),
-            upper_bound: Distribution::of(bounds.into_iter()),
+            upper_bound: Mean::of(bounds.into_iter()),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::measure::Measure;
 use crate::owner::memory_context::wanted;
 use crate::owner::returns::Return;
 use crate::statistics::distribution::Distribution;
+use crate::statistics::mean::Mean;
 use crate::trace::HostTrace;
 use crate::trace::samples::{COUNTERS, unsigned};
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
@@ -31,9 +32,9 @@ pub(crate) struct OwnerCost([OfKind; KINDS.len()]);
 /// Growth in one kind of time, over windows.
 #[derive(Clone, Debug, Default)]
 struct OfKind {
-    length_ms: Distribution,
-    guest: Distribution,
-    memory_context: Distribution,
+    length_ms: Mean,
+    guest: Mean,
+    memory_context: Mean,
     counters: [Distribution; COUNTERS.len()],
 }
 
@@ -121,8 +122,8 @@ impl OfKind {
             .filter(|(_, growth)| growth.iter().any(Option::is_some))
             .collect();
         let over = |value: &dyn Fn(&Window) -> Option<i64>| {
-            let values = measured.iter().filter_map(|(w, _)| Some((value(w)?, 0)));
-            Distribution::of(values)
+            let values = measured.iter().filter_map(|(w, _)| value(w));
+            Mean::of(values)
         };
         Self {
             length_ms: over(&|w| samples.time_ms[w.to].checked_sub(samples.time_ms[w.from])),

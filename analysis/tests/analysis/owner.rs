@@ -356,6 +356,48 @@ fn what_a_return_cost_as_measured() {
     assert!(f.owner_cost.iter().all(|c| c.window == CostWindow::Return));
 }
 
+/// A sample every 10 minutes. The owner looks in at 800 s, between the samples at 600 and 1200 s, and is there from 2300
+/// to 4200 s.
+#[test]
+fn a_visit_between_two_samples_costs_but_is_no_base_line() {
+    let mut r = Recording::new();
+    r.host("a", 600);
+    let owner_idle_s = [0, 600, 400, 1000, 100, 0, 0, 0, 600];
+    for (i, idle) in (0..).zip(owner_idle_s) {
+        let row = SampleRow {
+            owner_idle_ms: Some(idle * 1000),
+            boottime_ms: 1_000_000 + i * 600_000,
+            psi_memory_some_total_us: Some(1000 * i * i),
+            ..sample(500)
+        };
+        r.row("a", i + 1, i * 600, &row);
+        r.row("a", i + 1, i * 600, &process(1, 100, 10 * i));
+    }
+    let f = found(r);
+    let busy = lengths(&f, OwnerState::Busy);
+    assert_eq!(
+        (busy.periods, busy.mean_s, busy.max_s),
+        (2, Some(950.0), Some(1900.0))
+    );
+    // The samples at 1200 s, too late for the window, and at 2400 s stand for what follows the returns: 20 and 40 MiB
+    // beside the 30 that are shared or of files.
+    let context = &contexts(&f, "all")[0];
+    assert_eq!(
+        (context.returns, context.mean_footprint_bytes),
+        (2, (60 * MIB) as f64)
+    );
+    let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
+    let costs: Vec<_> = all
+        .map(|c| (c.window, c.windows, c.mean_psi_memory_some_us))
+        .collect();
+    // 1000 × (4 − 1) and (16 − 9) µs; from the middle of the presence, 3250 s, 1000 × (36 − 25).
+    let expected = [
+        (CostWindow::Return, 2, Some(5000.0)),
+        (CostWindow::Busy, 1, Some(11_000.0)),
+    ];
+    assert_eq!(costs, expected);
+}
+
 #[test]
 fn what_a_trace_lacks_for_costs_is_said() {
     let why = |f: &Findings, measure: &str| {

@@ -140,7 +140,8 @@ pub enum LendingMode {
 /// At each return: A is the footprint of the distinct processes that were active in the first 200 s (the largest
 /// proportional size of each there; where samples are too far apart for it, the first after the return stands for the
 /// window), K the kernel's memory then, static, dynamic and a balloon's, G what the mode would have lent at the last
-/// idle sample, M physical memory. The memory context size is max(0, A + G + K − (M − lotsfree)).
+/// idle sample, M physical memory. The memory context size is max(0, A + G + K − (M − lotsfree)): the paper's equation 1
+/// lost that parenthesis in print, as its own condition shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryContext {
     /// Host id; absent where hosts are pooled.
