@@ -207,11 +207,21 @@ fn cells(
             at_ms = until_ms;
         }
     }
-    let starts = wanted.map(|cell| cell.saturating_mul(cell_ms));
+    let starts = wanted.clone().map(|cell| cell.saturating_mul(cell_ms));
     let finished = building.iter().zip(starts);
-    finished
+    let mut cells: Vec<Cell> = finished
         .map(|(cell, start_ms)| cell.finish(start_ms, cell_ms, periods))
-        .collect()
+        .collect();
+    // Nothing reaches the host: it is there, and lends nothing.
+    let (from_ms, to_ms) = (time[samples.start], time[samples.end - 1]);
+    for outage in trace.arrivals.outages(from_ms, to_ms) {
+        let first = outage.from_ms.div_euclid(cell_ms).max(wanted.start);
+        let last = (outage.to_ms - 1).div_euclid(cell_ms).min(wanted.end - 1);
+        for cell in first..=last {
+            cells[(cell - wanted.start) as usize].lendable_least_bytes = 0;
+        }
+    }
+    cells
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters, Peak, Residence, Scope};
-use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use gleaner_schemas::rows::{ClockRow, GapRow, HostRow, SampleRow};
 use proptest::prelude::*;
 
 const BYTES: f64 = MIB as f64;
@@ -252,6 +252,32 @@ fn who_sleeps_has_lost_what_it_lent() {
         found("unwritable"),
         [Residence::Stays, Residence::Somewhere].map(unknown)
     );
+}
+
+#[test]
+fn who_is_not_reached_has_lost_what_it_lent() {
+    let mut r = Recording::new();
+    let minutes: Vec<_> = (0..=25).map(|minute| (minute * 60, 500)).collect();
+    away(&mut r, "a", &minutes);
+    away(&mut r, "b", &minutes);
+    // The collector hears of b every minute, but for the minutes 14 to 20.
+    let clock = ClockRow {
+        skew_ms: 0,
+        collector: None,
+    };
+    for minute in (0..=13).chain(21..=25) {
+        r.row("b", 1000 + minute, minute * 60, &clock);
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    // Ten minutes from each of the minutes 0 to 14: from 3 on b's reach into the silence.
+    let stays: Vec<_> = (f.guaranteed.iter())
+        .filter(|g| g.scope == Scope::All && g.residence == Residence::Stays)
+        .map(|g| (g.probability, g.bytes / MIB, g.cells_count))
+        .collect();
+    assert_eq!(stays, [(0.5, 244, 15), (0.9, 244, 15)]);
+    let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
+    // From 13 on b has nothing to lend.
+    assert_eq!((pair.choices, pair.none_lost), (13.0, 3.0 / 13.0));
 }
 
 /// Six minutes of a host whose owner is away but for one visit, so many seconds before minute 4.
