@@ -7,7 +7,7 @@
 
 mod estimates;
 mod lease;
-mod lease_windows;
+pub(crate) mod lease_windows;
 mod seen;
 mod window;
 
