@@ -5,6 +5,7 @@
 
 use crate::availability::dip_hosts::DipCounts;
 use crate::availability::hours::Hours;
+use crate::availability::notions::Notions;
 use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
 use crate::error::Result;
@@ -72,7 +73,9 @@ measures! {
         absence_lengths: Lengths => ["absence_lengths"],
         reclaims: returns::Count => ["reclaims"],
         live_file_cache: LiveFileCache => ["live_file_cache"],
-        memory_context: MemoryContext => ["memory_context"],
+        memory_context: MemoryContext => ["memory_context", "notions"],
+        // It reads what the memory context wrote.
+        notions: Notions => ["notions"],
         owner_cost: OwnerCost => ["owner_cost"],
     }
 }

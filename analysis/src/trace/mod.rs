@@ -42,9 +42,9 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 3] = ["top_processes", "memory_context", "owner_cost"];
+const PROCESS_USERS: [&str; 4] = ["top_processes", "memory_context", "notions", "owner_cost"];
 /// Findings that rest on `files`.
-const FILE_USERS: [&str; 3] = ["top_files", "live_file_cache", "memory_usage"];
+const FILE_USERS: [&str; 4] = ["top_files", "live_file_cache", "memory_usage", "notions"];
 /// Findings that rest on `clocks`.
 const ARRIVAL_USERS: [&str; 5] = [
     "availability_periods",

@@ -7,6 +7,7 @@ mod explain;
 mod hand_worked;
 mod hours;
 mod leases;
+mod notions;
 mod owner;
 mod recording;
 mod thinned;

@@ -59,6 +59,8 @@ pub struct Findings {
     pub availability_odds: Vec<AvailabilityOdds>,
     /// How long periods last at least.
     pub period_bounds: Vec<PeriodBound>,
+    /// How much there is by each notion of available, side by side, and what lending it would cost.
+    pub notions: Vec<NotionSizes>,
     /// All hosts together over time (Figure 6).
     pub cluster_over_time: Vec<ClusterPoint>,
     /// How much the hosts have available together.
