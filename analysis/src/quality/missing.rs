@@ -116,6 +116,7 @@ fn owner(
     if !parameters.wants(&[
         "absence_lengths",
         "reclaims",
+        "reclaims_by_hour",
         "memory_context",
         "owner_cost",
     ]) {

@@ -10,6 +10,7 @@ pub(crate) mod reader;
 pub(crate) mod samples;
 pub(crate) mod segments;
 pub(crate) mod standing;
+pub(crate) mod time_by_hour;
 
 use crate::error::Result;
 use crate::owner::busy::{self, BusyPeriod};
@@ -46,7 +47,8 @@ const PROCESS_USERS: [&str; 4] = ["top_processes", "memory_context", "notions", 
 /// Findings that rest on `files`.
 const FILE_USERS: [&str; 4] = ["top_files", "live_file_cache", "memory_usage", "notions"];
 /// Findings that rest on `clocks`.
-const ARRIVAL_USERS: [&str; 5] = [
+const ARRIVAL_USERS: [&str; 6] = [
+    "availability_by_hour",
     "availability_periods",
     "survival_curves",
     "period_ends",

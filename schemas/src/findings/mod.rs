@@ -49,6 +49,10 @@ pub struct Findings {
     pub dips_by_hour: Vec<DipsByHour>,
     /// When hosts are idle, by hour of the week.
     pub idle_by_hour: Vec<IdleByHour>,
+    /// Whether regions are available, and stay so for an hour, by hour of the week.
+    pub availability_by_hour: Vec<AvailabilityByHour>,
+    /// How often what was lent would be taken back, by hour of the week.
+    pub reclaims_by_hour: Vec<ReclaimsByHour>,
     /// How long regions stay available (Table 4).
     pub availability_periods: Vec<AvailabilityPeriods>,
     /// Share of the periods that last longer than each age (Kaplan-Meier).

@@ -4,8 +4,10 @@
 //! ```text
 //! runs, idle periods ─► window ────────► seen      the paper's: as long as seen, cut at gaps
 //!                     └ lease_windows ─► lease ─► estimates   ends with their causes; survival, odds, bounds
+//!                                         └► by_hour     both, by hour of the week
 //! ```
 
+pub(crate) mod by_hour;
 mod estimates;
 mod lease;
 pub(crate) mod lease_windows;
