@@ -6,5 +6,6 @@
 
 pub mod accounting;
 pub mod active;
+pub mod forecast;
 pub mod idle;
 pub mod quota;

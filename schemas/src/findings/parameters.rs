@@ -29,6 +29,8 @@ pub struct Parameters {
     pub time_zone: String,
     /// Resamples of the bootstrap over hosts; 0: no intervals.
     pub bootstrap_count: u32,
+    /// Sizes of further regions, relative to each host's physical memory, whose availability is forecast.
+    pub region_shares: Vec<f64>,
     /// Keys of the findings that are worked out; none: all of them. What comes with them anyway is there as well.
     pub measures: Vec<String>,
 }
@@ -56,6 +58,7 @@ impl Default for Parameters {
             size_class_bytes: Vec::new(),
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
+            region_shares: vec![0.25, 0.5],
             measures: Vec::new(),
         }
     }

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// Which time counts for an availability period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// All time.
+    #[default]
     All,
     /// Inside idle periods only: it ends when the owner returns as well.
     Idle,
