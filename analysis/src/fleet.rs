@@ -5,7 +5,7 @@
 
 use crate::availability::sizes::{Classes, SizeClass};
 use crate::host::HostFindings;
-use crate::measure::{Measure, Pooled};
+use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::quality::missing;
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::findings::{Findings, Parameters, Scope};
@@ -17,6 +17,7 @@ pub(crate) struct Fleet<'a> {
     findings: Findings,
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
+    fleetwide: Option<Fleetwide>,
 }
 
 impl<'a> Fleet<'a> {
@@ -26,6 +27,7 @@ impl<'a> Fleet<'a> {
             findings: Findings::default(),
             by_class: BTreeMap::new(),
             all: None,
+            fleetwide: None,
         }
     }
 
@@ -43,6 +45,11 @@ impl<'a> Fleet<'a> {
                 Some(all) => all.merge(&pooled),
                 None => self.all = Some(pooled),
             }
+        }
+        match (&mut self.fleetwide, host.fleetwide) {
+            (Some(all), Some(one)) => all.merge(&one),
+            (None, one) => self.fleetwide = one,
+            (Some(_), None) => {}
         }
         let (to, from) = (&mut self.findings, host.records);
         to.hosts.extend(from.hosts);
@@ -68,6 +75,9 @@ impl<'a> Fleet<'a> {
             pooled.write(&class.to_string(), &parameters, &mut findings);
         }
         all.write("all", &parameters, &mut findings);
+        if let Some(fleetwide) = &self.fleetwide {
+            fleetwide.write("all", &parameters, &mut findings);
+        }
         let idle = |p: &gleaner_schemas::findings::AvailabilityPeriods| p.scope == Scope::Idle;
         if parameters.wants(&["availability_periods"])
             && !findings.availability_periods.iter().any(idle)

@@ -4,7 +4,7 @@
 use crate::availability::{dips, over_time, sizes::Classes, usage};
 use crate::consumers::{files, processes};
 use crate::error::Result;
-use crate::measure::{Measure, Pooled};
+use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::owner::{idle, quota};
 use crate::quality::{cost, missing, sight};
 use crate::trace::HostTrace;
@@ -33,6 +33,8 @@ pub(crate) struct HostFindings {
     pub(crate) records: Findings,
     /// What is pooled; `None` for a host without samples.
     pub(crate) pooled: Option<Pooled>,
+    /// What is pooled over all hosts alone; `None` as well.
+    pub(crate) fleetwide: Option<Fleetwide>,
 }
 
 impl Pass<'_> {
@@ -72,6 +74,7 @@ impl Pass<'_> {
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
             pooled: Some(Pooled::of_host(&trace, parameters)?),
+            fleetwide: Some(Fleetwide::of_host(&trace, parameters)?),
             records,
         })
     }

@@ -9,6 +9,7 @@
 //!              ├─ availability   usage, over time, dips, periods ─┐
 //!              ├─ owner          idle periods, quota              ├─ host ─► fleet ─► Findings
 //!              ├─ consumers      processes, files                 │
+//!              ├─ forecast       what stays available, how sure   │
 //!              └─ quality        what could not be seen           ┘
 //! statistics: pure, under all of them
 //! ```
@@ -24,6 +25,7 @@ mod consumers;
 mod error;
 mod explain;
 mod fleet;
+mod forecast;
 mod host;
 mod in_order;
 mod measure;

@@ -1,12 +1,13 @@
 //! What every pooled measure does: take a host in, merge, write its records.
 //!
-//! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts) or in
+//! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts), in [`Fleetwide`] or in
 //! `cluster::Cluster` (figures of the hosts together).
 
 use crate::availability::hours::Hours;
 use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
 use crate::error::Result;
+use crate::forecast::Forecasts;
 use crate::trace::HostTrace;
 use gleaner_schemas::findings::{Findings, Parameters};
 
@@ -60,5 +61,15 @@ measures! {
         usage: Usage => ["memory_usage"],
         periods: Periods => ["availability_periods"],
         hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
+    }
+}
+
+measures! {
+    /// What is pooled over all hosts alone.
+    Fleetwide {
+        forecasts: Forecasts => [
+            "forecasts", "forecast_quality", "forecast_calibration", "forecast_table", "forecast_habits",
+            "forecast_weights", "forecast_table_size"
+        ],
     }
 }

@@ -183,6 +183,45 @@ pub struct ForecastTableSize {
     pub figures_bytes: i64,
 }
 
+impl ForecastTableSize {
+    /// Of a table.
+    #[must_use]
+    pub fn of(
+        table_version: i64,
+        cells: &[ForecastCell],
+        habits: &[ForecastHabit],
+        weights: &[ForecastWeight],
+    ) -> Self {
+        let lost = habits.iter().flat_map(ForecastHabit::lost).flatten();
+        let figures_count = cells.len() + lost.count() + weights.len();
+        Self {
+            table_version,
+            cells_count: cells.len() as i64,
+            habits_count: habits.len() as i64,
+            json_bytes: json_bytes(cells) + json_bytes(habits) + json_bytes(weights),
+            figures_bytes: 4 * figures_count as i64,
+        }
+    }
+}
+
+/// What a list takes as JSON.
+fn json_bytes(list: &[impl Serialize]) -> i64 {
+    struct Count(i64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as i64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting does not fail, nor do lists of flat records.
+    let _ = serde_json::to_writer(&mut count, list);
+    count.0
+}
+
 /// How likely a region on one host is to stay available, from the host's last sample on. Regions that
 /// are not available then have none; nor has a host that was watched for less than a day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,318 @@
+//! What was learnt and how good it was, as findings.
+
+use super::counts::Count;
+use super::instants::DAY_MS;
+use super::learnt::{Learnt, MODELS, Shares};
+use super::rolling::{CALIBRATION_BINS, Score, Scores, roll};
+use super::{HostPart, Region};
+use crate::in_order;
+use gleaner_policy::forecast::table::{self, Question, Table};
+use gleaner_policy::forecast::{AHEAD, AHEAD_S, Bins, SLOTS, TABLE_VERSION};
+use gleaner_schemas::findings::{
+    Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
+    ForecastTableSize, ForecastWeight, NotMeasured, Parameters, Scope,
+};
+use gleaner_schemas::units::Seconds;
+use std::array::from_fn;
+use std::sync::Arc;
+
+/// One region in one scope: where its records go.
+#[derive(Clone, Copy, Debug)]
+struct Series {
+    scope: Scope,
+    /// Its place among the regions.
+    index: usize,
+    region_bytes: Option<i64>,
+    region_share: Option<f64>,
+}
+
+/// Writes all records of the hosts, which stand in the order of their ids.
+pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: &mut Findings) {
+    let mut all: Vec<Series> = Vec::new();
+    for scope in [Scope::All, Scope::Idle] {
+        if hosts.iter().any(|h| !h.counts(scope).is_empty()) {
+            let regions = Region::all(parameters).into_iter().enumerate();
+            all.extend(regions.map(|(index, region)| Series::new(scope, index, region)));
+        }
+    }
+    let roll = |series: &Series| {
+        let counts: Vec<&[Count]> = hosts.iter().map(|h| series.of(h)).collect();
+        Ok(roll(&counts))
+    };
+    let mut together: Vec<(Scope, Vec<Score>)> = Vec::new();
+    let mut at = all.iter();
+    let written = in_order::each(&all, roll, |(learnt, scores)| {
+        if let Some(series) = at.next() {
+            series.quality(&scores, findings);
+            for (ahead, score) in scores.ahead.iter().enumerate() {
+                findings
+                    .forecast_calibration
+                    .extend(series.calibration(ahead, score));
+            }
+            series.cells(&learnt, findings);
+            series.habits(hosts, &learnt, findings);
+            series.weights(&learnt, findings);
+            pool(&mut together, series.scope, &scores);
+        }
+    });
+    debug_assert!(written.is_ok(), "counting cannot fail");
+    for (scope, scores) in &together {
+        let regions = Series {
+            scope: *scope,
+            index: 0,
+            region_bytes: None,
+            region_share: None,
+        };
+        for (ahead, score) in scores.iter().enumerate() {
+            findings
+                .forecast_calibration
+                .extend(regions.calibration(ahead, score));
+        }
+    }
+    findings.forecast_table_size.push(ForecastTableSize::of(
+        TABLE_VERSION,
+        &findings.forecast_table,
+        &findings.forecast_habits,
+        &findings.forecast_weights,
+    ));
+    forecasts(hosts, &all, findings);
+    missing(hosts, findings);
+}
+
+fn pool(together: &mut Vec<(Scope, Vec<Score>)>, scope: Scope, scores: &Scores) {
+    match together.iter_mut().find(|(s, _)| *s == scope) {
+        Some((_, pooled)) => {
+            for (mine, score) in pooled.iter_mut().zip(&scores.ahead) {
+                mine.add_calibration(score);
+            }
+        }
+        None => together.push((scope, scores.ahead.to_vec())),
+    }
+}
+
+/// Of each host at its last sample, from the table as it was written.
+fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
+    let table = Table::new(
+        &findings.forecast_table,
+        &findings.forecast_habits,
+        &findings.forecast_weights,
+    );
+    for host in hosts.iter().filter(|h| h.covered_ms >= DAY_MS) {
+        for series in all {
+            let counts = host.counts(series.scope).get(series.index);
+            let region = table::Region::of(series.region_bytes, series.region_share);
+            let (Some(state), Some(region)) = (counts.and_then(|c| c.last), region) else {
+                continue;
+            };
+            findings
+                .forecasts
+                .extend(AHEAD_S.iter().filter_map(|&ahead_s| {
+                    let probability = table.probability(&Question {
+                        host: &host.host,
+                        scope: series.scope,
+                        region,
+                        state,
+                        hour_of_week: host.hour_of_week,
+                        ahead_s,
+                    })?;
+                    Some(Forecast {
+                        host: host.host.clone(),
+                        time_ms: host.time_ms,
+                        scope: series.scope,
+                        region_bytes: state.region_bytes,
+                        region_share: series.region_share,
+                        ahead_s,
+                        probability: rounded(probability),
+                    })
+                }));
+        }
+    }
+}
+
+/// What cannot be said, and why.
+fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
+    let mut say = |measure: &str, host: &str, reason: String| {
+        findings.not_measured.push(NotMeasured {
+            measure: measure.to_owned(),
+            host: host.to_owned(),
+            reason,
+        });
+    };
+    for host in hosts.iter().filter(|h| h.covered_ms < DAY_MS) {
+        let covered = Seconds::from_ms(host.covered_ms);
+        let reason = format!("its samples cover {covered}, and a forecast needs a day of them");
+        say("forecasts", &host.host, reason);
+    }
+    if findings.forecast_quality.is_empty() {
+        let reason = "no region was available on days that lay ahead of all that was learnt from: \
+                      it takes three days at least";
+        say("forecast_quality", "all", reason.to_owned());
+    }
+}
+
+impl Series {
+    fn new(scope: Scope, index: usize, region: Region) -> Self {
+        let (region_bytes, region_share) = match region {
+            Region::Bytes(bytes) => (Some(bytes), None),
+            Region::Share(share) => (None, Some(share)),
+        };
+        Self {
+            scope,
+            index,
+            region_bytes,
+            region_share,
+        }
+    }
+
+    /// Its counts on one host.
+    fn of(self, host: &HostPart) -> &[Count] {
+        let counts = host.counts(self.scope).get(self.index);
+        counts.map_or(&[], |c| &c.counts)
+    }
+
+    fn quality(self, scores: &Scores, findings: &mut Findings) {
+        for (score, ahead_s) in scores.ahead.iter().zip(AHEAD_S) {
+            if score.instants == 0 {
+                continue;
+            }
+            let models = MODELS.iter().zip(score.squares);
+            findings
+                .forecast_quality
+                .extend(models.map(|(model, squares)| ForecastQuality {
+                    scope: self.scope,
+                    region_bytes: self.region_bytes,
+                    region_share: self.region_share,
+                    ahead_s,
+                    model: (*model).to_owned(),
+                    brier_score: squares / score.instants as f64,
+                    instants: score.instants as i64,
+                    origins: score.origins as i64,
+                    hosts_count: score.hosts_count as i64,
+                }));
+        }
+    }
+
+    fn calibration(self, ahead: usize, score: &Score) -> impl Iterator<Item = ForecastCalibration> {
+        let bins = score.calibration.iter().zip(CALIBRATION_BINS.windows(2));
+        bins.filter(|(bin, _)| bin.instants > 0)
+            .map(move |(bin, bounds)| ForecastCalibration {
+                scope: self.scope,
+                region_bytes: self.region_bytes,
+                region_share: self.region_share,
+                ahead_s: AHEAD_S[ahead],
+                bin_low: bounds[0],
+                bin_high: bounds[1],
+                mean_forecast: bin.forecast / bin.instants as f64,
+                observed_share: bin.stayed as f64 / bin.instants as f64,
+                instants: bin.instants as i64,
+            })
+    }
+
+    /// Every cell that was seen, and the coarser ones that it refines.
+    fn cells(self, learnt: &Learnt, findings: &mut Findings) {
+        let mut cell =
+            |bins: [Option<u8>; 3], shares: &Shares, lost: &dyn Fn(usize) -> Option<f64>| {
+                for (ahead, share) in shares.iter().enumerate().filter(|(_, s)| s.instants > 0) {
+                    findings
+                        .forecast_table
+                        .extend(lost(ahead).map(|lost| ForecastCell {
+                            scope: self.scope,
+                            region_bytes: self.region_bytes,
+                            region_share: self.region_share,
+                            age_bin: bins[0].map(i64::from),
+                            margin_bin: bins[1].map(i64::from),
+                            low_bin: bins[2].map(i64::from),
+                            ahead_s: AHEAD_S[ahead],
+                            probability: rounded(1.0 - lost),
+                            instants: share.instants as i64,
+                        }));
+                }
+            };
+        cell([None; 3], &learnt.all, &|ahead| learnt.climatology(ahead));
+        let [ages, margins, lows] = Bins::COUNTS.map(|count| 0..count as u8);
+        for (age, shares) in ages.zip(&learnt.by_age) {
+            cell([Some(age), None, None], shares, &|ahead| {
+                learnt.of_age(age.into(), ahead)
+            });
+            for margin in margins.clone() {
+                let any_low = Bins {
+                    age,
+                    margin,
+                    low: 0,
+                };
+                let (by_margin, by_bins) = super::learnt::places(any_low);
+                cell(
+                    [Some(age), Some(margin), None],
+                    &learnt.by_margin[by_margin],
+                    &|ahead| learnt.of_margin(any_low, ahead),
+                );
+                for low in lows.clone() {
+                    let bins = Bins { low, ..any_low };
+                    cell(
+                        [Some(age), Some(margin), Some(low)],
+                        &learnt.by_bins[by_bins + usize::from(low)],
+                        &|ahead| learnt.state(bins, ahead),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Of every host at any time, and at the times of the week at which it was seen where it ever lost such a region.
+    fn habits(self, hosts: &[Arc<HostPart>], learnt: &Learnt, findings: &mut Findings) {
+        for (index, part) in hosts.iter().enumerate() {
+            let of_host = &learnt.hosts[index];
+            if of_host.iter().all(|s| s.instants == 0) {
+                continue;
+            }
+            let habit = |slot: Option<u8>, shares: &Shares, lost: [Option<f64>; AHEAD]| {
+                ForecastHabit {
+                    scope: self.scope,
+                    region_bytes: self.region_bytes,
+                    region_share: self.region_share,
+                    host: part.host.clone(),
+                    slot: slot.map(i64::from),
+                    instants: shares[0].instants as i64,
+                    ..ForecastHabit::default()
+                }
+                .with_lost(lost.map(|lost| lost.map(rounded)))
+            };
+            let any_time = from_fn(|ahead| learnt.habit(index, None, ahead));
+            findings
+                .forecast_habits
+                .push(habit(None, of_host, any_time));
+            for slot in 0..SLOTS as u8 {
+                let shares = &learnt.slots[index][usize::from(slot)];
+                let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
+                    let is_told = of_host[ahead].lost > 0 && shares[ahead].instants > 0;
+                    let lost = is_told.then(|| learnt.habit(index, Some(slot), ahead));
+                    lost.flatten()
+                });
+                if lost.iter().any(Option::is_some) {
+                    findings
+                        .forecast_habits
+                        .push(habit(Some(slot), shares, lost));
+                }
+            }
+        }
+    }
+
+    fn weights(self, learnt: &Learnt, findings: &mut Findings) {
+        for (ahead, &ahead_s) in AHEAD_S.iter().enumerate() {
+            if learnt.all[ahead].instants > 0 {
+                findings.forecast_weights.push(ForecastWeight {
+                    scope: self.scope,
+                    region_bytes: self.region_bytes,
+                    region_share: self.region_share,
+                    ahead_s,
+                    habit_weight: rounded(learnt.habit_weight(ahead)),
+                });
+            }
+        }
+    }
+}
+
+/// As many digits as a share of so few instants bears; the table stays small.
+fn rounded(probability: f64) -> f64 {
+    (probability * 1e5).round() / 1e5
+}
