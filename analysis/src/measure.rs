@@ -3,6 +3,7 @@
 //! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts), in [`Fleetwide`] or in
 //! `cluster::Cluster` (figures of the hosts together).
 
+use crate::availability::dip_hosts::DipCounts;
 use crate::availability::hours::Hours;
 use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
@@ -59,7 +60,10 @@ measures! {
     /// What is pooled by class of hosts, and over all of them.
     Pooled {
         usage: Usage => ["memory_usage"],
-        periods: Periods => ["availability_periods"],
+        dips: DipCounts => ["dip_hosts"],
+        periods: Periods => [
+            "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"
+        ],
         hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
     }
 }

@@ -1,18 +1,20 @@
 //! `gleaner analyze`: findings as tables, or as JSON.
 
 use crate::args::{Analyze, Measures};
-use crate::{progress, table};
+use crate::{progress, tables};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
-    let findings = findings(&args.dataset, &parameters(&args.measures))?;
+    let mut parameters = parameters(&args.measures);
+    parameters.measures.clone_from(&args.measure);
+    let findings = findings(&args.dataset, &parameters)?;
     let text = if args.json {
         json(&findings)?
     } else {
-        table::all(&findings)
+        tables::all(&findings, args.rows)?
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
@@ -22,8 +24,16 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
         minimum_period_s: measures.minimum_period,
+        idle_after_s: measures.idle_after,
+        load_limit: measures.load_limit,
+        headroom_share: measures.headroom / 100.0,
+        curve_points_count: measures.curve_points,
         region_bytes: measures.region_bytes.clone(),
         dip_threshold_bytes: measures.dip_bytes.clone(),
+        dip_threshold_shares: measures.dip_percent.iter().map(|p| p / 100.0).collect(),
+        size_class_bytes: measures.class_bytes.clone(),
+        time_zone: measures.time_zone.clone(),
+        bootstrap_count: measures.bootstrap,
         ..Parameters::default()
     }
 }

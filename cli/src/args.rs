@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Report(Report),
     Export(Export),
+    Import(Import),
     Synth(Synth),
     Lab(crate::lab::args::Lab),
     Schema(Schema),
@@ -113,13 +114,23 @@ pub(crate) struct Demo {
 #[command(after_help = "Examples:
   gleaner analyze out/demo/dataset
   gleaner analyze DATASET --region 64MiB --region 1GiB --dip 512MiB
-  gleaner analyze DATASET --json | jq '.availability_periods'")]
+  gleaner analyze DATASET --time-zone Europe/Berlin --measure idle_by_hour --rows 168
+  gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
+  gleaner analyze DATASET --json | jq '.availability_periods'
+
+What each measure is: docs/analysis.md.")]
 pub(crate) struct Analyze {
     /// Folder of the dataset (what `gleaner-agent export` wrote).
     pub(crate) dataset: PathBuf,
     /// Print the findings as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Work out and print only this measure, by its key in the JSON document (repeatable; or several with commas between).
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub(crate) measure: Vec<String>,
+    /// Print at most so many rows of a measure.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }
@@ -155,12 +166,36 @@ pub(crate) struct Measures {
     /// Drop availability periods shorter than this many seconds.
     #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
     pub(crate) minimum_period: f64,
+    /// A host is idle after so many seconds without activity and with a low load.
+    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
+    pub(crate) idle_after: f64,
+    /// The 5-minute load average that is not low any more.
+    #[arg(long, default_value_t = 0.3, value_name = "LOAD")]
+    pub(crate) load_limit: f64,
+    /// Share of physical memory that is never lent.
+    #[arg(long, default_value_t = 15.0, value_name = "PERCENT")]
+    pub(crate) headroom: f64,
+    /// Upper bound of a class by memory size (repeatable; default: powers of two).
+    #[arg(long = "class", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) class_bytes: Vec<i64>,
+    /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
+    #[arg(long, default_value = "UTC", value_name = "ZONE")]
+    pub(crate) time_zone: String,
+    /// Resamples of the bootstrap over hosts; 0: no intervals.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) bootstrap: u32,
     /// Size of a region whose availability is measured (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "region", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) region_bytes: Vec<i64>,
     /// Threshold of dips in available memory (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "dip", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) dip_bytes: Vec<i64>,
+    /// Threshold of dips relative to each host's memory (repeatable).
+    #[arg(long, value_name = "PERCENT", default_values_t = [5.0, 10.0, 25.0])]
+    pub(crate) dip_percent: Vec<f64>,
+    /// Most points of each survival curve (0: all there are).
+    #[arg(long, default_value_t = 60, value_name = "COUNT")]
+    pub(crate) curve_points: u32,
 }
 
 /// Write the findings as one HTML page: figures inside, no network needed.
@@ -177,9 +212,6 @@ pub(crate) struct Report {
     /// Heading of the page.
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Time zone of the fleet, by its IANA name.
-    #[arg(long, default_value = "UTC")]
-    pub(crate) time_zone: String,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }
@@ -232,6 +264,53 @@ pub(crate) enum Format {
     Csv,
     /// Arrow IPC files, which are Feather files, zstd.
     Arrow,
+}
+
+/// Take the trace of another program into a dataset.
+///
+/// What the source lacks is absent in the dataset, never 0 (docs/import.md).
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner import bitbrains rnd/2013-7 -o out/bitbrains
+  gleaner analyze out/bitbrains")]
+pub(crate) struct Import {
+    #[command(subcommand)]
+    pub(crate) source: ImportSource,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ImportSource {
+    Bitbrains(ImportBitbrains),
+}
+
+/// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
+///
+/// One CSV a machine. Prints what was mended, merged and dropped, by machine and in all. What was imported before
+/// is left as it is.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner import bitbrains rnd/2013-7 -o out/bitbrains
+  gleaner import bitbrains fastStorage/2013-8 -o out/bitbrains --trace fast-storage --json")]
+pub(crate) struct ImportBitbrains {
+    /// Folder of the CSV files.
+    pub(crate) folder: PathBuf,
+    /// Folder of the dataset; made where there is none, else added to.
+    #[arg(long, short, value_name = "DATASET")]
+    pub(crate) output: PathBuf,
+    /// Which of the two traces it is; machines of both have the same numbers.
+    #[arg(long, value_enum, default_value_t = BitbrainsTrace::Rnd)]
+    pub(crate) trace: BitbrainsTrace,
+    /// Print what was done as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum BitbrainsTrace {
+    /// 500 machines.
+    Rnd,
+    /// 1,250 machines on fast storage.
+    FastStorage,
 }
 
 /// Write a dataset of hosts that never were, for benches and loads.

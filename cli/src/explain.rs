@@ -1,7 +1,7 @@
 //! `gleaner explain`: how the figures of one host at one instant came about.
 
 use crate::args::Explain;
-use crate::table::table;
+use crate::tables::table;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{
     ExplainedCategory, ExplainedConsumer, ExplainedQuota, Explanation, Parameters, Term,

@@ -6,6 +6,7 @@ mod collect;
 mod demo;
 mod explain;
 mod export;
+mod import;
 mod lab;
 mod man;
 mod pki;
@@ -13,7 +14,7 @@ mod progress;
 mod report;
 mod schema;
 mod synth;
-mod table;
+mod tables;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -41,6 +42,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Explain(args) => explain::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) fn run(args: &Report) -> anyhow::Result<()> {
     let findings = analyze::findings(&args.dataset, &analyze::parameters(&args.measures))?;
     let title = args.title.clone().unwrap_or_else(|| title(&findings));
-    let page = page(&findings, title, &args.time_zone)?;
+    let page = page(&findings, title, &args.measures.time_zone)?;
     if args.output == Path::new("-") {
         std::io::stdout().write_all(page.as_bytes())?;
         return Ok(());

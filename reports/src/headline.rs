@@ -292,6 +292,7 @@ mod tests {
             longest_s: None,
             restricted_mean_s: Some(10_800.0),
             available_time_share: Some(share),
+            ..AvailabilityPeriods::default()
         }
     }
 

@@ -4,6 +4,7 @@
 mod chain;
 mod collect;
 mod delivery;
+mod import;
 mod lab;
 mod layers;
 mod pki;

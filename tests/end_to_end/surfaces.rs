@@ -23,6 +23,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "analyze",
             "report",
             "export",
+            "import",
             "synth",
             "lab",
             "schema",

@@ -1,5 +1,5 @@
-//! Traces of other programs and for other programs: exports of a dataset as Parquet, CSV and Arrow, and
-//! synthetic clusters ([`synth`]).
+//! Traces of other programs and for other programs: exports of a dataset as Parquet, CSV and Arrow,
+//! imports ([`import`]), and synthetic clusters ([`synth`]).
 //!
 //! ```text
 //! OUT/gleaner-export.json                          says that the folder is an export, and whether whole
@@ -10,6 +10,7 @@ mod error;
 mod export;
 mod file;
 mod folder;
+pub mod import;
 pub mod synth;
 
 pub use error::{ExportError, Result};

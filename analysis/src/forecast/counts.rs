@@ -1,7 +1,7 @@
 //! What became of one region on one host, counted by day, time of the week and state.
 
 use super::instants::{NEVER, ahead_ms, day, within};
-use super::watch::Watch;
+use crate::availability::periods::window::Window;
 use gleaner_policy::forecast::{AHEAD, Bins, State, slot};
 
 /// Instants of one day in the same state at the same time of the week, whose fates were known after as many days.
@@ -29,7 +29,7 @@ pub(super) struct Seen<'a> {
     pub(super) low_bytes: &'a [i64],
     /// Up to the last sample.
     pub(super) last_low_bytes: i64,
-    pub(super) watches: &'a [Watch],
+    pub(super) windows: &'a [Window],
     /// Of each instant.
     pub(super) known_after_days: &'a [[u8; AHEAD]],
     /// Whether a forecast could have been asked for at each sample; none: at all.
@@ -51,13 +51,13 @@ impl Seen<'_> {
         let mut found = Counts::default();
         // Where the counts of the day in hand begin.
         let mut today = 0;
-        for watch in self.watches {
+        for window in self.windows {
             let enough = |i: &usize| self.available_bytes[*i] >= region_bytes(*i);
-            let mut next = watch.samples.start;
-            while let Some(first) = (next..watch.samples.end).find(enough) {
-                let below = (first..watch.samples.end).find(|i| !enough(i));
-                next = below.unwrap_or(watch.samples.end);
-                let to_ms = below.map_or(watch.end_ms, |i| self.time_ms[i]);
+            let mut next = window.samples.start;
+            while let Some(first) = (next..window.samples.end).find(enough) {
+                let below = (first..window.samples.end).find(|i| !enough(i));
+                next = below.unwrap_or(window.samples.end);
+                let to_ms = below.map_or(window.end_ms, |i| self.time_ms[i]);
                 let state = |at: usize, low_bytes: i64| State {
                     age_s: self.time_ms[at].saturating_sub(self.time_ms[first]) / 1000,
                     available_bytes: self.available_bytes[at],

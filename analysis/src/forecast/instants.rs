@@ -3,7 +3,7 @@
 //! What became of a region some time ahead of an instant is known once a sample lies beyond that time; the day of that
 //! sample is when the fate may be learnt from, and not before.
 
-use super::watch::Watch;
+use crate::availability::periods::window::Window;
 use gleaner_policy::forecast::{AHEAD, AHEAD_S, LOW_WATER_S};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -65,17 +65,17 @@ pub(super) fn low_water(time_ms: &[i64], available_bytes: &[i64], instants: &[us
 pub(super) fn known_after_days(
     time_ms: &[i64],
     instants: &[usize],
-    watches: &[Watch],
+    windows: &[Window],
 ) -> Vec<[u8; AHEAD]> {
     let mut known = vec![[NEVER; AHEAD]; instants.len()];
     let mut beyond = [0; AHEAD];
-    for watch in watches {
-        for at in within(instants, &watch.samples) {
+    for window in windows {
+        for at in within(instants, &window.samples) {
             let now = time_ms[instants[at]];
             for ((known, beyond), ahead_ms) in known[at].iter_mut().zip(&mut beyond).zip(ahead_ms())
             {
                 let then = now.saturating_add(ahead_ms);
-                if then >= watch.known_to_ms {
+                if then >= window.observed_to_ms {
                     continue;
                 }
                 // A sample lies beyond, and times only go forward up to there.
@@ -112,12 +112,14 @@ mod tests {
         // Samples at 23:00, 23:30, and every hour from 0:30 on.
         let mut time = vec![23 * HOUR, 23 * HOUR + 30 * MIN];
         time.extend((0..30).map(|h| DAY_MS + 30 * MIN + h * HOUR));
-        let watch = Watch {
+        let window = Window {
             samples: 0..time.len(),
-            end_ms: 0,
-            known_to_ms: time[31],
+            end_ms: time[31],
+            start_seen: true,
+            end: None,
+            observed_to_ms: time[31],
         };
-        let known = known_after_days(&time, &of(&time), &[watch]);
+        let known = known_after_days(&time, &of(&time), &[window]);
         // Ten minutes after 23:00 is known at 23:30, half an hour after at 0:30, a day after at 23:30 of the next.
         assert_eq!(known[0], [0, 1, 1, 1, 1, 1, 1, 1, 1]);
         // A day after 23:30 of the second day lies behind the last sample, at 5:30 of the third.

@@ -5,7 +5,7 @@
 //! - *Instants* ([`instants`]): a host's first sample of every ten minutes. Scope `all`: those at which the region is
 //!   available; scope `idle`: at which the host is known to be idle as well, as the rule says at that very sample.
 //! - *Fate*: the region is lost at the first sample below its size, where the host's idle period ends (scope `idle`), and
-//!   where a gap ends leases ([`watch`]). An instant counts for a time ahead only if it could have been followed for that
+//!   where a gap ends leases ([`LeaseWindows`]). An instant counts for a time ahead only if it could have been followed for that
 //!   long whatever happened: counting all losses, but survivals only where they were seen, would favour losses.
 //! - *The past only*: a fate is learnt from on the day on which it comes to be known, and forecasts of a day rest on
 //!   what was learnt before it ([`rolling`]). So nothing that was recorded after a day began changes its forecasts.
@@ -17,8 +17,9 @@ mod instants;
 mod learnt;
 mod records;
 mod rolling;
-mod watch;
 
+use crate::availability::periods::lease_windows::LeaseWindows;
+use crate::availability::periods::window::Window;
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::trace::HostTrace;
@@ -88,8 +89,8 @@ impl Measure for Forecasts {
         let low_bytes = instants::low_water(time_ms, available_bytes, &instants);
         let last = samples.len().saturating_sub(1);
         let last_low = instants::low_water(time_ms, available_bytes, &[last]);
-        let count = |watches: &[watch::Watch], is_open: Option<&[bool]>| {
-            let known_after_days = instants::known_after_days(time_ms, &instants, watches);
+        let count = |windows: &[Window], is_open: Option<&[bool]>| {
+            let known_after_days = instants::known_after_days(time_ms, &instants, windows);
             let seen = Seen {
                 time_ms,
                 available_bytes,
@@ -97,13 +98,14 @@ impl Measure for Forecasts {
                 instants: &instants,
                 low_bytes: &low_bytes,
                 last_low_bytes: last_low.first().copied().unwrap_or(0),
-                watches,
+                windows,
                 known_after_days: &known_after_days,
                 is_open,
             };
             let region = |region: Region| seen.count(|at| region.bytes(samples.physical_bytes[at]));
             Region::all(parameters).into_iter().map(region).collect()
         };
+        let lease_windows = LeaseWindows::new(trace);
         let is_idle: Vec<bool> = (trace.idleness.verdicts.iter())
             .map(|verdict| verdict.is_idle())
             .collect();
@@ -113,9 +115,9 @@ impl Measure for Forecasts {
                 time_ms: time_ms.last().copied().unwrap_or(0),
                 hour_of_week: trace.hours_of_week.last().copied().unwrap_or(0),
                 covered_ms: trace.covered_ms(),
-                all: count(&watch::of_runs(trace), None),
+                all: count(&lease_windows.of_runs(), None),
                 idle: if trace.idle_can_be_told() {
-                    count(&watch::of_absences(trace), Some(&is_idle))
+                    count(&lease_windows.of_absences(), Some(&is_idle))
                 } else {
                     Vec::new()
                 },

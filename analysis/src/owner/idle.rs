@@ -8,7 +8,7 @@
 use crate::trace::HostTrace;
 use crate::trace::samples::Samples;
 use gleaner_policy::idle::{IdleRule, IdleState, Verdict};
-use gleaner_schemas::findings;
+use gleaner_schemas::findings::{self, EndCause};
 use std::ops::Range;
 
 /// One idle period.
@@ -19,7 +19,8 @@ pub(crate) struct IdlePeriod {
     pub(crate) from_ms: i64,
     pub(crate) to_ms: i64,
     pub(crate) start_cut: bool,
-    pub(crate) end_cut: bool,
+    /// `None` where it was cut.
+    pub(crate) end: Option<EndCause>,
 }
 
 /// One host's, as findings.
@@ -30,7 +31,7 @@ pub(crate) fn records(trace: &HostTrace<'_>) -> Vec<findings::IdlePeriod> {
         to_time_ms: period.to_ms,
         duration_s: (period.to_ms - period.from_ms) as f64 / 1000.0,
         start_censored: period.start_cut,
-        end_censored: period.end_cut,
+        end_censored: period.end.is_none(),
     };
     trace.idleness.periods.iter().map(record).collect()
 }
@@ -94,11 +95,11 @@ impl Idleness {
             if verdict != Verdict::Unknown && i + 1 < segment.end {
                 self.seen_ms += time[i + 1] - now;
             }
-            if let Some((to_ms, end_cut)) = end_of_open(verdict, before, now, rule)
+            if let Some((to_ms, end)) = end_of_open(verdict, before, now, rule)
                 && let Some(mut period) = open.take()
             {
                 period.to_ms = to_ms.clamp(before, now);
-                period.end_cut = end_cut;
+                period.end = end;
                 earliest = (period.to_ms, period.samples.end);
                 self.periods.push(period);
             }
@@ -122,7 +123,7 @@ impl Idleness {
                             from_ms,
                             to_ms: now,
                             start_cut,
-                            end_cut: true, // until an end is seen
+                            end: None, // until one is seen
                         }
                     });
                     period.samples.end = i + 1;
@@ -134,19 +135,24 @@ impl Idleness {
     }
 }
 
-/// How an open period ends between two samples, if it does: when, and whether it is cut.
+/// How an open period ends between two samples, if it does: when, and what ends it (nothing where it is cut).
 fn end_of_open(
     verdict: Verdict,
     before_ms: i64,
     now_ms: i64,
     rule: &IdleRule,
-) -> Option<(i64, bool)> {
+) -> Option<(i64, Option<EndCause>)> {
     match verdict {
         // The owner came and went in between.
-        Verdict::Idle { since_ms } => (since_ms > before_ms).then_some((since_ms, false)),
-        Verdict::Waiting { at_ms } => Some((at_ms.saturating_sub(rule.idle_after_ms), false)),
-        Verdict::Loaded => Some((now_ms, false)),
-        Verdict::Unknown => Some((before_ms, true)),
+        Verdict::Idle { since_ms } => {
+            (since_ms > before_ms).then_some((since_ms, Some(EndCause::Owner)))
+        }
+        Verdict::Waiting { at_ms } => Some((
+            at_ms.saturating_sub(rule.idle_after_ms),
+            Some(EndCause::Owner),
+        )),
+        Verdict::Loaded => Some((now_ms, Some(EndCause::Load))),
+        Verdict::Unknown => Some((before_ms, None)),
     }
 }
 
@@ -189,7 +195,7 @@ mod tests {
                     p.from_ms / MIN,
                     p.to_ms / MIN,
                     p.start_cut,
-                    p.end_cut,
+                    p.end.is_none(),
                     p.samples,
                 )
             })
@@ -226,6 +232,27 @@ mod tests {
             (10, Some(70), HIGH),
         ];
         assert_eq!(found(&rows), [(2, 10, false, false, 1..3)]);
+    }
+
+    #[test]
+    fn what_ends_them() {
+        let ends = |rows: &[(i64, Option<i64>, Option<f64>)]| -> Vec<Option<EndCause>> {
+            Idleness::of(&samples(rows), &[0..rows.len()], &IdleRule::default())
+                .periods
+                .iter()
+                .map(|p| p.end)
+                .collect()
+        };
+        let away = [(0, Some(0), LOW), (6, Some(6), LOW), (12, Some(12), LOW)];
+        let then =
+            |minute, owner_idle, load| ends(&[&away[..], &[(minute, owner_idle, load)]].concat());
+        assert_eq!(ends(&away), [None]);
+        assert_eq!(then(14, Some(1), LOW), [Some(EndCause::Owner)]);
+        // Came and went between two samples.
+        assert_eq!(then(24, Some(6), LOW), [Some(EndCause::Owner), None]);
+        assert_eq!(then(14, Some(14), HIGH), [Some(EndCause::Load)]);
+        assert_eq!(then(14, None, LOW), [None]);
+        assert_eq!(then(14, Some(14), None), [None]);
     }
 
     #[test]

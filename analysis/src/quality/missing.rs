@@ -112,6 +112,18 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
     }
 }
 
+/// When `without` of so many hosts have not sent their records to a collector.
+pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
+    NotMeasured {
+        measure: "ended_by_network".to_owned(),
+        host: "all".to_owned(),
+        reason: format!(
+            "of {without} of {hosts_count} hosts no arrivals at a collector are recorded: no period of \
+             theirs ends with the network"
+        ),
+    }
+}
+
 /// `: denied (Permission denied)`, or nothing where the host gave no reason.
 fn why_absent(absences: &[Absence], item: &str) -> String {
     let found = absences.iter().find(|a| a.item == item);

@@ -1,4 +1,37 @@
-//! Statistics without a word about memory: pure, mergeable, exact where they can be.
+//! Statistics without a word about memory: pure, mergeable, exact where they can be. What a cause is, is the
+//! caller's business: causes are numbered from 0.
+//!
+//! ```text
+//! sizes         distribution     mean, deviation, median of very many
+//! lengths       kaplan_meier     share that lasts longer than t, mean, when some were cut
+//!               incidence        and what ends them (competing risks)
+//!               quantile_bound   "at least t in 95 % of cases"
+//! spells        residual         available now: still so t later?
+//! sums by host  bootstrap        intervals of their ratios
+//! ```
 
+pub(crate) mod bootstrap;
 pub(crate) mod distribution;
-pub(crate) mod survival;
+pub(crate) mod incidence;
+pub(crate) mod kaplan_meier;
+pub(crate) mod quantile_bound;
+pub(crate) mod residual;
+
+/// How long something lasted, and what ended it. Ordered by length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Length {
+    /// As seen.
+    pub(crate) ms: i64,
+    /// The cause's number; `None`: it was cut (censored), and lasted longer than seen.
+    pub(crate) cause: Option<usize>,
+}
+
+/// Limits of a 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Interval {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+/// The normal distribution's 97.5 % quantile: half the width of a 95 % interval, in deviations.
+const Z_95: f64 = 1.959_963_984_540_054;

@@ -1,6 +1,7 @@
 //! One host's trace as it was recorded, and what follows from it alone: runs without gaps, idle periods, the
 //! hour of the week of each sample. Every measure reads a [`HostTrace`], which one pass reads once.
 
+pub(crate) mod arrivals;
 pub(crate) mod calendar;
 pub(crate) mod frame;
 pub(crate) mod intervals;
@@ -12,6 +13,7 @@ pub(crate) mod standing;
 
 use crate::error::Result;
 use crate::owner::idle::Idleness;
+use arrivals::Arrivals;
 use calendar::Calendar;
 use frame::Frame;
 use gleaner_dataset::Dataset;
@@ -60,6 +62,7 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) segments: Vec<Range<usize>>,
     /// Recorded and seen, in order.
     pub(crate) gaps: Vec<Gap>,
+    pub(crate) arrivals: Arrivals,
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
     /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
@@ -97,6 +100,7 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
+        let arrivals = Arrivals::read(&mut reader)?;
         let mut of_samples = |table, columns: &[&str], users: &[&str]| {
             let rows = if parameters.wants(users) {
                 reader.read(table, columns)?
@@ -117,6 +121,7 @@ impl<'a> HostTrace<'a> {
             intervals,
             segments,
             gaps,
+            arrivals,
             rule,
         }))
     }

@@ -14,6 +14,8 @@ use gleaner_schemas::rows::SampleRow;
 pub(crate) struct Samples {
     pub(crate) database: Vec<i64>,
     pub(crate) sequence: Vec<i64>,
+    /// Whether the host was booted since the sample before, as far as it says.
+    pub(crate) is_new_boot: Vec<bool>,
     pub(crate) time_ms: Vec<i64>,
     /// Time since the sample before it, where the host saw no gap between them.
     pub(crate) interval_ms: Vec<Option<i64>>,
@@ -36,6 +38,7 @@ impl Samples {
     pub(crate) fn read(reader: &mut HostReader<'_>, headroom_share: f64) -> Result<Self> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend([
+            "boot_id",
             "interval_ms",
             "physical_bytes",
             "remainder_bytes",
@@ -60,6 +63,7 @@ impl Samples {
             database: frame.present(DATABASE)?.to_vec(),
             sequence: frame.present(SEQUENCE)?.to_vec(),
             time_ms: frame.present(TIME)?.to_vec(),
+            is_new_boot: changes(frame.texts("boot_id")?.iter()),
             interval_ms: optional("interval_ms")?,
             categories,
             available_bytes: frame.present("available_bytes")?.to_vec(),
@@ -125,6 +129,17 @@ impl Samples {
             })
             .collect())
     }
+}
+
+/// Whether each name differs from the last one known before it.
+fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
+    let mut last = None;
+    let is_new = |name: Option<&'a str>| {
+        let is_new = last.is_some() && name.is_some() && name != last;
+        last = name.or(last);
+        is_new
+    };
+    names.map(is_new).collect()
 }
 
 /// The stored figure rests on the agent's headroom; this one on the analysis' own, where

@@ -200,6 +200,39 @@ fn dips() {
     assert_eq!(a[2..], relative);
 }
 
+#[test]
+fn dips_by_hosts() {
+    let f = found();
+    let of = |mib| {
+        let all = f.dip_hosts.iter();
+        all.filter(move |d| d.size_class == "all" && d.threshold_bytes == Some(mib * MIB))
+            .map(|d| (d.at_least_intervals, d.hosts_count, d.hosts_in_all))
+            .collect::<Vec<_>>()
+    };
+    // Host a was below 301 MiB twice, b never.
+    let expected = [
+        (0, 1, 2),
+        (1, 1, 2),
+        (6, 0, 2),
+        (11, 0, 2),
+        (21, 0, 2),
+        (31, 0, 2),
+    ];
+    assert_eq!(of(301), expected);
+    // b has 5 % of 4 GiB, and 900 MiB available: below a quarter in both of its samples.
+    let quarter = f
+        .dip_hosts
+        .iter()
+        .filter(|d| d.threshold_share == Some(0.25));
+    let quarter: Vec<_> = quarter
+        .map(|d| (d.at_least_intervals, d.hosts_count))
+        .collect();
+    assert!(
+        quarter.ends_with(&[(0, 0), (1, 2), (6, 0), (11, 0), (21, 0), (31, 0)]),
+        "{quarter:?}"
+    );
+}
+
 fn periods<'a>(
     f: &'a Findings,
     size_class: &str,

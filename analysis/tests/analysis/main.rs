@@ -5,5 +5,6 @@ mod edges;
 mod explain;
 mod hand_worked;
 mod hours;
+mod leases;
 mod recording;
 mod thinned;

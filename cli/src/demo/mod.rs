@@ -4,7 +4,7 @@ mod load;
 mod tracing;
 
 use crate::args::Demo;
-use crate::{analyze, progress, report, table};
+use crate::{analyze, progress, report, tables};
 use anyhow::{Context, bail};
 use gleaner_schemas::findings::Parameters;
 use std::fs;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
     let report_path = folder.join("report.html");
     report::write(&report_path, &page)?;
 
-    println!("{}", table::memory(&findings));
+    println!("{}", tables::memory(&findings));
     println!(
         "Report: {}",
         report_path.canonicalize().unwrap_or(report_path).display()

@@ -4,7 +4,7 @@ use super::address;
 use super::args::Status;
 use super::collector::{self, OfHost};
 use super::state::State;
-use crate::table::table;
+use crate::tables::table;
 use anyhow::bail;
 use gleaner_schemas::units::Seconds;
 use serde_json::{Value, json};

@@ -136,6 +136,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                 restricted_mean_s: mean_s
                     .map(|m| (m + censored as f64 / n as f64 * (lengths[n - 1] - m)).round()),
                 available_time_share: Some(held as f64 / f.memory_over_time.len() as f64),
+                ..AvailabilityPeriods::default()
             });
         }
     }

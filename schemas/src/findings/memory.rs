@@ -148,3 +148,20 @@ pub struct Dip {
     /// When that was.
     pub min_time_ms: i64,
 }
+
+/// On how many hosts available memory was below a threshold how often.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DipHosts {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Threshold; absent where it is relative.
+    pub threshold_bytes: Option<i64>,
+    /// Threshold as a share of each host's physical memory; absent where it is absolute.
+    pub threshold_share: Option<f64>,
+    /// Sample intervals below it, at least; 0: none at all.
+    pub at_least_intervals: i64,
+    /// Hosts with so many.
+    pub hosts_count: i64,
+    /// Hosts of the class.
+    pub hosts_in_all: i64,
+}

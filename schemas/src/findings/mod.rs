@@ -43,6 +43,8 @@ pub struct Findings {
     pub memory_over_time: Vec<MemoryPoint>,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
     pub dips: Vec<Dip>,
+    /// On how many hosts it did so how often (Table 3 as the paper prints it).
+    pub dip_hosts: Vec<DipHosts>,
     /// Use of memory by hour of the week, in the fleet's time zone.
     pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
     /// Dips by hour of the week.
@@ -51,6 +53,14 @@ pub struct Findings {
     pub idle_by_hour: Vec<IdleByHour>,
     /// How long regions stay available (Table 4).
     pub availability_periods: Vec<AvailabilityPeriods>,
+    /// Share of the periods that last longer than each age (Kaplan-Meier).
+    pub survival_curves: Vec<SurvivalPoint>,
+    /// What ends periods, by age.
+    pub period_ends: Vec<PeriodEnds>,
+    /// Whether what is available now is so still some time later.
+    pub availability_odds: Vec<AvailabilityOdds>,
+    /// How long periods last at least.
+    pub period_bounds: Vec<PeriodBound>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
     /// What could be leased at the trace's last sample.

@@ -3,7 +3,7 @@
 //! Everything in them is **invented**: sizes, names, habits. They look like traces of modern workstations and obey
 //! what a real trace obeys (categories that sum to physical memory, gaps, whole states, counters that grow within a
 //! boot), so that whatever reads traces can be tried on them; nothing about real people can be learnt from
-//! them. The data say so: `hosts.os_name` is `synthetic`.
+//! them. The data say so: `hosts.source` and `hosts.os_name` are `synthetic`.
 //!
 //! The model, in one step an interval:
 //!

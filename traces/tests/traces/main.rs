@@ -2,5 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod export;
+mod import;
+mod mending;
 mod obeys;
 mod synth;

@@ -1,0 +1,194 @@
+//! What leases of one region size say, as findings.
+
+use crate::availability::periods::lease::{CAUSES, Lease, Leases};
+use crate::statistics::Length;
+use crate::statistics::bootstrap::Resamples;
+use crate::statistics::incidence::cumulative_incidence;
+use crate::statistics::kaplan_meier::{Curve, Step};
+use crate::statistics::quantile_bound::{Lengths, Verdict};
+use crate::statistics::residual::Ahead;
+use gleaner_schemas::findings::{
+    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, PeriodBound,
+    PeriodEnds, Scope, SurvivalPoint,
+};
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// Ages at which it is told what has ended periods.
+const AGES_MS: [i64; 13] = [
+    5 * MINUTE_MS,
+    10 * MINUTE_MS,
+    15 * MINUTE_MS,
+    30 * MINUTE_MS,
+    HOUR_MS,
+    2 * HOUR_MS,
+    4 * HOUR_MS,
+    8 * HOUR_MS,
+    12 * HOUR_MS,
+    DAY_MS,
+    2 * DAY_MS,
+    3 * DAY_MS,
+    7 * DAY_MS,
+];
+
+/// Quantiles of the length that are bounded from below, and how surely.
+const BOUNDED_QUANTILES: [f64; 3] = [0.05, 0.25, 0.5];
+const CONFIDENCE: f64 = 0.95;
+
+/// What a record is of.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell<'a> {
+    pub(crate) size_class: &'a str,
+    pub(crate) scope: Scope,
+    pub(crate) region_bytes: i64,
+}
+
+/// Adds all that the leases say: to `periods`, and as records of their own.
+pub(crate) fn write(
+    leases: &Leases,
+    cell: &Cell<'_>,
+    resamples: &Resamples,
+    curve_points_count: usize,
+    periods: &mut AvailabilityPeriods,
+    to: &mut Findings,
+) {
+    let mut kept: Vec<Lease> = leases.hosts.iter().flat_map(|h| h.kept.clone()).collect();
+    kept.sort_unstable_by_key(|lease| lease.ms);
+    let lengths: Vec<Length> = kept.iter().map(Lease::length).collect();
+    let curve = Curve::of(&lengths);
+    describe(&kept, &curve, periods);
+    to.survival_curves
+        .extend(points(&curve, cell, curve_points_count));
+    to.period_ends.extend(ends(&lengths, cell));
+    to.availability_odds.extend(odds(leases, cell, resamples));
+    if !kept.is_empty() {
+        to.period_bounds.extend(bounds(leases, cell));
+    }
+}
+
+fn seconds(ms: f64) -> f64 {
+    ms / 1000.0
+}
+
+/// `kept` is sorted by length.
+fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
+    if let Some(mean) = curve.restricted_mean(i64::MAX) {
+        let interval = mean.interval_ms();
+        to.restricted_mean_s = Some(seconds(mean.mean_ms));
+        to.restricted_mean_low_s = Some(seconds(interval.low));
+        to.restricted_mean_high_s = Some(seconds(interval.high));
+    }
+    to.survival_median_s = curve.median_ms().map(|ms| seconds(ms as f64));
+    let start_seen = kept.iter().filter(|lease| lease.start_seen);
+    let start_seen: Vec<Length> = start_seen.map(Lease::length).collect();
+    let mean = Curve::of(&start_seen).restricted_mean(i64::MAX);
+    to.restricted_mean_start_seen_s = mean.map(|mean| seconds(mean.mean_ms));
+    let ended = |end: Option<EndCause>| kept.iter().filter(|l| l.end == end).count() as i64;
+    to.start_cut = (kept.len() - start_seen.len()) as i64;
+    to.end_cut = ended(None);
+    to.ended_by_owner = ended(Some(EndCause::Owner));
+    to.ended_by_load = ended(Some(EndCause::Load));
+    to.ended_by_memory = ended(Some(EndCause::Memory));
+    to.ended_by_sleep_or_power = ended(Some(EndCause::SleepOrPower));
+    to.ended_by_network = ended(Some(EndCause::Network));
+    to.ended_by_agent = ended(Some(EndCause::Agent));
+}
+
+fn points(curve: &Curve, cell: &Cell<'_>, most: usize) -> Vec<SurvivalPoint> {
+    let steps = if most == 0 {
+        curve.steps.clone()
+    } else {
+        curve.thinned(most)
+    };
+    let point = |step: Step| SurvivalPoint {
+        size_class: cell.size_class.to_owned(),
+        scope: cell.scope,
+        region_bytes: cell.region_bytes,
+        age_s: seconds(step.ms as f64),
+        at_risk: step.at_risk as i64,
+        ended: step.ended as i64,
+        censored: step.censored as i64,
+        survival: step.survival,
+        low: step.interval.low,
+        high: step.interval.high,
+    };
+    steps.into_iter().map(point).collect()
+}
+
+fn ends(lengths: &[Length], cell: &Cell<'_>) -> Vec<PeriodEnds> {
+    let mut records = Vec::new();
+    for fates in cumulative_incidence(lengths, CAUSES, &AGES_MS) {
+        let by_cause = EndCause::ALL.into_iter().zip(fates.ended);
+        records.extend(by_cause.map(|(cause, cumulative_incidence)| PeriodEnds {
+            size_class: cell.size_class.to_owned(),
+            scope: cell.scope,
+            region_bytes: cell.region_bytes,
+            age_s: seconds(fates.age_ms as f64),
+            cause,
+            cumulative_incidence,
+        }));
+    }
+    records
+}
+
+fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<AvailabilityOdds> {
+    let Some((first, others)) = leases.hosts.split_first() else {
+        return Vec::new();
+    };
+    let mut all = first.ahead.clone();
+    others.iter().for_each(|host| all.merge(&host.ahead));
+    let record = |(i, ahead): (usize, &Ahead<CAUSES>)| {
+        let sums = leases.hosts.iter().map(|host| {
+            let ahead = host.ahead.ahead.get(i)?;
+            Some((ahead.survived_ms as f64, ahead.counted_ms as f64))
+        });
+        let interval = resamples.ratio_interval(&sums.collect::<Option<Vec<_>>>()?);
+        let lost_to = |cause: EndCause| ahead.ended(cause as usize);
+        Some(AvailabilityOdds {
+            size_class: cell.size_class.to_owned(),
+            scope: cell.scope,
+            region_bytes: cell.region_bytes,
+            ahead_s: seconds(ahead.ahead_ms as f64),
+            observed_s: seconds(ahead.counted_ms as f64),
+            still_available: ahead.survival()?,
+            low: interval.map(|i| i.low),
+            high: interval.map(|i| i.high),
+            lost_to_owner: lost_to(EndCause::Owner)?,
+            lost_to_load: lost_to(EndCause::Load)?,
+            lost_to_memory: lost_to(EndCause::Memory)?,
+            lost_to_sleep_or_power: lost_to(EndCause::SleepOrPower)?,
+            lost_to_network: lost_to(EndCause::Network)?,
+            lost_to_agent: lost_to(EndCause::Agent)?,
+        })
+    };
+    all.ahead.iter().enumerate().filter_map(record).collect()
+}
+
+fn bounds(leases: &Leases, cell: &Cell<'_>) -> Vec<PeriodBound> {
+    // A length that was cut at its start counts as seen, as one that was cut at its end.
+    let of_host = |kept: &[Lease]| kept.iter().map(Lease::length).collect();
+    let lengths = Lengths::of(leases.hosts.iter().map(|h| of_host(&h.kept)).collect());
+    let record = |quantile: f64| {
+        let (bound_ms, verdict) = lengths.lower_bound(quantile, CONFIDENCE);
+        PeriodBound {
+            size_class: cell.size_class.to_owned(),
+            scope: cell.scope,
+            region_bytes: cell.region_bytes,
+            quantile,
+            confidence: CONFIDENCE,
+            bound_s: bound_ms.map(|ms| seconds(ms as f64)),
+            periods: lengths.count() as i64,
+            censored_share: lengths.censored_share(),
+            autocorrelation: lengths.autocorrelation(),
+            verdict: match verdict {
+                Verdict::Holds => BoundVerdict::Holds,
+                Verdict::Censored => BoundVerdict::Censored,
+                Verdict::Dependent => BoundVerdict::Dependent,
+                Verdict::TooFew => BoundVerdict::TooFew,
+            },
+        }
+    };
+    BOUNDED_QUANTILES.into_iter().map(record).collect()
+}

@@ -1,0 +1,123 @@
+//! Findings as aligned tables, each number with its unit.
+
+mod memory;
+mod periods;
+mod records;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use gleaner_schemas::findings::Findings;
+use gleaner_schemas::units::Bytes;
+pub(crate) use memory::memory;
+use records::Document;
+use std::fmt::Write;
+
+/// What is printed unless measures are asked for by name, in this order.
+const PRINTED: &[(&str, &str)] = &[
+    ("hosts", "Hosts"),
+    ("memory_usage", "Use of memory"),
+    ("dip_hosts", "Hosts whose available memory dipped so often"),
+    ("dips", "Dips in available memory"),
+    ("availability_periods", "How long regions stay available"),
+    ("idle_periods", "Idle periods"),
+    ("quotas", "What could be lent at the last sample"),
+    ("gaps", "Gaps"),
+    ("absences", "What could not be read"),
+    ("agent_cost", "What tracing cost"),
+];
+
+/// A table whose first `left` columns are text and whose others are numbers, aligned right.
+pub(crate) fn table(header: &[&str], left: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.to_vec());
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((2, 0));
+        if i >= left {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn bytes(value: f64) -> String {
+    Bytes(value).to_string()
+}
+
+fn or_dash(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "—".to_owned())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A table's text, or a word where it has no rows.
+fn text(table: &Table) -> String {
+    if table.is_empty() {
+        "  none".to_owned()
+    } else {
+        table.trim_fmt()
+    }
+}
+
+/// The measures asked for, or those that most people want; of long lists the first `rows` records.
+pub(crate) fn all(findings: &Findings, rows: usize) -> anyhow::Result<String> {
+    let document = Document::new(findings)?;
+    let asked = &findings.parameters.measures;
+    let heading = |key: &str| {
+        let known = PRINTED.iter().find(|(known, _)| *known == key);
+        known.map_or_else(
+            || key.replace('_', " "),
+            |(_, heading)| (*heading).to_owned(),
+        )
+    };
+    let sections: Vec<(&str, String)> = if asked.is_empty() {
+        PRINTED
+            .iter()
+            .map(|(key, heading)| (*key, (*heading).to_owned()))
+            .collect()
+    } else {
+        asked
+            .iter()
+            .map(|key| (key.as_str(), heading(key)))
+            .collect()
+    };
+    let mut text = String::new();
+    for (key, heading) in sections {
+        let body = match key {
+            "memory_usage" => memory::by_class(findings),
+            "availability_periods" => periods::periods(findings),
+            _ => document
+                .table(key, rows)
+                .unwrap_or_else(|| "  none".to_owned()),
+        };
+        let _ = writeln!(text, "{heading}\n{body}\n");
+    }
+    let mut missing: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for m in &findings.not_measured {
+        let said = missing
+            .iter_mut()
+            .find(|(measure, reason, _)| *measure == m.measure && *reason == m.reason);
+        match said {
+            Some((_, _, hosts)) => hosts.push(&m.host),
+            None => missing.push((&m.measure, &m.reason, vec![&m.host])),
+        }
+    }
+    for (measure, reason, hosts) in missing {
+        let hosts = match hosts.as_slice() {
+            [only] => (*only).to_owned(),
+            several => format!("{} hosts", several.len()),
+        };
+        let _ = writeln!(text, "Not measured ({measure}, {hosts}): {reason}");
+    }
+    Ok(text)
+}
+
+/// Where all hosts are of one class, `all` would only repeat it.
+fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
+    size_class != "all"
+        || findings
+            .hosts
+            .windows(2)
+            .any(|pair| pair[0].size_class != pair[1].size_class)
+}

@@ -1,0 +1,205 @@
+//! Any list of the findings as a table: columns in the order of the record, formatted by what their names
+//! end with.
+
+use super::{or_dash, table, text};
+use gleaner_schemas::findings::Findings;
+use gleaner_schemas::units::{Bytes, Seconds};
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt;
+
+/// Columns that are shares without ending in `_share`.
+const SHARES: [&str; 9] = [
+    "probability",
+    "survival",
+    "low",
+    "high",
+    "still_available",
+    "still_available_low",
+    "still_available_high",
+    "cumulative_incidence",
+    "quantile",
+];
+
+/// An object whose fields keep their order.
+struct Fields<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for InOrder<T> {
+            type Value = Fields<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder(std::marker::PhantomData))
+    }
+}
+
+/// What stands under one key of the findings.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Part {
+    Records(Vec<Fields<Value>>),
+    Other(serde::de::IgnoredAny),
+}
+
+/// Findings as lists of records.
+pub(super) struct Document {
+    parts: HashMap<String, Vec<Fields<Value>>>,
+    host_names: HashMap<String, String>,
+    zone: TimeZone,
+}
+
+impl Document {
+    pub(super) fn new(findings: &Findings) -> anyhow::Result<Self> {
+        let parts: Fields<Part> = serde_json::from_str(&serde_json::to_string(findings)?)?;
+        let lists = parts.0.into_iter().filter_map(|(key, part)| match part {
+            Part::Records(records) => Some((key, records)),
+            Part::Other(_) => None,
+        });
+        let hosts = findings.hosts.iter();
+        Ok(Self {
+            parts: lists.collect(),
+            host_names: hosts
+                .map(|h| (h.host.clone(), h.host_name.clone()))
+                .collect(),
+            zone: TimeZone::get(&findings.parameters.time_zone).unwrap_or(TimeZone::UTC),
+        })
+    }
+
+    /// The records of one measure, `most` at most; `None` where it has none.
+    pub(super) fn table(&self, key: &str, most: usize) -> Option<String> {
+        let records = self.parts.get(key).filter(|records| !records.is_empty())?;
+        let names: Vec<&str> = records[0].0.iter().map(|(name, _)| name.as_str()).collect();
+        // A column that is nowhere known says nothing.
+        let shown: Vec<usize> = (0..names.len())
+            .filter(|&at| {
+                records
+                    .iter()
+                    .any(|r| r.0.get(at).is_some_and(|f| !f.1.is_null()))
+            })
+            .collect();
+        let header: Vec<String> = shown.iter().map(|&at| heading(names[at])).collect();
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let is_text = |at: usize| {
+            let values = records.iter().filter_map(|r| r.0.get(at));
+            values
+                .into_iter()
+                .all(|(_, v)| v.is_string() || v.is_boolean() || v.is_null())
+        };
+        let mut t = table(&header, header.len());
+        for (column, &at) in t.column_iter_mut().zip(&shown) {
+            if !is_text(at) {
+                column.set_cell_alignment(comfy_table::CellAlignment::Right);
+            }
+        }
+        for record in records.iter().take(most) {
+            let cell = |&at: &usize| {
+                let field = record.0.get(at);
+                or_dash(field.and_then(|(name, value)| self.cell(name, value)))
+            };
+            t.add_row(shown.iter().map(cell).collect::<Vec<_>>());
+        }
+        let mut shown = text(&t);
+        if records.len() > most {
+            shown += &format!(
+                "\n  … and {} more: --measure {key} --rows {}, or --json",
+                records.len() - most,
+                records.len()
+            );
+        }
+        Some(shown)
+    }
+
+    fn cell(&self, name: &str, value: &Value) -> Option<String> {
+        let number = value.as_f64();
+        let unit = name.rsplit('_').next().unwrap_or_default();
+        Some(match (value, number) {
+            (Value::Null, _) => return None,
+            (Value::String(text), _) if name == "host" => {
+                self.host_names.get(text).unwrap_or(text).clone()
+            }
+            (Value::String(text), _) => text.replace('_', " "),
+            (Value::Bool(holds), _) => if *holds { "yes" } else { "no" }.to_owned(),
+            (_, Some(number)) if name.ends_with("time_ms") => self.time(number as i64),
+            (_, Some(number)) => match unit {
+                "bytes" => Bytes(number).to_string(),
+                "s" => Seconds(number).to_string(),
+                "ms" => format!("{number:.1} ms"),
+                "us" => format!("{number:.0} us"),
+                "share" => percent(number),
+                _ if SHARES.contains(&name) => percent(number),
+                _ if value.is_i64() || value.is_u64() => value.to_string(),
+                _ => significant(number),
+            },
+            (other, None) => other.to_string(),
+        })
+    }
+
+    fn time(&self, ms: i64) -> String {
+        jiff::Timestamp::from_millisecond(ms).map_or_else(
+            |_| format!("{ms} ms"),
+            |t| {
+                let local = t.to_zoned(self.zone.clone());
+                local.strftime("%Y-%m-%d %H:%M:%S").to_string()
+            },
+        )
+    }
+}
+
+/// Four digits that say something.
+fn significant(number: f64) -> String {
+    let digits = 3 - (number.abs().max(1e-9).log10().floor() as i32).clamp(-6, 3);
+    format!("{number:.*}", usize::try_from(digits).unwrap_or(0))
+}
+
+fn percent(share: f64) -> String {
+    // Near 0 and 1 one decimal would round a probability to a certainty.
+    let from_end = share.min(1.0 - share).abs();
+    let decimals = if from_end > 0.0 && from_end < 0.001 {
+        3
+    } else {
+        1
+    };
+    format!("{:.decimals$} %", share * 100.0)
+}
+
+/// A column's name without its unit, which every cell bears.
+fn heading(name: &str) -> String {
+    if name == "time_ms" {
+        return "time".to_owned();
+    }
+    let units = ["_time_ms", "_bytes", "_ms", "_us", "_s", "_share", "_count"];
+    let bare = units
+        .iter()
+        .find_map(|unit| name.strip_suffix(unit))
+        .unwrap_or(name);
+    bare.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_near_certainty_keep_their_digits() {
+        assert_eq!(percent(0.5), "50.0 %");
+        assert_eq!(percent(0.9996), "99.960 %");
+        assert_eq!(percent(1.0), "100.0 %");
+        assert_eq!(significant(12.3456), "12.35");
+        assert_eq!(significant(123_456.0), "123456");
+        assert_eq!(significant(0.001_234_5), "0.001234");
+    }
+}

@@ -1,0 +1,108 @@
+"""Kaplan-Meier: the periods found anew with pandas, the curve fitted by lifelines."""
+
+import json
+import subprocess
+
+import pandas as pd
+import pyarrow.dataset
+import pytest
+from lifelines import KaplanMeierFitter
+from lifelines.utils import restricted_mean_survival_time
+
+# Gaps that end a lease; synthetic hosts have no others.
+ENDS = {"sleep", "boot", "stopped", "late"}
+SHORTEST_MS = 300_000
+KEY = ["host_id", "sequence"]
+
+
+def read(root, table) -> pd.DataFrame:
+    return pyarrow.dataset.dataset(root / table, format="ipc").to_table().to_pandas()
+
+
+@pytest.fixture(scope="module")
+def root(programs, tmp_path_factory):
+    root = tmp_path_factory.mktemp("survival") / "dataset"
+    size = ["--hosts", "6", "--days", "5", "--seed", "3"]
+    subprocess.run([programs / "gleaner", "synth", "-o", root, *size], check=True)
+    return root
+
+
+@pytest.fixture(scope="module")
+def samples(root) -> pd.DataFrame:
+    """Every sample with its run, and what lies before and after the run."""
+    samples = read(root, "samples").sort_values(KEY, ignore_index=True)
+    samples["ms"] = samples["time"].astype("int64")
+    gaps = read(root, "gaps")[["host_id", "to_time_ms", "cause"]]
+    samples = samples.merge(gaps, left_on=["host_id", "ms"], right_on=["host_id", "to_time_ms"], how="left")
+    assert samples["cause"].notna().sum() == len(gaps)
+    assert set(gaps["cause"]) <= ENDS
+    starts = samples["cause"].notna() | (samples["host_id"] != samples["host_id"].shift())
+    samples["run"] = starts.cumsum()
+    of_run = samples.groupby("run")
+    samples["started"] = of_run["cause"].transform("first").notna()
+    next_host = samples["host_id"].shift(-1)
+    samples["is_last"] = samples["run"] != samples["run"].shift(-1)
+    followed = samples["is_last"] & (next_host == samples["host_id"])
+    samples["ended"] = followed.groupby(samples["run"]).transform("max")
+    return samples
+
+
+def periods(samples: pd.DataFrame, region_bytes: int) -> pd.DataFrame:
+    """Length and whether both ends were seen, of each period of a region."""
+    enough = samples["available_bytes"] >= region_bytes
+    changes = (enough != enough.shift()) | (samples["run"] != samples["run"].shift())
+    below_ms = samples["ms"].shift(-1).where(~samples["is_last"], samples["ms"])
+    spans = samples.assign(span=changes.cumsum(), to_ms=below_ms)[enough].groupby("span")
+    first_of_run = samples.groupby("run")["ms"].transform("first")
+    found = pd.DataFrame({
+        "ms": spans["to_ms"].last() - spans["ms"].first(),
+        "starts_run": spans["ms"].first() == first_of_run[enough].groupby(changes.cumsum()[enough]).first(),
+        "started": spans["started"].first(),
+        "ends_run": spans["is_last"].last(),
+        "ended": spans["ended"].last(),
+    })
+    start_seen = ~found["starts_run"] | found["started"]
+    end_seen = ~found["ends_run"] | found["ended"]
+    found["is_event"] = start_seen & end_seen
+    return found[found["ms"] >= SHORTEST_MS]
+
+
+# Of the hosts' available memory: rarely gone, and coming and going all the time.
+@pytest.mark.parametrize("quantile", [0.05, 0.3, 0.5, 0.7])
+def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
+    region = int(samples["available_bytes"].quantile(quantile))
+    options = ["--region", f"{region}", "--curve-points", "0", "--json"]
+    run = subprocess.run([programs / "gleaner", "analyze", root, *options], check=True, capture_output=True)
+    findings = json.loads(run.stdout)
+
+    def ours(key) -> pd.DataFrame:
+        records = pd.DataFrame(findings[key])
+        return records[(records["size_class"] == "all") & (records["scope"] == "all")]
+
+    found = periods(samples, region)
+    seconds = found["ms"] / 1000
+    fit = KaplanMeierFitter().fit(seconds, found["is_event"])
+    # lifelines begins with a row at 0, where nothing happens yet.
+    table, limits = fit.event_table.iloc[1:], fit.confidence_interval_.iloc[1:]
+    curve = ours("survival_curves")
+    assert len(curve) == len(table) > 10
+    assert curve["ended"].sum() > 5
+    assert curve["age_s"].to_list() == table.index.to_list()
+    for ours_name, theirs in {"at_risk": "at_risk", "ended": "observed", "censored": "censored"}.items():
+        assert curve[ours_name].to_list() == table[theirs].to_list()
+    for column, theirs in {
+        "survival": fit.survival_function_.iloc[1:, 0],
+        "low": limits.iloc[:, 0],
+        "high": limits.iloc[:, 1],
+    }.items():
+        apart = abs(curve[column].to_numpy() - theirs.to_numpy()).max()
+        assert apart < 1e-9, (column, apart)
+
+    (record,) = ours("availability_periods").to_dict("records")
+    mean = restricted_mean_survival_time(fit, t=seconds.max())
+    assert record["restricted_mean_s"] == pytest.approx(mean, rel=1e-9)
+    # Where more than half outlast all that was seen, lifelines says infinity and we nothing.
+    median = record["survival_median_s"]
+    assert fit.median_survival_time_ == (float("inf") if pd.isna(median) else median)
+    assert record["mean_s"] == pytest.approx(seconds.mean(), rel=1e-9)
+    assert record["periods"] == len(found)

@@ -1,0 +1,77 @@
+//! What can go wrong with an import, where, and what to do about it.
+
+use gleaner_dataset::DatasetError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a trace could not be imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// There is nothing to import.
+    #[error(
+        "there is no .csv file in {}; name the folder that holds them, one a machine", folder.display()
+    )]
+    NoFiles {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The file is not of the source.
+    #[error("{} line 1: {found}; expected a header of columns with ';' between, among them {expected}", path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What is there instead.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A name that no id can be made from.
+    #[error("{}: its name is not UTF-8; rename the file", path.display())]
+    Name {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No machine has a sample.
+    #[error(
+        "none of the {machines} machines in {} has a row that could be imported; of {first}: {reason}", folder.display()
+    )]
+    NoSamples {
+        /// The folder.
+        folder: PathBuf,
+        /// How many files there are.
+        machines: usize,
+        /// The first of them.
+        first: String,
+        /// What became of it.
+        reason: String,
+    },
+    /// A file could not be read.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The dataset could not be written.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+}
+
+impl ImportError {
+    /// For `map_err`: `action` on `path` failed.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The samples of foreign machines on their way into a dataset: one machine at a time.
+
+use super::{ImportError, Imported, Observation, Source};
+use gleaner_dataset::{Identity, RowsBuilder, Writer};
+use gleaner_schemas::column::{Row, Value};
+use gleaner_schemas::rows::{HostRow, SampleRow};
+use std::path::{Path, PathBuf};
+
+const DAY_MS: i64 = 86_400_000;
+/// Rows that are sealed at once: a sample takes some 700 bytes, absent columns included.
+const ROWS_AT_ONCE: u64 = 250_000;
+
+/// Writes into one dataset, which is opened when there is something to write.
+pub(super) struct Importing {
+    source: Source,
+    dataset: PathBuf,
+    writer: Option<Writer>,
+}
+
+impl Importing {
+    pub(super) fn into(dataset: &Path, source: Source) -> Self {
+        Self {
+            source,
+            dataset: dataset.to_owned(),
+            writer: None,
+        }
+    }
+
+    /// Adds a machine's samples; its inventory where a UTC day begins and where it changes.
+    pub(super) fn add(
+        &mut self,
+        machine: &str,
+        samples: &[Observation],
+        done: &mut Imported,
+    ) -> Result<(), ImportError> {
+        if samples.is_empty() {
+            return Ok(());
+        }
+        let (host_id, database_id) = (
+            self.source.host_id(machine),
+            self.source.database_id(machine),
+        );
+        let host_name = self.source.host_name(machine);
+        // A record's number follows from its time, so that it is the same in every import.
+        let identity = |sample: &Observation, in_its_ms: i64| Identity {
+            host_id: &host_id,
+            database_id: &database_id,
+            sequence: 2 * sample.time_ms + in_its_ms,
+            time_ms: sample.time_ms,
+        };
+        let mut hosts = RowsBuilder::new(&HostRow::TABLE);
+        let mut rows = RowsBuilder::new(&SampleRow::TABLE);
+        let mut before: Option<&Observation> = None;
+        for sample in samples {
+            let is_as_before = before.is_some_and(|before| {
+                let same_day =
+                    before.time_ms.div_euclid(DAY_MS) == sample.time_ms.div_euclid(DAY_MS);
+                same_day && !sample.differs(before)
+            });
+            if !is_as_before {
+                hosts.push_known(
+                    identity(sample, 0),
+                    &[
+                        ("host_name", Value::Text(host_name.clone())),
+                        ("cpus_count", optional(sample.cpus_count)),
+                        ("physical_bytes", Value::Integer(sample.physical_bytes)),
+                        ("source", Value::Text(self.source.name.to_owned())),
+                    ],
+                )?;
+            }
+            rows.push_known(
+                identity(sample, 1),
+                &[
+                    ("interval_ms", optional(sample.interval_ms)),
+                    ("files_whole", Value::Flag(false)), // of files nothing is known
+                    ("physical_bytes", Value::Integer(sample.physical_bytes)),
+                    ("available_bytes", Value::Integer(sample.available_bytes)),
+                ],
+            )?;
+            before = Some(sample);
+        }
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => Writer::open(&self.dataset)?,
+        };
+        let writer = self.writer.insert(writer);
+        writer.append(&HostRow::TABLE, hosts.finish()?)?;
+        writer.append(&SampleRow::TABLE, rows.finish()?)?;
+        if writer.pending_rows() >= ROWS_AT_ONCE {
+            self.seal(done)?;
+        }
+        Ok(())
+    }
+
+    /// Makes all that was added part of the dataset.
+    pub(super) fn seal(&mut self, done: &mut Imported) -> Result<(), ImportError> {
+        if let Some(writer) = &mut self.writer {
+            let sealed = writer.seal()?;
+            done.new_rows_count += sealed.rows;
+            done.known_rows_count += sealed.repeated_rows;
+            done.files_count += sealed.files;
+            done.files_bytes += sealed.bytes;
+        }
+        Ok(())
+    }
+}
+
+fn optional(value: Option<i64>) -> Value {
+    value.map_or(Value::Null, Value::Integer)
+}

@@ -1,0 +1,366 @@
+//! Foreign traces as rough as they come: what becomes of every row, and what is refused.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Int64Type, TimestampMillisecondType};
+use gleaner_dataset::{Dataset, DatasetError, Writer};
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::{DATASET_TABLES, HostRow, SampleRow};
+use gleaner_traces::import::bitbrains::{FAST_STORAGE, RND, import};
+use gleaner_traces::import::{ImportError, Imported, Machine, Outcome};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+pub(crate) const HEADER: &str = "Timestamp [ms];\tCPU cores;\tCPU capacity provisioned [MHZ];\tCPU usage [MHZ];\t\
+    CPU usage [%];\tMemory capacity provisioned [KB];\tMemory usage [KB];\tDisk read throughput [KB/s];\t\
+    Disk write throughput [KB/s];\tNetwork received throughput [KB/s];\tNetwork transmitted throughput [KB/s]";
+/// 2013-07-15 23:50:00 UTC: two samples later it is the next day.
+pub(crate) const START_S: i64 = 1_373_932_200;
+const MINUTE_MS: i64 = 60_000;
+
+/// A row as published, at `minutes` after the start.
+pub(crate) fn row(minutes: i64, cpus: i64, capacity_kb: &str, usage_kb: &str) -> String {
+    let time_s = START_S + minutes * 60;
+    format!(
+        "{time_s};\t{cpus};\t2599.999613;\t17.33;\t0.66;\t{capacity_kb};\t{usage_kb};\t0.0;\t7.2;\t0.0;\t0.0"
+    )
+}
+
+/// A folder of machines' files, and a place for a dataset.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn of(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Self { folder };
+        fs::create_dir(place.source()).unwrap();
+        for (name, text) in files {
+            place.write(name, text);
+        }
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.source().join(name), text).unwrap();
+    }
+
+    fn source(&self) -> PathBuf {
+        self.folder.path().join("source")
+    }
+
+    fn dataset(&self) -> PathBuf {
+        self.folder.path().join("dataset")
+    }
+
+    fn import(&self) -> Result<Imported, ImportError> {
+        import(&self.source(), &self.dataset(), RND, |_| ())
+    }
+
+    #[track_caller]
+    fn imported(&self) -> Imported {
+        self.import().unwrap()
+    }
+
+    #[track_caller]
+    fn refused(&self) -> String {
+        let text = self.import().unwrap_err().to_string();
+        assert!(!self.dataset().exists(), "a dataset was begun");
+        text
+    }
+}
+
+fn file(rows: &[String]) -> String {
+    format!("{HEADER}\n{}\n", rows.join("\n"))
+}
+
+/// Minutes after the start, then `columns`, of a host's rows.
+fn read(dataset: &Path, table: &Table, machine: &str, columns: &[&str]) -> Vec<Vec<Option<i64>>> {
+    let dataset = Dataset::open(dataset).unwrap();
+    let columns = [&["time"], columns].concat();
+    let rows = dataset.read_host(table, &RND.host_id(machine), &columns);
+    let rows = rows.unwrap();
+    let times = rows.column(0).as_primitive::<TimestampMillisecondType>();
+    let value = |column: &dyn Array, at: usize| {
+        let integers = column.as_primitive::<Int64Type>();
+        integers.is_valid(at).then(|| integers.value(at))
+    };
+    (0..rows.num_rows())
+        .map(|at| {
+            let minutes = (times.value(at) - START_S * 1000) / MINUTE_MS;
+            let others = rows.columns()[1..].iter().map(|c| value(c, at));
+            std::iter::once(Some(minutes)).chain(others).collect()
+        })
+        .collect()
+}
+
+fn samples(place: &Place, machine: &str) -> Vec<Vec<Option<i64>>> {
+    let columns = ["interval_ms", "physical_bytes", "available_bytes"];
+    read(&place.dataset(), &SampleRow::TABLE, machine, &columns)
+}
+
+fn machine<'a>(imported: &'a Imported, name: &str) -> &'a Machine {
+    let mut machines = imported.machines.iter();
+    machines.find(|m| m.machine == name).unwrap()
+}
+
+/// Every kind of roughness, row by row.
+#[test]
+fn rough_rows_worked_by_hand() {
+    let rows = [
+        row(0, 1, "4096.0", "1024.0"),
+        row(5, 1, "4096.0", "1024.5"),
+        row(5, 1, "4096.0", "1024.5"), // repeats
+        row(10, 1, "4096.0", "100.0"), // contradicted by the next
+        row(10, 1, "4096.0", "3072.0"),
+        row(20, 1, "4096.0", "0.0"), // before its time, two intervals late: no gap
+        row(15, 2, "2.0E3", "2048.0"), // overused, and another machine than before
+        "1373934000;\t1;\t2599.9".to_owned(), // cut off
+        row(25, 0, "0.0", "0.0"),    // off
+        row(30, 0, "0.0", "0.0"),
+        String::new(),
+        row(35, 0, "4096.0", "4096.0"), // 15 minutes later: a gap; CPUs not said
+        row(40, 1, "NaN", "1.0"),
+        row(40, 1, "4096.0", "-1.0"),
+        row(45, 1, "4096.0", "4095.0"),
+    ];
+    let place = Place::of(&[("7.csv", &file(&rows).replace('\n', "\r\n"))]);
+    let imported = place.imported();
+    let kib = |n: i64| Some(n * 1024);
+    let (five, ten) = (Some(5 * MINUTE_MS), Some(10 * MINUTE_MS));
+    assert_eq!(
+        samples(&place, "7"),
+        [
+            vec![Some(0), None, kib(4096), kib(3072)],
+            vec![Some(5), five, kib(4096), Some(3071 * 1024 + 512)],
+            vec![Some(10), five, kib(4096), kib(1024)],
+            vec![Some(15), five, kib(2000), Some(0)],
+            vec![Some(20), five, kib(4096), kib(4096)],
+            vec![Some(35), None, kib(4096), Some(0)],
+            vec![Some(45), ten, kib(4096), kib(1)],
+        ]
+    );
+    // At first, where the day begins (10 minutes in), and at each change.
+    let hosts = read(
+        &place.dataset(),
+        &HostRow::TABLE,
+        "7",
+        &["physical_bytes", "cpus_count"],
+    );
+    assert_eq!(
+        hosts,
+        [
+            vec![Some(0), kib(4096), Some(1)],
+            vec![Some(10), kib(4096), Some(1)],
+            vec![Some(15), kib(2000), Some(2)],
+            vec![Some(20), kib(4096), Some(1)],
+        ]
+    );
+    let m = &machine(&imported, "7").mended;
+    assert_eq!((m.rows_count, m.samples_count), (14, 7));
+    assert_eq!((m.repeated_count, m.contradicted_count), (1, 1));
+    assert_eq!((m.without_memory_count, m.unreadable_count), (2, 3));
+    let first = m.first_unreadable.as_deref();
+    assert_eq!(first, Some("line 9: 3 columns instead of 11"));
+    assert_eq!((m.out_of_order_count, m.overused_count), (1, 1));
+    assert_eq!((m.unused_count, m.in_seconds_count), (1, 11));
+    assert_eq!((m.changes_count, m.gaps_count), (2, 1));
+    assert_eq!(imported.new_rows_count, 7 + 4);
+}
+
+#[test]
+fn seconds_and_milliseconds_are_told_apart() {
+    let rows: Vec<String> = (0..4).map(|i| row(5 * i, 1, "4096.0", "1.0")).collect();
+    let text = file(&rows);
+    let in_ms = text.replace(";\t1;\t", "000;\t1;\t");
+    assert!(in_ms.contains("\n1373932200000;"));
+    let place = Place::of(&[("1.csv", &text), ("2.csv", &in_ms)]);
+    let imported = place.imported();
+    assert_eq!(samples(&place, "1"), samples(&place, "2"));
+    assert_eq!(samples(&place, "1").len(), 4);
+    let in_seconds = |name| machine(&imported, name).mended.in_seconds_count;
+    assert_eq!((in_seconds("1"), in_seconds("2")), (4, 0));
+}
+
+#[test]
+fn machines_without_samples_are_dropped_and_named() {
+    let place = Place::of(&[
+        ("10.csv", ""),
+        ("9.csv", &file(&[row(0, 1, "4096.0", "1.0")])),
+        ("2.csv", &format!("\u{feff}{HEADER}")),
+        ("x.csv", &file(&[row(0, 0, "0.0", "0.0"), "?".to_owned()])),
+        ("y.csv", &file(&["no;row".to_owned()])),
+        ("README", "of the archive"),
+    ]);
+    let imported = place.imported();
+    let outcomes: Vec<_> = imported
+        .machines
+        .iter()
+        .map(|m| (m.machine.as_str(), m.outcome))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("2", Outcome::Empty),
+            ("9", Outcome::Imported),
+            ("10", Outcome::Empty),
+            ("x", Outcome::WithoutMemory),
+            ("y", Outcome::Unreadable),
+        ]
+    );
+    assert_eq!(imported.passed_over, ["README"]);
+    assert_eq!(
+        machine(&imported, "y").reason(),
+        "dropped: no row could be read (line 2: 2 columns instead of 11)"
+    );
+    let hosts = Dataset::open(place.dataset()).unwrap().hosts().unwrap();
+    assert_eq!(hosts, [RND.host_id("9")]);
+}
+
+#[test]
+fn hopeless_input_is_refused_and_nothing_is_written() {
+    let good = file(&[row(0, 1, "4096.0", "1.0")]);
+    let place = Place::of(&[("notes.txt", "")]);
+    let text = place.refused();
+    assert!(
+        text.contains("no .csv file in") && text.contains("source"),
+        "{text}"
+    );
+
+    place.write("1.csv", &good);
+    place.write(
+        "2.csv",
+        &good.replace("Memory usage [KB]", "Memory usage [MB]"),
+    );
+    let text = place.refused();
+    for part in [
+        "2.csv line 1",
+        "no column Memory usage [KB]",
+        "expected",
+        "CPU cores",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    place.write("2.csv", "1372629804;1;2599.99;4194304.0;131419.7\n");
+    let text = place.refused();
+    assert!(
+        text.contains("2.csv line 1") && text.contains("is no header"),
+        "{text}"
+    );
+    fs::write(place.source().join("2.csv"), [0xff, 0xfe, b'T']).unwrap();
+    assert!(
+        place
+            .refused()
+            .contains("2.csv line 1: the line is not UTF-8")
+    );
+
+    place.write("1.csv", "");
+    place.write("2.csv", &file(&[]));
+    let text = place.refused();
+    assert!(
+        text.contains("none of the 2 machines") && text.contains("no rows"),
+        "{text}"
+    );
+    fs::remove_dir_all(place.source()).unwrap();
+    assert!(place.refused().contains("cannot list folder"));
+}
+
+/// Nor does the order of the rows, or another trace with the same numbers, change anything.
+#[test]
+fn what_was_imported_before_is_left_as_it_is() {
+    let mut rows: Vec<String> = (0..400)
+        .map(|i| row(5 * i, 1 + i / 200, "4096.0", &format!("{i}.5")))
+        .collect();
+    let place = Place::of(&[("1.csv", &file(&rows))]);
+    let first = place.imported();
+    // A host of two days: inventories at first, twice where a day begins, at one change.
+    assert_eq!(first.new_rows_count, 400 + 4);
+    let before = samples(&place, "1");
+    rows.reverse();
+    place.write("1.csv", &file(&rows));
+    let again = place.imported();
+    assert_eq!((again.new_rows_count, again.known_rows_count), (0, 404));
+    assert_eq!(again.total.out_of_order_count, 399);
+    assert_eq!(samples(&place, "1"), before);
+
+    // A month later the same machine goes on.
+    place.write("1.csv", &file(&[row(43_200, 2, "8192.0", "1.0")]));
+    assert_eq!(place.imported().new_rows_count, 2);
+    assert_eq!(samples(&place, "1").len(), 401);
+
+    let fast = import(&place.source(), &place.dataset(), FAST_STORAGE, |_| ());
+    assert_eq!(fast.unwrap().new_rows_count, 2);
+    let dataset = Dataset::open(place.dataset()).unwrap();
+    assert_eq!(dataset.hosts().unwrap().len(), 2);
+    assert_eq!(dataset.verify().problems, []);
+}
+
+#[test]
+fn a_dataset_of_hosts_with_agents_is_added_to_and_one_in_use_is_not() {
+    let place = Place::of(&[("1.csv", &file(&[row(0, 1, "4096.0", "1.0")]))]);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/golden/v3");
+    copy(&golden, &place.dataset());
+    let rows = |table: &Table| Dataset::open(place.dataset()).unwrap().rows(table);
+    let before = DATASET_TABLES.map(|t| rows(&t));
+    {
+        let _writer = Writer::open(place.dataset()).unwrap();
+        let refused = place.import().unwrap_err();
+        let is_locked = matches!(refused, ImportError::Dataset(DatasetError::Locked { .. }));
+        assert!(is_locked, "{refused}");
+    }
+    place.imported();
+    let is_filled = |t: &Table| [SampleRow::TABLE.name, HostRow::TABLE.name].contains(&t.name);
+    let expected: Vec<u64> = DATASET_TABLES
+        .iter()
+        .zip(before)
+        .map(|(t, rows)| rows + u64::from(is_filled(t)))
+        .collect();
+    assert_eq!(DATASET_TABLES.map(|t| rows(&t)).to_vec(), expected);
+    let dataset = Dataset::open(place.dataset()).unwrap();
+    assert_eq!(dataset.verify().problems, []);
+    assert!(dataset.hosts().unwrap().contains(&"host-a".to_owned()));
+}
+
+/// No more, lest something were made up; no less, lest the docs say too much.
+#[test]
+fn the_columns_that_a_source_names_are_filled_and_no_others() {
+    let rows = [row(0, 1, "4096.0", "1.0"), row(5, 1, "4096.0", "1.0")];
+    let place = Place::of(&[("1.csv", &file(&rows))]);
+    place.imported();
+    let dataset = Dataset::open(place.dataset()).unwrap();
+    let mut filled = Vec::new();
+    for table in DATASET_TABLES {
+        let names: Vec<&str> = table.columns.iter().map(|c| c.name).collect();
+        let rows = dataset.read_host(&table, &RND.host_id("1"), &names);
+        let rows = rows.unwrap();
+        for (name, values) in names.iter().zip(rows.columns()) {
+            if values.null_count() < rows.num_rows() {
+                filled.push((table.name, *name));
+            }
+        }
+    }
+    filled.sort_unstable();
+    let mut said: Vec<_> = RND.fills.iter().map(|f| (f.table, f.column)).collect();
+    said.sort_unstable();
+    assert_eq!(filled, said);
+
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    for f in RND.fills {
+        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.from);
+        assert!(docs.contains(&line), "docs/import.md lacks {line}");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let place = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            fs::copy(entry.path(), place).unwrap();
+        }
+    }
+}
