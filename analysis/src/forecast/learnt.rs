@@ -6,9 +6,9 @@ use gleaner_policy::forecast::{
 };
 
 /// What the weight of habits is before there are forecasts to learn it from,
-const FIRST_HABIT_WEIGHT: f64 = 0.25;
+const FIRST_HABIT_WEIGHT: f64 = 0.1;
 /// and how much that counts: as so much squared difference of the two parts.
-const FIRST_WEIGHT_COUNTS: f64 = 20.0;
+const FIRST_WEIGHT_COUNTS: f64 = 50.0;
 /// Instants for which climatology counts in the plain shares of the models to beat: they need a figure where nothing
 /// was seen.
 const PLAIN_WEIGHT: f64 = 1.0;
@@ -207,5 +207,88 @@ impl Learnt {
             }
             _ => Some(any_time),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_policy::forecast::{AHEAD_S, SLOTS};
+
+    fn count(slot: u8, bins: (u8, u8, u8), instants: u8, lost: u8) -> Count {
+        Count {
+            day: 0,
+            known_after_days: 0,
+            slot,
+            bins: Bins {
+                age: bins.0,
+                margin: bins.1,
+                low: bins.2,
+            },
+            instants: [instants; AHEAD],
+            lost: [lost; AHEAD],
+        }
+    }
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a}, not {b}");
+    }
+
+    #[test]
+    fn shares_worked_by_hand() {
+        let mut learnt = Learnt::nothing(2);
+        assert_eq!(learnt.climatology(0), None);
+        let bins = Bins {
+            age: 1,
+            margin: 2,
+            low: 3,
+        };
+        assert_eq!(learnt.probabilities(0, 0, bins, 0), None);
+        // Host 0 loses 30 of 40 in one state at one time, host 1 none of 60 in another state.
+        learnt.add(0, &count(5, (1, 2, 3), 40, 30));
+        learnt.add(1, &count(5, (1, 0, 3), 60, 0));
+        let climatology = 0.3;
+        let age = (30.0 + 10.0 * climatology) / 110.0;
+        let margin = (30.0 + 10.0 * age) / 50.0;
+        let state = (30.0 + 10.0 * margin) / 50.0;
+        let any_time = (30.0 + 144.0 * climatology) / 184.0;
+        let habit = (30.0 + 24.0 * any_time) / 64.0;
+        let given = learnt.probabilities(0, 5, bins, 0).unwrap();
+        close(given.state, state);
+        close(given.habit, habit);
+        close(given.models[0], 0.1 * habit + 0.9 * state);
+        close(given.models[1], climatology);
+        close(given.models[2], 30.3 / 101.0);
+        close(given.models[3], 30.3 / 41.0);
+        close(given.models[4], 30.3 / 41.0);
+        // At another time: what the host does at any. The other host, which never lost one: the same at all times.
+        close(learnt.habit(0, Some(4), 0).unwrap(), any_time);
+        let never = 144.0 * climatology / 204.0;
+        for slot in 0..SLOTS as u8 {
+            close(learnt.habit(1, Some(slot), 0).unwrap(), never);
+        }
+    }
+
+    #[test]
+    fn the_weight_goes_to_what_served_better() {
+        let given = Probabilities {
+            models: [0.0; MODELS_COUNT],
+            habit: 0.9,
+            state: 0.1,
+        };
+        let weight = |lost: u8| {
+            let mut learnt = Learnt::nothing(1);
+            for _ in 0..100 {
+                learnt.add_weights(&[Weight::of(&given, 100, lost); AHEAD]);
+            }
+            learnt.habit_weight(AHEAD_S.len() - 1)
+        };
+        assert!(weight(90) > 0.99);
+        assert!(weight(10) < 0.01);
+        assert!((weight(50) - 0.5).abs() < 0.01);
+        // No more than all, no less than nothing.
+        close(weight(100), 1.0);
+        close(weight(0), 0.0);
+        close(Learnt::nothing(1).habit_weight(0), FIRST_HABIT_WEIGHT);
     }
 }

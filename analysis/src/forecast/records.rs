@@ -37,7 +37,7 @@ pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: 
     }
     let roll = |series: &Series| {
         let counts: Vec<&[Count]> = hosts.iter().map(|h| series.of(h)).collect();
-        Ok(roll(&counts))
+        Ok(roll(&counts, |_, _| {}))
     };
     let mut together: Vec<(Scope, Vec<Score>)> = Vec::new();
     let mut at = all.iter();

@@ -43,8 +43,9 @@ pub(super) struct CalibrationBin {
     pub(super) stayed: u64,
 }
 
-/// Goes through all days of all hosts, each by its counts. Gives what was learnt in the end, and the scores on the way.
-pub(super) fn roll(hosts: &[&[Count]]) -> (Learnt, Scores) {
+/// Goes through all days of all hosts, each by its counts. Gives what was learnt in the end, and the scores on the way;
+/// tells `before` of each day and what was learnt before it.
+pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> (Learnt, Scores) {
     let mut learnt = Learnt::nothing(hosts.len());
     let mut scores = Scores {
         ahead: Default::default(),
@@ -80,6 +81,7 @@ pub(super) fn roll(hosts: &[&[Count]]) -> (Learnt, Scores) {
         days
     };
     for day in days {
+        before(day, &learnt);
         let mut is_scored = [false; AHEAD];
         for (host, count) in begun.remove(&day).unwrap_or_default() {
             let weights = &mut known.entry(known_on(count)).or_default().weights;
@@ -145,5 +147,201 @@ impl Score {
             mine.forecast += other.forecast;
             mine.stayed += other.stayed;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::availability::periods::window::Window;
+    use crate::forecast::counts::Seen;
+    use crate::forecast::instants::{self, DAY_MS, day};
+    use gleaner_policy::forecast::{AHEAD_S, LOW_WATER_S, State, slot};
+    use proptest::prelude::*;
+
+    const REGION: i64 = 5;
+
+    /// A host of (minutes since the sample before, available): a pause of more than half an hour hides what happened.
+    fn trace(steps: &[(i64, i64)], until_ms: i64) -> (Vec<i64>, Vec<i64>) {
+        let mut now = 0;
+        let times = steps.iter().map(|(minutes, _)| {
+            now += minutes * 60_000;
+            now
+        });
+        let all = times.zip(steps.iter().map(|(_, available)| *available));
+        all.take_while(|(time, _)| *time < until_ms).unzip()
+    }
+
+    fn windows(time: &[i64]) -> Vec<Window> {
+        let ends =
+            (1..=time.len()).filter(|&i| i == time.len() || time[i] - time[i - 1] > 30 * 60_000);
+        let mut start = 0;
+        ends.map(|end| {
+            let window = Window {
+                samples: start..end,
+                end_ms: time[end - 1],
+                start_seen: false,
+                end: None,
+                observed_to_ms: time[end - 1],
+            };
+            start = end;
+            window
+        })
+        .collect()
+    }
+
+    fn hours(time: &[i64]) -> Vec<u8> {
+        let hour = |t: &i64| (t.div_euclid(3_600_000)).rem_euclid(168) as u8;
+        time.iter().map(hour).collect()
+    }
+
+    fn counts(steps: &[(i64, i64)], until_ms: i64) -> Vec<Count> {
+        let (time, available) = trace(steps, until_ms);
+        let (windows, instants) = (windows(&time), instants::of(&time));
+        let seen = Seen {
+            time_ms: &time,
+            available_bytes: &available,
+            hours_of_week: &hours(&time),
+            instants: &instants,
+            low_bytes: &instants::low_water(&time, &available, &instants),
+            last_low_bytes: 0,
+            known_after_days: &instants::known_after_days(&time, &instants, &windows),
+            windows: &windows,
+            is_open: None,
+        };
+        seen.count(|_| REGION).counts
+    }
+
+    /// A few days of a region that comes and goes.
+    fn hosts() -> impl Strategy<Value = Vec<Vec<(i64, i64)>>> {
+        let minutes = prop_oneof![20 => 1..20i64, 1 => 31..600i64];
+        let step = (minutes, prop_oneof![12 => 5..12i64, 1 => 0..5i64]);
+        prop::collection::vec(prop::collection::vec(step, 300..700), 1..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// What was learnt before a day is what a trace that ends there teaches: nothing later went in.
+        #[test]
+        fn the_future_changes_no_forecast(hosts in hosts(), origin in 1..6i64) {
+            let of = |until_ms| -> Vec<Vec<Count>> {
+                hosts.iter().map(|steps| counts(steps, until_ms)).collect()
+            };
+            let (whole, cut) = (of(i64::MAX), of(origin * DAY_MS));
+            let slices = |all: &[Vec<Count>]| roll_before(all, origin);
+            prop_assert_eq!(slices(&whole), slices(&cut));
+        }
+
+        /// Counted instant by instant, from the definition.
+        #[test]
+        fn counts_equal_the_slow_version(hosts in hosts()) {
+            let steps = &hosts[0];
+            let found = counts(steps, i64::MAX);
+            let (time, available) = trace(steps, i64::MAX);
+            let mut slowly = std::collections::BTreeMap::new();
+            for window in windows(&time) {
+                for i in window.samples.clone() {
+                    let is_instant = i == 0 || time[i] / 600_000 != time[i - 1] / 600_000;
+                    if !is_instant || available[i] < REGION {
+                        continue;
+                    }
+                    let first = (window.samples.start..=i).rev().take_while(|&k| available[k] >= REGION);
+                    let last_day = (0..=i).filter(|&k| time[i] - time[k] <= LOW_WATER_S * 1000);
+                    let state = State {
+                        age_s: (time[i] - time[first.last().unwrap()]) / 1000,
+                        available_bytes: available[i],
+                        low_bytes: last_day.map(|k| available[k]).min().unwrap(),
+                        region_bytes: REGION,
+                    };
+                    for (ahead, ahead_s) in AHEAD_S.into_iter().enumerate() {
+                        let then = time[i] + ahead_s * 1000;
+                        let beyond = window.samples.clone().find(|&k| time[k] > then);
+                        let Some(beyond) = beyond else { continue };
+                        let lost = (i..=beyond).any(|k| time[k] <= then && available[k] < REGION);
+                        let key = (
+                            day(time[i]), day(time[beyond]), slot(hours(&time)[i]),
+                            state.bins().unwrap(), ahead,
+                        );
+                        let sum: &mut (u64, u64) = slowly.entry(key).or_default();
+                        sum.0 += 1;
+                        sum.1 += u64::from(lost);
+                    }
+                }
+            }
+            let mut fast = std::collections::BTreeMap::new();
+            for c in &found {
+                for ahead in (0..AHEAD).filter(|&a| c.instants[a] > 0) {
+                    let day = i64::from(c.day);
+                    let key = (day, day + i64::from(c.known_after_days), c.slot, c.bins, ahead);
+                    let sums = (u64::from(c.instants[ahead]), u64::from(c.lost[ahead]));
+                    prop_assert_eq!(fast.insert(key, sums), None, "one count each");
+                }
+            }
+            prop_assert_eq!(fast, slowly);
+        }
+    }
+
+    /// What was learnt before a day, in the end where the counts do not reach it.
+    fn roll_before(hosts: &[Vec<Count>], origin: i64) -> Learnt {
+        let mut at_origin = None;
+        let counts: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();
+        let (last, _) = roll(&counts, |day, learnt| {
+            if day >= origin && at_origin.is_none() {
+                at_origin = Some(learnt.clone());
+            }
+        });
+        at_origin.unwrap_or(last)
+    }
+
+    fn steady(day: i32, instants: u8, lost: u8) -> Count {
+        Count {
+            day,
+            known_after_days: 1,
+            slot: 0,
+            bins: gleaner_policy::forecast::Bins {
+                age: 0,
+                margin: 0,
+                low: 0,
+            },
+            instants: [instants; AHEAD],
+            lost: [lost; AHEAD],
+        }
+    }
+
+    #[test]
+    fn scores_worked_by_hand() {
+        // Known a day later, so that the last of five days is 4: the first three teach.
+        let counts: Vec<Count> = [1, 3, 0, 2]
+            .into_iter()
+            .zip(0..)
+            .map(|(lost, day)| steady(day, 4, lost))
+            .collect();
+        let (learnt, scores) = roll(&[&counts], |_, _| {});
+        let score = &scores.ahead[0];
+        // Day 3 was forecast from days 0 and 1, whose fates were known on day 2: 4 of 8 lost.
+        assert_eq!(
+            (score.instants, score.origins, score.hosts_count),
+            (4, 1, 1)
+        );
+        for squares in &score.squares {
+            assert!((squares - 4.0 * 0.25).abs() < 1e-12, "{squares}");
+        }
+        let bin = score.calibration[5];
+        assert_eq!((bin.instants, bin.stayed), (4, 2));
+        assert!((bin.forecast - 2.0).abs() < 1e-12);
+        assert_eq!((learnt.all[0].instants, learnt.all[0].lost), (16, 6));
+    }
+
+    #[test]
+    fn nothing_gives_no_score() {
+        let (_, scores) = roll(&[], |_, _| {});
+        assert!(scores.ahead.iter().all(|s| s.instants == 0));
+        let one = [steady(7, 4, 1)];
+        let (_, scores) = roll(&[&one, &[]], |_, _| {});
+        assert!(scores.ahead.iter().all(|s| s.instants == 0));
+        // A clock that was years off.
+        let far = [steady(0, 4, 1), steady(i32::MAX, 4, 1)];
+        roll(&[&far], |_, _| {});
     }
 }

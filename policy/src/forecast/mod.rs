@@ -100,7 +100,7 @@ pub fn shrunk(lost: u64, instants: u64, coarser: f64, weight: f64) -> f64 {
 }
 
 /// Instants for which a coarser cell counts in its finer ones.
-pub const STATE_WEIGHT: f64 = 20.0;
+pub const STATE_WEIGHT: f64 = 10.0;
 /// Instants for which all hosts count in one host's share: what a day has, one each ten minutes.
 pub const HOST_WEIGHT: f64 = 144.0;
 /// Instants for which a host's share counts in that of a time of the week: what one slot of a day has.
