@@ -4,6 +4,7 @@
 //! not with what was read.
 
 use crate::availability::sizes::{Classes, SizeClass};
+use crate::cluster::Cluster;
 use crate::host::HostFindings;
 use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::quality::missing;
@@ -18,6 +19,7 @@ pub(crate) struct Fleet<'a> {
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
     fleetwide: Option<Fleetwide>,
+    cluster: Option<Cluster>,
 }
 
 impl<'a> Fleet<'a> {
@@ -28,6 +30,7 @@ impl<'a> Fleet<'a> {
             by_class: BTreeMap::new(),
             all: None,
             fleetwide: None,
+            cluster: None,
         }
     }
 
@@ -51,11 +54,19 @@ impl<'a> Fleet<'a> {
             (None, one) => self.fleetwide = one,
             (Some(_), None) => {}
         }
+        if let Some(one) = host.cluster {
+            match &mut self.cluster {
+                Some(cluster) => cluster.merge(&one),
+                None => self.cluster = Some(one),
+            }
+        }
         let (to, from) = (&mut self.findings, host.records);
         to.hosts.extend(from.hosts);
         to.memory_over_time.extend(from.memory_over_time);
         to.dips.extend(from.dips);
         to.idle_periods.extend(from.idle_periods);
+        to.reclaims.extend(from.reclaims);
+        to.memory_context.extend(from.memory_context);
         to.quotas.extend(from.quotas);
         to.top_processes.extend(from.top_processes);
         to.top_files.extend(from.top_files);
@@ -77,6 +88,9 @@ impl<'a> Fleet<'a> {
         all.write("all", &parameters, &mut findings);
         if let Some(fleetwide) = &self.fleetwide {
             fleetwide.write("all", &parameters, &mut findings);
+        }
+        if let Some(cluster) = &self.cluster {
+            cluster.write("all", &parameters, &mut findings);
         }
         let idle = |p: &gleaner_schemas::findings::AvailabilityPeriods| p.scope == Scope::Idle;
         if parameters.wants(&["availability_periods"])

@@ -2,6 +2,7 @@
 //! other hosts' (`fleet.rs`).
 
 use crate::availability::{dips, over_time, sizes::Classes, usage};
+use crate::cluster::{self, Cluster};
 use crate::consumers::{files, processes};
 use crate::error::Result;
 use crate::measure::{Fleetwide, Measure, Pooled};
@@ -35,6 +36,8 @@ pub(crate) struct HostFindings {
     pub(crate) pooled: Option<Pooled>,
     /// What is pooled over all hosts alone; `None` as well.
     pub(crate) fleetwide: Option<Fleetwide>,
+    /// Its part in the hosts together; `None` for a host without samples.
+    pub(crate) cluster: Option<Cluster>,
 }
 
 impl Pass<'_> {
@@ -48,8 +51,10 @@ impl Pass<'_> {
             return Ok(nothing);
         };
         let wants = |key| parameters.wants(&[key]);
+        let summary = self.summary(&trace);
+        let size_class = summary.size_class.clone();
         let mut records = Findings {
-            hosts: vec![self.summary(&trace)],
+            hosts: vec![summary],
             dips: dips::of_host(&trace, parameters),
             idle_periods: idle::records(&trace),
             top_processes: processes::of_host(&trace, MOST_LISTED)?,
@@ -71,10 +76,26 @@ impl Pass<'_> {
         records.quotas = quota::at_last_sample(&trace, parameters, &records.activity_sources)
             .into_iter()
             .collect();
+        let pooled = Pooled::of_host(&trace, parameters)?;
+        let (reclaims, contexts) = (&pooled.reclaims, &pooled.memory_context);
+        if let Some(reclaim) = reclaims
+            .as_ref()
+            .and_then(|r| r.record(Some(host), &size_class))
+        {
+            records.reclaims.push(reclaim);
+        }
+        if let Some(contexts) = contexts {
+            (records.memory_context).extend(contexts.records(Some(host), &size_class));
+        }
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
-            pooled: Some(Pooled::of_host(&trace, parameters)?),
             fleetwide: Some(Fleetwide::of_host(&trace, parameters)?),
+            pooled: Some(pooled),
+            cluster: if parameters.wants(&cluster::KEYS) {
+                Some(Cluster::of_host(&trace, parameters)?)
+            } else {
+                None
+            },
             records,
         })
     }

@@ -10,6 +10,7 @@
 //!              ├─ owner          idle periods, quota              ├─ host ─► fleet ─► Findings
 //!              ├─ consumers      processes, files                 │
 //!              ├─ forecast       what stays available, how sure   │
+//!              ├─ cluster        all hosts on one grid of time    │
 //!              └─ quality        what could not be seen           ┘
 //! statistics: pure, under all of them
 //! ```
@@ -21,6 +22,7 @@
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
 mod availability;
+mod cluster;
 mod consumers;
 mod error;
 mod explain;

@@ -9,6 +9,11 @@ use crate::availability::periods::Periods;
 use crate::availability::usage::Usage;
 use crate::error::Result;
 use crate::forecast::Forecasts;
+use crate::owner::busy::Lengths;
+use crate::owner::live_files::LiveFileCache;
+use crate::owner::memory_context::MemoryContext;
+use crate::owner::owner_cost::OwnerCost;
+use crate::owner::returns;
 use crate::trace::HostTrace;
 use gleaner_schemas::findings::{Findings, Parameters};
 
@@ -29,7 +34,7 @@ macro_rules! measures {
         $(#[doc = $doc])+
         #[derive(Clone, Debug)]
         pub(crate) struct $name {
-            $($field: Option<$measure>,)+
+            $(pub(crate) $field: Option<$measure>,)+
         }
 
         impl Measure for $name {
@@ -65,6 +70,11 @@ measures! {
             "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"
         ],
         hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
+        absence_lengths: Lengths => ["absence_lengths"],
+        reclaims: returns::Count => ["reclaims"],
+        live_file_cache: LiveFileCache => ["live_file_cache"],
+        memory_context: MemoryContext => ["memory_context"],
+        owner_cost: OwnerCost => ["owner_cost"],
     }
 }
 

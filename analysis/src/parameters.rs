@@ -1,6 +1,7 @@
 //! What was asked, checked, with the sizes filled in that were left to the analysis.
 
 use crate::availability::sizes::{default_dip_thresholds, default_regions};
+use crate::cluster::grid;
 use crate::error::{AnalysisError, Result};
 use crate::trace::reader::HostReader;
 use gleaner_dataset::Dataset;
@@ -29,6 +30,8 @@ pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Paramete
         sizes.sort_unstable();
         sizes.dedup();
     }
+    let days = dataset.dates(&SampleRow::TABLE);
+    parameters.cluster_cell_s = grid::cell_s(parameters.cluster_cell_s, days.len());
     Ok(parameters)
 }
 
@@ -80,6 +83,12 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
             seconds(asked.return_window_s),
             asked.return_window_s.to_string(),
             not_negative,
+        ),
+        (
+            "cluster_cell_s",
+            asked.cluster_cell_s == 0.0 || (1.0..=86_400.0).contains(&asked.cluster_cell_s),
+            asked.cluster_cell_s.to_string(),
+            "0, or from 1 to 86400 seconds",
         ),
         (
             "dip_threshold_shares",
@@ -171,6 +180,10 @@ mod tests {
                 ..good()
             },
             Parameters {
+                cluster_cell_s: 0.5,
+                ..good()
+            },
+            Parameters {
                 dip_threshold_shares: vec![0.1, 1.1],
                 ..good()
             },
@@ -197,6 +210,7 @@ mod tests {
             "load_limit",
             "headroom_share",
             "return_window_s",
+            "cluster_cell_s",
             "dip_threshold_shares",
             "size_class_bytes",
             "region_bytes",

@@ -331,6 +331,9 @@ pub(crate) struct Synth {
     /// Days of each.
     #[arg(long, default_value_t = 7)]
     pub(crate) days: u32,
+    /// Leave every host on day and night; else some sleep, or are turned off, when their owners leave.
+    #[arg(long)]
+    pub(crate) always_on: bool,
     /// What decides all else.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

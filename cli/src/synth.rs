@@ -16,6 +16,7 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         start_ms: start.context("--start")?.timestamp().as_millisecond(),
         interval_ms: i64::try_from(args.interval.as_millis()).unwrap_or(i64::MAX),
         seed: args.seed,
+        always_on: args.always_on,
     })?;
     let bar = progress::bar("synth", 1);
     let written = write(&cluster, &args.output, |p: &Progress| {

@@ -128,6 +128,7 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
         start_ms: 1_793_577_600_000, // 2026-11-02
         interval_ms: INTERVAL_MS as i64,
         seed: 1,
+        always_on: false,
     };
     let cluster = Cluster::new(&parameters).unwrap();
     (0..TEMPLATES)

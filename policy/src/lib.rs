@@ -8,4 +8,5 @@ pub mod accounting;
 pub mod active;
 pub mod forecast;
 pub mod idle;
+pub mod memory_context;
 pub mod quota;

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import numpy as np
 import pandas as pd
 import pyarrow.dataset
 import pytest
@@ -64,22 +65,30 @@ def periods(samples: pd.DataFrame, region_bytes: int) -> pd.DataFrame:
     start_seen = ~found["starts_run"] | found["started"]
     end_seen = ~found["ends_run"] | found["ended"]
     found["is_event"] = start_seen & end_seen
-    return found[found["ms"] >= SHORTEST_MS]
+    found["host_id"] = spans["host_id"].first()
+    found["from_ms"] = spans["ms"].first()
+    return found
+
+
+def analyzed(programs, root, region_bytes: int):
+    options = ["--region", f"{region_bytes}", "--curve-points", "0", "--json"]
+    run = subprocess.run([programs / "gleaner", "analyze", root, *options], check=True, capture_output=True)
+    findings = json.loads(run.stdout)
+
+    def of_all(key) -> pd.DataFrame:
+        records = pd.DataFrame(findings[key])
+        return records[(records["size_class"] == "all") & (records["scope"] == "all")]
+
+    return of_all
 
 
 # Of the hosts' available memory: rarely gone, and coming and going all the time.
 @pytest.mark.parametrize("quantile", [0.05, 0.3, 0.5, 0.7])
 def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     region = int(samples["available_bytes"].quantile(quantile))
-    options = ["--region", f"{region}", "--curve-points", "0", "--json"]
-    run = subprocess.run([programs / "gleaner", "analyze", root, *options], check=True, capture_output=True)
-    findings = json.loads(run.stdout)
-
-    def ours(key) -> pd.DataFrame:
-        records = pd.DataFrame(findings[key])
-        return records[(records["size_class"] == "all") & (records["scope"] == "all")]
-
+    ours = analyzed(programs, root, region)
     found = periods(samples, region)
+    found = found[found["ms"] >= SHORTEST_MS]
     seconds = found["ms"] / 1000
     fit = KaplanMeierFitter().fit(seconds, found["is_event"])
     # lifelines begins with a row at 0, where nothing happens yet.
@@ -106,3 +115,31 @@ def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     assert fit.median_survival_time_ == (float("inf") if pd.isna(median) else median)
     assert record["mean_s"] == pytest.approx(seconds.mean(), rel=1e-9)
     assert record["periods"] == len(found)
+
+    # What has ended, by cause, and what survives: all there is.
+    ends = ours("period_ends").groupby("age_s")["cumulative_incidence"].sum()
+    assert len(ends) > 5
+    survivors = fit.survival_function_at_times(ends.index)
+    assert abs(ends.to_numpy() + survivors.to_numpy() - 1).max() < 1e-9
+
+
+def test_odds_equal_asking_every_five_seconds(programs, root, samples):
+    region = int(samples["available_bytes"].quantile(0.3))
+    odds = analyzed(programs, root, region)("availability_odds")
+    assert len(odds) > 5
+    # No gap of these hosts hides what became of a lease: all can be followed to the host's last sample.
+    last_ms = samples.groupby("host_id")["ms"].last()
+    found = periods(samples, region)
+    causes = [name for name in odds.columns if name.startswith("lost_to_")]
+    for record in odds.to_dict("records"):
+        ahead_ms = record["ahead_s"] * 1000
+        counted = survived = 0
+        for period in found.itertuples():
+            then_ms = np.arange(period.from_ms + 2_500, period.from_ms + period.ms, 5_000) + ahead_ms
+            followed = then_ms < last_ms[period.host_id]
+            counted += followed.sum()
+            survived += (followed & (then_ms < period.from_ms + period.ms)).sum()
+        assert record["observed_s"] == pytest.approx(counted * 5, rel=0.001)
+        assert record["still_available"] == pytest.approx(survived / counted, abs=0.001)
+        assert record["still_available"] + sum(record[c] for c in causes) == pytest.approx(1)
+        assert record["low"] <= record["still_available"] <= record["high"]

@@ -17,6 +17,7 @@ fn main() {
         start_ms: 1_793_577_600_000,
         interval_ms: 90_000,
         seed: 1,
+        always_on: false,
     };
     let cluster = Cluster::new(&parameters).unwrap();
     for with_values in [false, true] {

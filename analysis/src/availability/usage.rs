@@ -12,6 +12,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
     names.extend(["kernel", "physical", "harvestable", "remainder"]);
+    names.extend(["live_file_cache", "available_paper"]);
     names
 }
 
@@ -21,7 +22,7 @@ pub(crate) struct Usage(Vec<Distribution>);
 
 impl Measure for Usage {
     fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
-        Ok(Self(of_host(&trace.samples)))
+        Ok(Self(of_host(trace)))
     }
 
     fn merge(&mut self, other: &Self) {
@@ -37,7 +38,8 @@ impl Measure for Usage {
     }
 }
 
-fn of_host(samples: &Samples) -> Vec<Distribution> {
+fn of_host(trace: &HostTrace<'_>) -> Vec<Distribution> {
+    let (samples, live) = (&trace.samples, &trace.live_files);
     let physical = || samples.physical_bytes.iter().copied();
     let known = |sizes: &[Option<i64>]| {
         let with_whole = sizes.iter().zip(physical());
@@ -48,6 +50,8 @@ fn of_host(samples: &Samples) -> Vec<Distribution> {
     found.push(Distribution::of(physical().zip(physical())));
     found.push(known(&samples.harvestable_bytes));
     found.push(known(&samples.remainder_bytes));
+    found.push(known(&live.file_cache_bytes));
+    found.push(known(&live.available_bytes));
     found
 }
 

@@ -1,4 +1,9 @@
 //! The host's owner: when away, and what lending could and would cost.
 
+pub(crate) mod busy;
 pub(crate) mod idle;
+pub(crate) mod live_files;
+pub(crate) mod memory_context;
+pub(crate) mod owner_cost;
 pub(crate) mod quota;
+pub(crate) mod returns;

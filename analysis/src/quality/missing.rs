@@ -3,7 +3,7 @@
 use crate::trace::HostTrace;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
-    Absence, ActivitySource, Category, Findings, NotMeasured, Parameters,
+    Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
 };
 use gleaner_schemas::units::Seconds;
 
@@ -68,6 +68,16 @@ pub(crate) fn of_host(
             ),
         );
     }
+    if parameters.wants(&["live_file_cache", "memory_usage"]) && trace.live_files.is_absent() {
+        let why = if trace.files.rows.rows_count() == 0 {
+            let why = why_absent(&found.absences, "files");
+            format!("no file was recorded{why}")
+        } else {
+            "of no sample with a file can it be told whether the owner was away".to_owned()
+        };
+        say("live_file_cache", why);
+    }
+    owner(trace, found, parameters, &mut say);
     if longest.0 < parameters.minimum_period_s {
         let needed = Seconds(parameters.minimum_period_s);
         say(
@@ -94,6 +104,49 @@ pub(crate) fn of_host(
     missing
 }
 
+/// What the owner's return would and did cost.
+fn owner(
+    trace: &HostTrace<'_>,
+    found: &Findings,
+    parameters: &Parameters,
+    say: &mut impl FnMut(&str, String),
+) {
+    if !parameters.wants(&[
+        "absence_lengths",
+        "reclaims",
+        "memory_context",
+        "owner_cost",
+    ]) {
+        return;
+    }
+    if !trace.idle_can_be_told() {
+        let why = "it cannot be told when the owner came back; absence lengths, memory context and the \
+                   owner's cost leave this host out";
+        return say("reclaims", why.to_owned());
+    }
+    if trace.returns.is_empty() {
+        let why = "no absence was seen to end; the owner's cost leaves this host out as well";
+        return say("memory_context", why.to_owned());
+    }
+    let contexts = &found.memory_context;
+    if parameters.wants(&["memory_context"]) && contexts.is_empty() {
+        let why = why_absent(&found.absences, "processes");
+        say(
+            "memory_context",
+            format!("what processes held at a return was not recorded{why}"),
+        );
+    }
+    if !contexts.is_empty() && contexts.iter().all(|m| m.mode == LendingMode::Paper) {
+        let why = "in gentle mode: the kernel does not say what could be taken without harm \
+                   (MemAvailable is missing)";
+        say("memory_context", why.to_owned());
+    }
+    if trace.samples.counters.iter().flatten().all(Option::is_none) {
+        let why = "the kernel's counters are absent in every sample";
+        say("owner_cost", why.to_owned());
+    }
+}
+
 /// A host of which nothing can be said.
 pub(crate) fn no_samples(host: &str) -> NotMeasured {
     NotMeasured {
@@ -115,11 +168,10 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
 /// When `without` of so many hosts have not sent their records to a collector.
 pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
     NotMeasured {
-        measure: "ended_by_network".to_owned(),
+        measure: "period_ends".to_owned(),
         host: "all".to_owned(),
         reason: format!(
-            "of {without} of {hosts_count} hosts no arrivals at a collector are recorded: no period of \
-             theirs ends with the network"
+            "by the network: of {without} of {hosts_count} hosts no arrivals at a collector are recorded"
         ),
     }
 }

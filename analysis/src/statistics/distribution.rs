@@ -115,6 +115,12 @@ impl Distribution {
         Some(f64::midpoint(lower, upper))
     }
 
+    /// The least size that at least `share` of the sizes do not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
+        let rank = (share * self.count as f64).ceil() as i64 - 1;
+        self.at_rank(rank.clamp(0, (self.count - 1).max(0)))
+    }
+
     fn at_rank(&self, rank: i64) -> Option<f64> {
         let mut before = 0;
         let (count, sum) = self.buckets.values().find(|(count, _)| {
@@ -151,6 +157,17 @@ mod tests {
         assert_eq!(some.median(), Some(15.0));
         // Squares of −10, 20, 0, −10: 600; by 3: 200.
         assert_eq!(some.deviation(), Some(200f64.sqrt()));
+    }
+
+    #[test]
+    fn quantiles_by_rank() {
+        let hundred: Vec<i64> = (1..=100).collect();
+        let of_hundred = |share| of(&hundred).quantile(share);
+        assert_eq!(of_hundred(0.9), Some(90.0));
+        assert_eq!(of_hundred(0.99), Some(99.0));
+        assert_eq!((of_hundred(0.0), of_hundred(1.0)), (Some(1.0), Some(100.0)));
+        assert_eq!(of(&[10, 40, 20]).quantile(0.9), Some(40.0));
+        assert_eq!(of(&[]).quantile(0.9), None);
     }
 
     #[test]

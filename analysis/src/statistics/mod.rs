@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! sizes         distribution     mean, deviation, median of very many
+//!               mean             mean alone
 //! lengths       kaplan_meier     share that lasts longer than t, mean, when some were cut
 //!               incidence        and what ends them (competing risks)
 //!               quantile_bound   "at least t in 95 % of cases"
@@ -14,6 +15,7 @@ pub(crate) mod bootstrap;
 pub(crate) mod distribution;
 pub(crate) mod incidence;
 pub(crate) mod kaplan_meier;
+pub(crate) mod mean;
 pub(crate) mod quantile_bound;
 pub(crate) mod residual;
 

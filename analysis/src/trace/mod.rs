@@ -12,7 +12,10 @@ pub(crate) mod segments;
 pub(crate) mod standing;
 
 use crate::error::Result;
+use crate::owner::busy::{self, BusyPeriod};
 use crate::owner::idle::Idleness;
+use crate::owner::live_files::LiveFiles;
+use crate::owner::returns::{self, Return};
 use arrivals::Arrivals;
 use calendar::Calendar;
 use frame::Frame;
@@ -39,17 +42,33 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 1] = ["top_processes"];
+const PROCESS_USERS: [&str; 4] = ["top_processes", "memory_context", "owner_cost", "what_if"];
 /// Findings that rest on `files`.
-const FILE_USERS: [&str; 1] = ["top_files"];
+const FILE_USERS: [&str; 3] = ["top_files", "live_file_cache", "memory_usage"];
+/// Findings that rest on `clocks`.
+const ARRIVAL_USERS: [&str; 12] = [
+    "availability_periods",
+    "survival_curves",
+    "period_ends",
+    "availability_odds",
+    "period_bounds",
+    "forecasts",
+    "forecast_quality",
+    "forecast_calibration",
+    "forecast_table",
+    "forecast_habits",
+    "forecast_weights",
+    "forecast_table_size",
+];
 /// Columns of `files` that [`HostTrace::files`] has.
-const FILE_COLUMNS: [&str; 6] = [
+const FILE_COLUMNS: [&str; 7] = [
     "file_id",
     "path",
     "open_count",
     "mapped_count",
     "cached_bytes",
     "mapped_cached_bytes",
+    "opened_count",
 ];
 
 /// One host of a dataset, with at least one sample.
@@ -65,12 +84,16 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) arrivals: Arrivals,
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
+    pub(crate) busy_periods: Vec<BusyPeriod>,
+    pub(crate) returns: Vec<Return>,
     /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
     pub(crate) hours_of_week: Vec<u8>,
     /// Active processes in the order of recording.
     pub(crate) processes: SampleRows,
     /// Changes of files in the order of recording.
     pub(crate) files: SampleRows,
+    /// What of the page cache is used again soon.
+    pub(crate) live_files: LiveFiles,
 }
 
 /// Rows that belong to samples.
@@ -78,6 +101,22 @@ pub(crate) struct SampleRows {
     pub(crate) rows: Frame,
     /// The sample of each row; `None` for a row without one.
     pub(crate) sample_of: Vec<Option<usize>>,
+}
+
+impl SampleRows {
+    /// The rows of each sample, which stand together.
+    pub(crate) fn by_sample(&self, samples_count: usize) -> Vec<Range<usize>> {
+        let mut of = vec![0..0; samples_count];
+        for (row, sample) in self.sample_of.iter().enumerate() {
+            if let Some(rows) = sample.and_then(|sample| of.get_mut(sample)) {
+                if rows.start == rows.end {
+                    rows.start = row;
+                }
+                rows.end = row + 1;
+            }
+        }
+        of
+    }
 }
 
 impl<'a> HostTrace<'a> {
@@ -100,7 +139,13 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
-        let arrivals = Arrivals::read(&mut reader)?;
+        let arrivals = if parameters.wants(&ARRIVAL_USERS) {
+            Arrivals::read(&mut reader)?
+        } else {
+            Arrivals::default()
+        };
+        let idleness = Idleness::of(&samples, &segments, &rule);
+        let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let mut of_samples = |table, columns: &[&str], users: &[&str]| {
             let rows = if parameters.wants(users) {
                 reader.read(table, columns)?
@@ -110,10 +155,18 @@ impl<'a> HostTrace<'a> {
             let sample_of = samples.of_rows(&rows)?;
             Ok(SampleRows { rows, sample_of })
         };
-        Ok(Some(Self {
+        let mut trace = Self {
             processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &PROCESS_USERS)?,
             files: of_samples(&FileRow::TABLE, &FILE_COLUMNS, &FILE_USERS)?,
-            idleness: Idleness::of(&samples, &segments, &rule),
+            busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
+            returns: returns::of_host(
+                &samples.time_ms,
+                &segments,
+                &idleness,
+                rule.idle_after_ms,
+                window_ms,
+            ),
+            idleness,
             hours_of_week: calendar.hours_of_week(&samples.time_ms),
             reader,
             samples,
@@ -123,7 +176,10 @@ impl<'a> HostTrace<'a> {
             gaps,
             arrivals,
             rule,
-        }))
+            live_files: LiveFiles::default(),
+        };
+        trace.live_files = LiveFiles::of(&trace)?;
+        Ok(Some(trace))
     }
 
     /// Host id.

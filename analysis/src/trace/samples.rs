@@ -9,6 +9,16 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::Category;
 use gleaner_schemas::rows::SampleRow;
 
+/// Kernel counters that tell what a want of memory costs; they only grow within a boot.
+pub(crate) const COUNTERS: [&str; 6] = [
+    "psi_memory_some_total_us",
+    "psi_memory_full_total_us",
+    "refault_file_total_count",
+    "refault_anon_total_count",
+    "swap_in_total_count",
+    "major_fault_total_count",
+];
+
 /// Index in [`Samples::categories`] of each category: its place in [`Category::ALL`].
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
@@ -29,6 +39,9 @@ pub(crate) struct Samples {
     pub(crate) load5: Vec<Option<f64>>,
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
+    pub(crate) boottime_ms: Vec<Option<i64>>,
+    /// In the order of [`COUNTERS`].
+    pub(crate) counters: Vec<Vec<Option<i64>>>,
     pub(crate) agent_cpu_us: Vec<Option<i64>>,
     pub(crate) agent_rss_bytes: Vec<Option<i64>>,
 }
@@ -37,8 +50,10 @@ impl Samples {
     /// Reads them; `headroom_share` is what `harvestable_bytes` shall leave.
     pub(crate) fn read(reader: &mut HostReader<'_>, headroom_share: f64) -> Result<Self> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
+        columns.extend(COUNTERS);
         columns.extend([
             "boot_id",
+            "boottime_ms",
             "interval_ms",
             "physical_bytes",
             "remainder_bytes",
@@ -56,6 +71,10 @@ impl Samples {
         let categories = Category::ALL
             .iter()
             .map(|c| optional(c.column()))
+            .collect::<Result<Vec<_>>>()?;
+        let counters = COUNTERS
+            .iter()
+            .map(|column| optional(column))
             .collect::<Result<Vec<_>>>()?;
         let physical_bytes = frame.present("physical_bytes")?.to_vec();
         Ok(Self {
@@ -76,6 +95,8 @@ impl Samples {
                 .iter()
                 .map(|f| f == Some(true))
                 .collect(),
+            boottime_ms: optional("boottime_ms")?,
+            counters,
             agent_cpu_us: optional("agent_cpu_us")?,
             agent_rss_bytes: optional("agent_rss_bytes")?,
             physical_bytes,
@@ -99,6 +120,18 @@ impl Samples {
     pub(crate) fn category(&self, category: Category, sample: usize) -> Option<i64> {
         // Category::ALL is in the order of the declaration.
         *self.categories.get(category as usize)?.get(sample)?
+    }
+
+    /// By how much each of [`COUNTERS`] grew between two samples; `None` where either is absent, where the host was
+    /// booted in between, and where a counter fell, which no kernel's does.
+    pub(crate) fn growth(&self, from: usize, to: usize) -> [Option<i64>; COUNTERS.len()] {
+        let steps = self.is_new_boot.get(from.saturating_add(1)..=to);
+        let same_boot = steps.is_some_and(|boots| !boots.contains(&true));
+        std::array::from_fn(|counter| {
+            let counts = self.counters.get(counter).filter(|_| same_boot)?;
+            let grown = (*counts.get(to)?)?.checked_sub((*counts.get(from)?)?)?;
+            (grown >= 0).then_some(grown)
+        })
     }
 
     /// What the idle rule wants to know of one sample.
@@ -167,4 +200,32 @@ fn harvestable(
 /// A stored size as the policy has it; a negative one, which no kernel states, counts as none.
 pub(crate) fn unsigned(bytes: i64) -> u64 {
     u64::try_from(bytes).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_grow_within_a_boot_or_say_nothing() {
+        let mut counters = vec![vec![None; 4]; COUNTERS.len()];
+        counters[0] = [5, 9, 7, 100].map(Some).to_vec();
+        counters[1] = vec![Some(5), None, Some(5), Some(6)];
+        counters[2] = vec![Some(i64::MIN), Some(0), Some(i64::MAX), Some(0)];
+        let samples = Samples {
+            is_new_boot: vec![false, false, false, true],
+            counters,
+            ..Samples::default()
+        };
+        let first_three = |from, to| samples.growth(from, to)[..3].to_vec();
+        assert_eq!(
+            first_three(0, 1),
+            [Some(4), None, None],
+            "too far apart for i64"
+        );
+        assert_eq!(first_three(0, 2), [Some(2), Some(0), None]);
+        assert_eq!(first_three(1, 2), [None, None, Some(i64::MAX)], "it fell");
+        assert_eq!(first_three(2, 3), [None; 3], "another boot");
+        assert_eq!(first_three(2, 9), [None; 3]);
+    }
 }

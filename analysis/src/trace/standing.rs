@@ -46,7 +46,7 @@ impl Standing {
 }
 
 /// For each sample, the first one after it at which a state from before holds no longer.
-fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
+pub(crate) fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
     let mut forgotten = vec![0; samples.len()];
     for segment in segments {
         let mut at = segment.end;

@@ -357,6 +357,9 @@ fn what_is_not_measured_says_why() {
             "memory_usage: harvestable is absent in every sample",
             "idle_periods: no sample has both the owner's activity and the load (input denied); \
              availability periods in idle time leave this host out",
+            "live_file_cache: no file was recorded",
+            "reclaims: it cannot be told when the owner came back; absence lengths, memory context and the \
+             owner's cost leave this host out",
             "top_processes: no process with its memory was recorded",
             "top_files: no file with its cached bytes was recorded",
         ]

@@ -199,7 +199,7 @@ fn without_a_collector_the_network_is_not_measured() {
     assert_eq!((p.ended_by_network, p.end_cut), (0, 2));
     let said = |f: &Findings| {
         let all = f.not_measured.iter();
-        all.filter(|n| n.measure == "ended_by_network").count()
+        all.filter(|n| n.measure == "period_ends").count()
     };
     assert_eq!(said(&f), 1);
     let mut both = recorded("a", true);
@@ -209,10 +209,7 @@ fn without_a_collector_the_network_is_not_measured() {
     );
     add(&mut both, "b", false);
     let f = both.analyzed(&parameters()).unwrap();
-    let reason = f
-        .not_measured
-        .iter()
-        .find(|n| n.measure == "ended_by_network");
+    let reason = f.not_measured.iter().find(|n| n.measure == "period_ends");
     assert!(reason.unwrap().reason.contains("of 1 of 2 hosts"));
 }
 

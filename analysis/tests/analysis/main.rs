@@ -1,10 +1,12 @@
 //! Datasets built row by row, analysed through the public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cluster;
 mod edges;
 mod explain;
 mod hand_worked;
 mod hours;
 mod leases;
+mod owner;
 mod recording;
 mod thinned;

@@ -1,5 +1,6 @@
 //! Findings as aligned tables, each number with its unit.
 
+mod lasting;
 mod memory;
 mod periods;
 mod records;
@@ -19,6 +20,10 @@ const PRINTED: &[(&str, &str)] = &[
     ("dip_hosts", "Hosts whose available memory dipped so often"),
     ("dips", "Dips in available memory"),
     ("availability_periods", "How long regions stay available"),
+    (
+        "availability_odds",
+        "Of what is available now, still so later",
+    ),
     ("idle_periods", "Idle periods"),
     ("quotas", "What could be lent at the last sample"),
     ("gaps", "Gaps"),
@@ -87,6 +92,8 @@ pub(crate) fn all(findings: &Findings, rows: usize) -> anyhow::Result<String> {
         let body = match key {
             "memory_usage" => memory::by_class(findings),
             "availability_periods" => periods::periods(findings),
+            "availability_odds" => lasting::odds(findings),
+            "period_bounds" => lasting::bounds(findings),
             _ => document
                 .table(key, rows)
                 .unwrap_or_else(|| "  none".to_owned()),

@@ -73,7 +73,8 @@ impl Category {
 pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`.
+    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`; `live_file_cache` and
+    /// `available_paper`, which count files that are used again soon as in use (the paper's notion).
     pub category: String,
     /// Hosts that have it.
     pub hosts_count: i64,

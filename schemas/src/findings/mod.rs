@@ -4,6 +4,7 @@
 //! any reader of JSON makes a table of it. A measure that the dataset cannot give is in
 //! `not_measured`, with the reason, rather than a list of zeroes.
 
+mod cluster;
 mod consumers;
 mod explanation;
 mod forecasts;
@@ -15,6 +16,7 @@ mod parameters;
 mod periods;
 mod what_if;
 
+pub use cluster::*;
 pub use consumers::*;
 pub use explanation::*;
 pub use forecasts::*;
@@ -61,8 +63,38 @@ pub struct Findings {
     pub availability_odds: Vec<AvailabilityOdds>,
     /// How long periods last at least.
     pub period_bounds: Vec<PeriodBound>,
+    /// All hosts together over time (Figure 6).
+    pub cluster_over_time: Vec<ClusterPoint>,
+    /// How much the hosts have available together.
+    pub cluster_available: Vec<ClusterAvailable>,
+    /// Memory over time by class of hosts (Figure 4).
+    pub class_over_time: Vec<ClassPoint>,
+    /// Which hosts' memory the available memory is, by class (Figure 7).
+    pub contribution_by_class: Vec<ClassContribution>,
+    /// The same by hosts, those that give most first.
+    pub contribution_by_rank: Vec<RankContribution>,
+    /// How many bytes the hosts have together for how long, with what probability.
+    pub guaranteed: Vec<Guaranteed>,
+    /// What becomes of copies of a region on several hosts.
+    pub copies: Vec<Copies>,
+    /// How many owners come back at once, by hour of the week.
+    pub returns_by_hour: Vec<ReturnsByHour>,
+    /// The moments at which most memory was taken back.
+    pub worst_returns: Vec<WorstReturn>,
+    /// What hosts that share their memory could do without.
+    pub pooling: Vec<Pooling>,
     /// When owners were away.
     pub idle_periods: Vec<IdlePeriod>,
+    /// How long owners are away, and how long there.
+    pub absence_lengths: Vec<AbsenceLengths>,
+    /// How often what was lent would be taken back, by host and pooled.
+    pub reclaims: Vec<Reclaims>,
+    /// Page cache of files that are used again soon.
+    pub live_file_cache: Vec<LiveFileCache>,
+    /// What would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
+    pub memory_context: Vec<MemoryContext>,
+    /// What returns cost, as the kernel measured it.
+    pub owner_cost: Vec<OwnerCost>,
     /// What could be leased at the trace's last sample.
     pub quotas: Vec<Quota>,
     /// How likely regions are to stay available, from each host's last sample on.

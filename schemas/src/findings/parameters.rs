@@ -25,6 +25,8 @@ pub struct Parameters {
     pub dip_threshold_shares: Vec<f64>,
     /// Upper bounds of the classes by memory size; none: powers of two.
     pub size_class_bytes: Vec<i64>,
+    /// Cells of the time grid on which hosts are put together; 0: ten minutes, longer in datasets of many days.
+    pub cluster_cell_s: f64,
     /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
     pub time_zone: String,
     /// Resamples of the bootstrap over hosts; 0: no intervals.
@@ -58,6 +60,7 @@ impl Default for Parameters {
             dip_threshold_bytes: Vec::new(),
             dip_threshold_shares: vec![0.05, 0.10, 0.25],
             size_class_bytes: Vec::new(),
+            cluster_cell_s: 0.0,
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
             region_shares: vec![0.25, 0.5],

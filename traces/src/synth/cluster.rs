@@ -17,6 +17,8 @@ pub struct Parameters {
     pub interval_ms: i64,
     /// Decides all else.
     pub seed: u64,
+    /// Whether every host is left on day and night.
+    pub always_on: bool,
 }
 
 /// A synthetic cluster; its hosts are made when they are asked for.

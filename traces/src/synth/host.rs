@@ -1,7 +1,7 @@
 //! One host's trace, record after record.
 
 use super::activity::Sources;
-use super::class::{self, Class};
+use super::class::{self, Class, Habit};
 use super::cluster::Parameters;
 use super::dice::Dice;
 use super::files::Files;
@@ -28,7 +28,7 @@ const LEAST_AWAY_MS: i64 = 300_000;
 /// ```
 /// use gleaner_traces::synth::{Cluster, Parameters};
 ///
-/// let parameters = Parameters { hosts: 2, days: 1, start_ms: 1_793_577_600_000, interval_ms: 90_000, seed: 7 };
+/// let parameters = Parameters { hosts: 2, days: 1, start_ms: 1_793_577_600_000, interval_ms: 90_000, seed: 7, always_on: false };
 /// let mut host = Cluster::new(&parameters)?.host(0);
 /// assert_eq!(host.host_id().len(), 32);
 /// assert_eq!(host.next().map(|record| record.sequence), Some(1));
@@ -40,6 +40,7 @@ pub struct HostTrace {
     interval_ms: i64,
     end_ms: i64,
     class: &'static Class,
+    habit: Habit,
     dice: Dice,
     host_id: String,
     database_id: String,
@@ -81,6 +82,11 @@ impl HostTrace {
             interval_ms: parameters.interval_ms,
             end_ms: start_ms + i64::from(parameters.days) * DAY_MS,
             class,
+            habit: if parameters.always_on {
+                Habit::On
+            } else {
+                class.habit
+            },
             host_id,
             database_id,
             boot_id: String::new(),
@@ -141,7 +147,7 @@ impl HostTrace {
         let next = self.owner.stretch(&mut self.dice, last.time_ms);
         let last_active_ms = self.owner.last_active_ms();
         let span_ms = (last.time_ms, due_ms);
-        let habit = self.class.habit;
+        let habit = self.habit;
         match interruption(&mut self.dice, habit, span_ms, &next, last_active_ms) {
             Some(interruption) => self.interrupt(interruption, last.time_ms, due_ms),
             None => self.sample(due_ms, None, Vec::new()),

@@ -21,6 +21,7 @@ fn parameters(hosts: usize, days: u32, interval_ms: i64, seed: u64) -> Parameter
         start_ms: MONDAY_MS,
         interval_ms,
         seed,
+        always_on: false,
     }
 }
 
@@ -252,4 +253,23 @@ fn what_no_cluster_can_be_is_refused_and_so_is_a_folder_in_use() {
     let error = write(&cluster, folder.path(), |_| {}).unwrap_err();
     assert!(matches!(error, SynthError::NotEmpty { .. }), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn hosts_that_are_left_on_sample_day_and_night() {
+    let samples = |always_on| {
+        let parameters = Parameters {
+            always_on,
+            ..parameters(12, 3, 90_000, 5)
+        };
+        let cluster = Cluster::new(&parameters).unwrap();
+        let records = (0..12).flat_map(|index| cluster.host(index));
+        records
+            .filter(|r| matches!(r.rows, Rows::Sample(_)))
+            .count()
+    };
+    let (left_on, as_they_are) = (samples(true), samples(false));
+    // 960 a day and host, but for the few that a reboot costs.
+    assert!(left_on > 12 * 3 * 950, "{left_on}");
+    assert!(as_they_are < left_on * 9 / 10, "{as_they_are} of {left_on}");
 }

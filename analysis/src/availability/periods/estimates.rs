@@ -8,8 +8,8 @@ use crate::statistics::kaplan_meier::{Curve, Step};
 use crate::statistics::quantile_bound::{Lengths, Verdict};
 use crate::statistics::residual::Ahead;
 use gleaner_schemas::findings::{
-    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, PeriodBound,
-    PeriodEnds, Scope, SurvivalPoint,
+    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, Parameters,
+    PeriodBound, PeriodEnds, Scope, SurvivalPoint,
 };
 
 const MINUTE_MS: i64 = 60_000;
@@ -50,7 +50,7 @@ pub(crate) fn write(
     leases: &Leases,
     cell: &Cell<'_>,
     resamples: &Resamples,
-    curve_points_count: usize,
+    parameters: &Parameters,
     periods: &mut AvailabilityPeriods,
     to: &mut Findings,
 ) {
@@ -59,11 +59,17 @@ pub(crate) fn write(
     let lengths: Vec<Length> = kept.iter().map(Lease::length).collect();
     let curve = Curve::of(&lengths);
     describe(&kept, &curve, periods);
-    to.survival_curves
-        .extend(points(&curve, cell, curve_points_count));
-    to.period_ends.extend(ends(&lengths, cell));
-    to.availability_odds.extend(odds(leases, cell, resamples));
-    if !kept.is_empty() {
+    if parameters.wants(&["survival_curves"]) {
+        to.survival_curves
+            .extend(points(&curve, cell, parameters.curve_points_count as usize));
+    }
+    if parameters.wants(&["period_ends"]) {
+        to.period_ends.extend(ends(&lengths, cell));
+    }
+    if parameters.wants(&["availability_odds"]) {
+        to.availability_odds.extend(odds(leases, cell, resamples));
+    }
+    if parameters.wants(&["period_bounds"]) && !kept.is_empty() {
         to.period_bounds.extend(bounds(leases, cell));
     }
 }

@@ -124,12 +124,11 @@ impl Region {
             ..AvailabilityPeriods::default()
         };
         self.seen.write(resamples, &mut periods);
-        let points_count = parameters.curve_points_count as usize;
         estimates::write(
             &self.leases,
             cell,
             resamples,
-            points_count,
+            parameters,
             &mut periods,
             findings,
         );

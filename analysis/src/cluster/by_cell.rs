@@ -1,0 +1,86 @@
+//! Sums by cell of the grid, held where something was seen: one host with a wrong clock costs a block,
+//! not all the years between.
+
+use std::collections::BTreeMap;
+
+/// Cells in a block.
+const BLOCK_CELLS: i64 = 128;
+
+/// One `T` for each cell; cells that nobody touched are as `T::default()`.
+#[derive(Clone, Debug)]
+pub(crate) struct ByCell<T> {
+    blocks: BTreeMap<i64, Vec<T>>,
+}
+
+impl<T> Default for ByCell<T> {
+    fn default() -> Self {
+        Self {
+            blocks: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T: Clone + Default> ByCell<T> {
+    /// That of a cell, to add to.
+    pub(crate) fn at(&mut self, cell: i64) -> &mut T {
+        let block = self.blocks.entry(cell.div_euclid(BLOCK_CELLS));
+        let block = block.or_insert_with(|| vec![T::default(); BLOCK_CELLS as usize]);
+        &mut block[cell.rem_euclid(BLOCK_CELLS) as usize]
+    }
+
+    /// That of a cell, where its block was touched.
+    pub(crate) fn get(&self, cell: i64) -> Option<&T> {
+        let block = self.blocks.get(&cell.div_euclid(BLOCK_CELLS))?;
+        block.get(cell.rem_euclid(BLOCK_CELLS) as usize)
+    }
+
+    /// Cells in order, with those beside them in their blocks.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &T)> {
+        self.blocks.iter().flat_map(|(block, cells)| {
+            let first = block * BLOCK_CELLS;
+            cells
+                .iter()
+                .enumerate()
+                .map(move |(i, value)| (first + i as i64, value))
+        })
+    }
+
+    /// Adds another's cells by `add`, which takes a default for nothing.
+    pub(crate) fn merge(&mut self, other: &Self, add: impl Fn(&mut T, &T)) {
+        for (&block, theirs) in &other.blocks {
+            match self.blocks.get_mut(&block) {
+                Some(mine) => mine.iter_mut().zip(theirs).for_each(|(m, t)| add(m, t)),
+                None => {
+                    self.blocks.insert(block, theirs.clone());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_on_both_sides_of_1970_and_far_apart() {
+        let mut some = ByCell::<i64>::default();
+        for cell in [-1, 0, 127, 128, 3_000_000] {
+            *some.at(cell) += cell;
+        }
+        let mut other = ByCell::<i64>::default();
+        *other.at(-1) += 5;
+        *other.at(-200) += 7;
+        some.merge(&other, |mine, theirs| *mine += theirs);
+        let found: Vec<_> = some.iter().filter(|(_, v)| **v != 0).collect();
+        let expected = [
+            (-200, &7),
+            (-1, &4),
+            (127, &127),
+            (128, &128),
+            (3_000_000, &3_000_000),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!((some.get(-1), some.get(1 << 40)), (Some(&4), None));
+    }
+}

@@ -1,0 +1,218 @@
+//! What one host says in one cell of the grid.
+
+use crate::owner::idle::IdlePeriod;
+use crate::trace::HostTrace;
+use crate::trace::samples::unsigned;
+use gleaner_policy::accounting::Categories;
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::quota::{Limits, Mode, quota};
+use gleaner_schemas::findings::{Category, Scope};
+use std::ops::Range;
+
+/// No machine has more; figures that contradict all sense cannot make sums overflow.
+const LARGEST_BYTES: i64 = 1 << 56;
+
+/// A host in a cell that its samples cover. Means are weighted by time; where one is of idle time, the rest
+/// of the cell counts as 0, so that sums over hosts are what is there at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) installed_bytes: i64,
+    pub(crate) available_bytes: i64,
+    pub(crate) available_least_bytes: i64,
+    /// Static and dynamic; absent where unknown in any part of the cell, as all that may be.
+    pub(crate) kernel_bytes: Option<i64>,
+    pub(crate) process_bytes: Option<i64>,
+    pub(crate) file_cache_bytes: Option<i64>,
+    /// Most that was not available.
+    pub(crate) demand_most_bytes: i64,
+    /// Least of what a lender may give (available and lent, less the headroom), idle or not.
+    pub(crate) lendable_least_bytes: i64,
+    pub(crate) lendable_at_start_bytes: i64,
+    /// Whether it was idle all the time; `None` where that cannot be told of any part.
+    pub(crate) idle: Option<bool>,
+    pub(crate) idle_ms: i64,
+    pub(crate) idle_at_start: bool,
+    /// Whether the idle period at its start ended in it: the owner came back, or the load rose.
+    pub(crate) returned: bool,
+    pub(crate) idle_available_bytes: i64,
+    pub(crate) idle_lendable_bytes: i64,
+    pub(crate) idle_harvestable_bytes: Option<i64>,
+}
+
+impl Cell {
+    /// What could be lent all through the cell: in scope `idle`, nothing by a host that was not idle all the
+    /// time, and unknown where that cannot be told.
+    pub(crate) fn lendable(&self, scope: Scope) -> Option<i64> {
+        match (scope, self.idle) {
+            (Scope::All, _) | (Scope::Idle, Some(true)) => Some(self.lendable_least_bytes),
+            (Scope::Idle, Some(false)) => Some(0),
+            (Scope::Idle, None) => None,
+        }
+    }
+}
+
+/// What one sample says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    installed: i64,
+    available: i64,
+    lendable: i64,
+    demand: i64,
+    kernel: Option<i64>,
+    process: Option<i64>,
+    file_cache: Option<i64>,
+    harvestable: Option<i64>,
+    idle_is_known: bool,
+}
+
+impl Figures {
+    pub(crate) fn of(
+        trace: &HostTrace<'_>,
+        at: usize,
+        headroom_share: f64,
+        idle_can_be_told: bool,
+    ) -> Self {
+        let samples = &trace.samples;
+        let bounded = |bytes: i64| bytes.clamp(0, LARGEST_BYTES);
+        let of = |category| samples.category(category, at).map(bounded);
+        let installed = bounded(samples.physical_bytes[at]);
+        let available = bounded(samples.available_bytes[at]);
+        let limits = Limits {
+            mode: Mode::Paper,
+            headroom_share,
+            cap_bytes: None,
+        };
+        // Of the categories the paper's quota asks for these three alone, which every trace has.
+        let categories = Categories {
+            physical_bytes: unsigned(installed),
+            available_bytes: unsigned(available),
+            guest_bytes: unsigned(of(Category::Guest).unwrap_or(0)),
+            ..Categories::default()
+        };
+        let verdict = trace.idleness.verdicts[at];
+        let quota = quota(&categories, None, verdict, &limits);
+        Self {
+            installed,
+            available,
+            lendable: gleaner_schemas::units::stored(quota.recruitable_bytes),
+            demand: (installed - available).max(0),
+            // As in Table 2: where the static part is unknown it is in no category.
+            kernel: of(Category::DynamicKernel)
+                .map(|dynamic| dynamic + of(Category::StaticKernel).unwrap_or(0)),
+            process: of(Category::Process),
+            file_cache: of(Category::FileCache),
+            harvestable: samples.harvestable_bytes[at].map(bounded),
+            idle_is_known: idle_can_be_told && verdict != Verdict::Unknown,
+        }
+    }
+}
+
+/// A cell of which some part was seen: byte-milliseconds, and the figures that are no means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Building {
+    first: Option<Figures>,
+    idle_is_known: bool,
+    idle_ms: i64,
+    installed: i128,
+    available: i128,
+    kernel: Option<i128>,
+    process: Option<i128>,
+    file_cache: Option<i128>,
+    idle_available: i128,
+    idle_lendable: i128,
+    idle_harvestable: Option<i128>,
+    available_least: i64,
+    lendable_least: i64,
+    demand_most: i64,
+}
+
+impl Default for Building {
+    fn default() -> Self {
+        Self {
+            first: None,
+            idle_is_known: true,
+            idle_ms: 0,
+            installed: 0,
+            available: 0,
+            kernel: Some(0),
+            process: Some(0),
+            file_cache: Some(0),
+            idle_available: 0,
+            idle_lendable: 0,
+            idle_harvestable: Some(0),
+            available_least: i64::MAX,
+            lendable_least: i64::MAX,
+            demand_most: 0,
+        }
+    }
+}
+
+impl Building {
+    /// Adds the time `during`, for which a sample stands.
+    pub(crate) fn add(&mut self, figures: &Figures, during: Range<i64>, periods: &[IdlePeriod]) {
+        let ms = during.end - during.start;
+        let idle_ms = if figures.idle_is_known {
+            idle_ms(periods, &during)
+        } else {
+            0
+        };
+        let times = |bytes: i64, ms: i64| i128::from(bytes) * i128::from(ms);
+        let add = |sum: &mut Option<i128>, bytes: Option<i64>, ms| {
+            *sum = sum.zip(bytes).map(|(sum, bytes)| sum + times(bytes, ms));
+        };
+        self.first.get_or_insert(*figures);
+        self.idle_is_known &= figures.idle_is_known;
+        self.idle_ms += idle_ms;
+        self.installed += times(figures.installed, ms);
+        self.available += times(figures.available, ms);
+        add(&mut self.kernel, figures.kernel, ms);
+        add(&mut self.process, figures.process, ms);
+        add(&mut self.file_cache, figures.file_cache, ms);
+        self.idle_available += times(figures.available, idle_ms);
+        self.idle_lendable += times(figures.lendable, idle_ms);
+        add(&mut self.idle_harvestable, figures.harvestable, idle_ms);
+        self.available_least = self.available_least.min(figures.available);
+        self.lendable_least = self.lendable_least.min(figures.lendable);
+        self.demand_most = self.demand_most.max(figures.demand);
+    }
+
+    /// The cell, all of which was added.
+    pub(crate) fn finish(&self, start_ms: i64, cell_ms: i64, periods: &[IdlePeriod]) -> Cell {
+        let mean = |sum: i128| (sum / i128::from(cell_ms)) as i64;
+        let next = periods.get(periods.partition_point(|p| p.to_ms <= start_ms));
+        let open = next.filter(|p| p.from_ms <= start_ms && self.idle_is_known);
+        let end_ms = start_ms.saturating_add(cell_ms);
+        let returned = open.is_some_and(|p| p.end.is_some() && p.to_ms <= end_ms);
+        // Two periods that touch are two: the owner came and went between them.
+        let idle = open.is_some_and(|p| p.to_ms >= end_ms && !returned);
+        Cell {
+            installed_bytes: mean(self.installed),
+            available_bytes: mean(self.available),
+            available_least_bytes: self.available_least,
+            kernel_bytes: self.kernel.map(mean),
+            process_bytes: self.process.map(mean),
+            file_cache_bytes: self.file_cache.map(mean),
+            demand_most_bytes: self.demand_most,
+            lendable_least_bytes: self.lendable_least,
+            lendable_at_start_bytes: self.first.map_or(0, |f| f.lendable),
+            idle: self.idle_is_known.then_some(idle),
+            idle_ms: self.idle_ms,
+            idle_at_start: open.is_some(),
+            returned,
+            idle_available_bytes: mean(self.idle_available),
+            idle_lendable_bytes: mean(self.idle_lendable),
+            idle_harvestable_bytes: self.idle_harvestable.map(mean),
+        }
+    }
+}
+
+/// How much of a time lies in idle periods, which are in order and apart.
+fn idle_ms(periods: &[IdlePeriod], during: &Range<i64>) -> i64 {
+    let first = periods.partition_point(|p| p.to_ms <= during.start);
+    let inside = periods[first..]
+        .iter()
+        .take_while(|p| p.from_ms < during.end);
+    inside
+        .map(|p| p.to_ms.min(during.end) - p.from_ms.max(during.start))
+        .sum()
+}

@@ -1,0 +1,132 @@
+//! Whose memory the cluster's available memory is: by class of hosts (Acharya & Setia, Figure 7), and by
+//! hosts, those that give most first. A host gives its available memory times the time it is seen.
+
+use crate::availability::sizes::SizeClass;
+use crate::cluster::grid::HostCells;
+use crate::cluster::outlook::SCOPES;
+use gleaner_schemas::findings::{ClassContribution, Findings, RankContribution, Scope};
+use std::collections::BTreeMap;
+
+/// Parts of the hosts that are told apart by rank.
+const RANKS: usize = 10;
+
+/// One host, over its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    size_class: SizeClass,
+    installed: i128,
+    available: i128,
+    /// `None` where it cannot be told of any cell whether it was idle.
+    idle: Option<Idle>,
+}
+
+/// Over the cells of which it can be told whether the host was idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Idle {
+    installed: i128,
+    available: i128,
+}
+
+/// Every host that was seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contributions {
+    parts: Vec<Part>,
+}
+
+impl Contributions {
+    pub(crate) fn of_host(host: &HostCells) -> Self {
+        let mut part = Part {
+            size_class: host.size_class,
+            installed: 0,
+            available: 0,
+            idle: None,
+        };
+        let mut is_seen = false;
+        for (_, cell) in host.iter() {
+            is_seen = true;
+            part.installed += i128::from(cell.installed_bytes);
+            part.available += i128::from(cell.available_bytes);
+            if cell.idle.is_some() {
+                let idle = part.idle.get_or_insert_default();
+                idle.installed += i128::from(cell.installed_bytes);
+                idle.available += i128::from(cell.idle_available_bytes);
+            }
+        }
+        Self {
+            parts: is_seen.then_some(part).into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.parts.extend_from_slice(&other.parts);
+    }
+
+    pub(crate) fn write(&self, findings: &mut Findings) {
+        for scope in SCOPES {
+            let hosts: Vec<_> = self.parts.iter().filter_map(|p| given(p, scope)).collect();
+            // Without anything available there is nothing to have a share of.
+            if hosts.iter().any(|h| h.2 > 0) {
+                findings
+                    .contribution_by_class
+                    .extend(by_class(scope, &hosts));
+                findings.contribution_by_rank.extend(by_rank(scope, &hosts));
+            }
+        }
+    }
+}
+
+/// Class, installed, available in a scope.
+type Given = (SizeClass, i128, i128);
+
+fn given(part: &Part, scope: Scope) -> Option<Given> {
+    match scope {
+        Scope::All => Some((part.size_class, part.installed, part.available)),
+        Scope::Idle => {
+            let idle = part.idle?;
+            Some((part.size_class, idle.installed, idle.available))
+        }
+    }
+}
+
+fn share(part: i128, all: i128) -> f64 {
+    if all > 0 {
+        part as f64 / all as f64
+    } else {
+        0.0
+    }
+}
+
+fn by_class(scope: Scope, hosts: &[Given]) -> Vec<ClassContribution> {
+    let mut classes: BTreeMap<SizeClass, (i64, i128, i128)> = BTreeMap::new();
+    for (class, installed, available) in hosts {
+        let sums = classes.entry(*class).or_default();
+        *sums = (sums.0 + 1, sums.1 + installed, sums.2 + available);
+    }
+    let all_installed = hosts.iter().map(|h| h.1).sum();
+    let all_available = hosts.iter().map(|h| h.2).sum();
+    let record = |(class, (hosts_count, installed, available)): (SizeClass, _)| ClassContribution {
+        scope,
+        size_class: class.to_string(),
+        hosts_count,
+        available_share: share(available, all_available),
+        installed_share: share(installed, all_installed),
+    };
+    classes.into_iter().map(record).collect()
+}
+
+fn by_rank(scope: Scope, hosts: &[Given]) -> Vec<RankContribution> {
+    let mut available: Vec<i128> = hosts.iter().map(|h| h.2).collect();
+    available.sort_unstable_by(|a, b| b.cmp(a));
+    let all: i128 = available.iter().sum();
+    let mut counts: Vec<usize> = (1..=RANKS)
+        .map(|tenths| (available.len() * tenths).div_ceil(RANKS))
+        .collect();
+    counts.dedup();
+    let record = |count: usize| RankContribution {
+        scope,
+        hosts_count: count as i64,
+        hosts_share: count as f64 / available.len() as f64,
+        available_share: share(available[..count].iter().sum(), all),
+    };
+    counts.into_iter().map(record).collect()
+}

@@ -1,0 +1,290 @@
+//! A grid of time that all hosts share: cells of equal length, aligned to 1970-01-01 UTC.
+//!
+//! A sample stands for the interval that follows it, so that a run of samples covers the time from its
+//! first to its last. A host is *seen* in a cell that one run covers wholly: a cell in which a gap, or
+//! the trace, begins or ends is not. Of a cell the findings have the time-weighted mean, or the least, of what its
+//! samples say. Cells are ten minutes long, and longer where the dataset's days would hold more than
+//! [`MOST_CELLS`]; samples further apart than a cell fill the cells between them.
+
+use crate::availability::sizes::{Classes, SizeClass};
+use crate::cluster::cell::{Building, Cell, Figures};
+use crate::trace::HostTrace;
+use crate::trace::segments::Gap;
+use gleaner_schemas::findings::Parameters;
+use std::ops::Range;
+
+/// Most cells of the days on which there are samples.
+const MOST_CELLS: f64 = 20_000.0;
+const DAY_S: f64 = 86_400.0;
+/// Lengths that divide a day, and up to an hour an hour: seconds.
+const LENGTHS_S: [f64; 11] = [
+    600.0, 900.0, 1200.0, 1800.0, 3600.0, 7200.0, 10_800.0, 14_400.0, 21_600.0, 43_200.0, DAY_S,
+];
+/// A sample says nothing of what is more than a day after it.
+const MOST_HELD_MS: i64 = 86_400_000;
+
+/// The length of a cell in a dataset with samples on so many UTC days; `asked_s` of 0 leaves it open.
+pub(crate) fn cell_s(asked_s: f64, days_count: usize) -> f64 {
+    let longer = LENGTHS_S.into_iter().filter(|length| *length > asked_s);
+    let asked = (asked_s > 0.0).then_some(asked_s);
+    let fits = |length: &f64| days_count as f64 * DAY_S / length <= MOST_CELLS;
+    asked.into_iter().chain(longer).find(fits).unwrap_or(DAY_S)
+}
+
+/// The same in milliseconds, of parameters that were checked.
+pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
+    ((parameters.cluster_cell_s * 1000.0) as i64).max(1)
+}
+
+/// What became of a host after a run of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It was shut down, or crashed: what it had lent was lost, and it used nothing until it was up again.
+    Off,
+    /// It slept, or its agent did not run: what it had lent was lost.
+    Lost,
+    /// Nobody knows: the trace ends, or samples are missing.
+    Unknown,
+}
+
+/// Cells one after the other in which a host was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Its first cell; where it has none, the cell in which it ended.
+    pub(crate) first: i64,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) after: After,
+}
+
+impl Run {
+    /// The cell after its last.
+    pub(crate) fn end(&self) -> i64 {
+        self.first.saturating_add(self.cells.len() as i64)
+    }
+
+    /// Cells with their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &Cell)> {
+        (self.first..).zip(&self.cells)
+    }
+}
+
+/// One host on the grid.
+#[derive(Clone, Debug)]
+pub(crate) struct HostCells {
+    pub(crate) host: String,
+    pub(crate) size_class: SizeClass,
+    pub(crate) cell_ms: i64,
+    /// In the order of recording; each cell in one run at most.
+    pub(crate) runs: Vec<Run>,
+}
+
+impl HostCells {
+    pub(crate) fn of(trace: &HostTrace<'_>, parameters: &Parameters) -> Self {
+        let cell_ms = cell_ms(parameters);
+        let time = &trace.samples.time_ms;
+        let physical_bytes = trace.samples.physical_bytes.last();
+        let mut found = Self {
+            host: trace.host().to_owned(),
+            size_class: Classes::new(&parameters.size_class_bytes)
+                .of(physical_bytes.copied().unwrap_or(0)),
+            cell_ms,
+            runs: Vec::new(),
+        };
+        let mut taken = Vec::new();
+        for (at, segment) in trace.segments.iter().enumerate() {
+            let mut from = segment.start;
+            for i in segment.start + 1..segment.end {
+                if time[i].saturating_sub(time[i - 1]) > MOST_HELD_MS {
+                    found.add(trace, parameters, from..i, After::Unknown, &mut taken);
+                    from = i;
+                }
+            }
+            let next = trace.segments.get(at + 1);
+            let after = next.map_or(After::Unknown, |next| {
+                after(&trace.gaps, time[segment.end - 1], time[next.start])
+            });
+            found.add(trace, parameters, from..segment.end, after, &mut taken);
+        }
+        found
+    }
+
+    /// Every cell in which the host was seen.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &Cell)> {
+        self.runs.iter().flat_map(Run::iter)
+    }
+
+    /// Adds the cells that samples without a gap cover, less those seen before, as when the clock was set back.
+    fn add(
+        &mut self,
+        trace: &HostTrace<'_>,
+        parameters: &Parameters,
+        samples: Range<usize>,
+        after: After,
+        taken: &mut Vec<Range<i64>>,
+    ) {
+        let cell_ms = self.cell_ms;
+        let (Some(&from_ms), Some(&to_ms)) = (
+            trace.samples.time_ms.get(samples.start),
+            trace.samples.time_ms.get(samples.end.wrapping_sub(1)),
+        ) else {
+            return;
+        };
+        let end = to_ms.div_euclid(cell_ms);
+        let first = from_ms.saturating_add(cell_ms - 1).div_euclid(cell_ms);
+        if first >= end {
+            self.runs.push(Run {
+                first: end,
+                cells: Vec::new(),
+                after,
+            });
+            return;
+        }
+        let cells = cells(trace, parameters, samples, first..end, cell_ms);
+        for part in free_of(first..end, taken) {
+            let inside = (part.start - first) as usize..(part.end - first) as usize;
+            self.runs.push(Run {
+                first: part.start,
+                cells: cells[inside].to_vec(),
+                after: if part.end == end {
+                    after
+                } else {
+                    After::Unknown
+                },
+            });
+        }
+        taken.push(first..end);
+    }
+}
+
+/// The parts of a range that no other has taken.
+fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
+    let mut free = vec![range];
+    for t in taken {
+        // Nearly always none is, since clocks go forward.
+        if free.iter().any(|r| r.start < t.end && t.start < r.end) {
+            let parts = |r: Range<i64>| [r.start..r.end.min(t.start), r.start.max(t.end)..r.end];
+            let parts = free.into_iter().flat_map(parts);
+            free = parts.filter(|r| r.start < r.end).collect();
+        }
+    }
+    free
+}
+
+/// What the gaps between the last sample of a run and the first of the next say.
+fn after(gaps: &[Gap], before_ms: i64, now_ms: i64) -> After {
+    // As in `segments`: a clock set back has gaps of its own. Gaps are in the order of their ends.
+    let backward = now_ms <= before_ms;
+    let from = gaps.partition_point(|g| {
+        if backward {
+            g.to_ms < now_ms
+        } else {
+            g.to_ms <= before_ms
+        }
+    });
+    let between = gaps[from..].iter().take_while(|g| g.to_ms <= now_ms);
+    between
+        .filter(|g| (g.to_ms <= g.from_ms) == backward)
+        .map(|g| match g.cause.as_str() {
+            "boot" => After::Off,
+            "sleep" | "stopped" => After::Lost,
+            _ => After::Unknown,
+        })
+        .find(|after| *after != After::Unknown)
+        .unwrap_or(After::Unknown)
+}
+
+/// The cells `wanted`, all of which these samples cover.
+fn cells(
+    trace: &HostTrace<'_>,
+    parameters: &Parameters,
+    samples: Range<usize>,
+    wanted: Range<i64>,
+    cell_ms: i64,
+) -> Vec<Cell> {
+    let time = &trace.samples.time_ms;
+    let periods = &trace.idleness.periods;
+    // Periods are in the order of their samples, and inside a run of samples in that of time.
+    let first = periods.partition_point(|p| p.samples.start < samples.start);
+    let last = periods.partition_point(|p| p.samples.start < samples.end);
+    let periods = &periods[first..last];
+    let idle_can_be_told = trace.idle_can_be_told();
+    let mut building = vec![Building::default(); (wanted.end - wanted.start) as usize];
+    for i in samples.start..samples.end.saturating_sub(1) {
+        let to_ms = time[i + 1].min(wanted.end.saturating_mul(cell_ms));
+        let mut at_ms = time[i].max(wanted.start.saturating_mul(cell_ms));
+        let figures = Figures::of(trace, i, parameters.headroom_share, idle_can_be_told);
+        while at_ms < to_ms {
+            let cell = at_ms.div_euclid(cell_ms);
+            let until_ms = to_ms.min((cell + 1).saturating_mul(cell_ms));
+            let cell = &mut building[(cell - wanted.start) as usize];
+            cell.add(&figures, at_ms..until_ms, periods);
+            at_ms = until_ms;
+        }
+    }
+    let starts = wanted.map(|cell| cell.saturating_mul(cell_ms));
+    let finished = building.iter().zip(starts);
+    finished
+        .map(|(cell, start_ms)| cell.finish(start_ms, cell_ms, periods))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_ten_minutes_unless_there_are_too_many() {
+        let cases = [
+            (0.0, 1, 600.0),
+            (0.0, 14, 600.0),
+            (0.0, 138, 600.0),
+            (0.0, 139, 900.0),
+            (0.0, 366, 1800.0),
+            (0.0, 30_000, DAY_S),
+            (60.0, 1, 60.0),
+            (60.0, 14, 600.0),
+            (700.0, 300, 1800.0),
+        ];
+        for (asked, days, expected) in cases {
+            assert_eq!(cell_s(asked, days), expected, "{asked} {days}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_left_out() {
+        let taken = [0..10, 20..30];
+        assert_eq!(free_of(30..40, &taken), [30..40]);
+        assert_eq!(free_of(5..25, &taken), [10..20]);
+        assert_eq!(free_of(-5..35, &taken), [-5..0, 10..20, 30..35]);
+        assert_eq!(free_of(2..8, &taken), []);
+    }
+
+    #[test]
+    fn a_gap_says_what_became_of_the_host() {
+        let gap = |from_ms, to_ms, cause: &str| Gap {
+            from_ms,
+            to_ms,
+            cause: cause.into(),
+        };
+        let gaps = [
+            gap(150, 100, "clock_step"),
+            gap(10, 200, "sleep"),
+            gap(210, 300, "missing"),
+            gap(310, 400, "stopped"),
+            gap(310, 410, "boot"),
+            gap(450, 500, "late"),
+        ];
+        let cases = [
+            ((10, 200), After::Lost),
+            ((210, 300), After::Unknown),
+            ((310, 400), After::Lost),
+            ((400, 410), After::Off),
+            ((450, 500), After::Unknown),
+            ((150, 100), After::Unknown),
+            ((600, 700), After::Unknown),
+        ];
+        for ((before, now), expected) in cases {
+            assert_eq!(after(&gaps, before, now), expected, "{before} {now}");
+        }
+    }
+}

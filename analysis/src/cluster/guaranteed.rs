@@ -1,0 +1,228 @@
+//! How many bytes the hosts have together for a time, with what probability.
+//!
+//! From each cell on: the sum over hosts of the least that each has to lend up to a time ahead, since what
+//! is lent stays where it is; and beside it the least sum of what is lendable *somewhere*, though hosts take
+//! turns. The probability is the share of cells. A cell counts as a start when the fate of nine hosts
+//! of ten, or more, of those seen in it is known; the others are left out of what was there at first, too.
+
+use crate::cluster::by_cell::ByCell;
+use crate::cluster::grid::HostCells;
+use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
+use crate::cluster::quantile::reached_by;
+use gleaner_schemas::findings::{Findings, Guaranteed, Residence};
+
+/// In 1000 cells so many have as much, or more.
+const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
+
+/// Sums over hosts from one cell on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Known {
+    hosts: i64,
+    now_bytes: i64,
+    kept_bytes: i64,
+}
+
+/// Sums over the hosts of which it is known what they can lend in a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lendable {
+    hosts: i64,
+    bytes: i64,
+    /// Those of known fate, by time ahead.
+    ahead: [Known; AHEAD_COUNT],
+}
+
+impl Lendable {
+    fn add(&mut self, other: &Self) {
+        self.hosts += other.hosts;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        for (mine, theirs) in self.ahead.iter_mut().zip(&other.ahead) {
+            mine.hosts += theirs.hosts;
+            mine.now_bytes = mine.now_bytes.saturating_add(theirs.now_bytes);
+            mine.kept_bytes = mine.kept_bytes.saturating_add(theirs.kept_bytes);
+        }
+    }
+}
+
+/// By scope and cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guarantees {
+    scopes: [ByCell<Lendable>; SCOPES.len()],
+}
+
+impl Guarantees {
+    pub(crate) fn of_host(host: &HostCells) -> Self {
+        let ahead_cells = ahead_cells(host.cell_ms);
+        let mut found = Self::default();
+        for (scope, cells) in SCOPES.into_iter().zip(&mut found.scopes) {
+            each_start(host, scope, &ahead_cells, |start| {
+                let sums = cells.at(start.cell);
+                sums.hosts = 1;
+                sums.bytes = start.now_bytes;
+                for (known, kept) in sums.ahead.iter_mut().zip(start.kept_bytes) {
+                    if let Some(kept_bytes) = *kept {
+                        *known = Known {
+                            hosts: 1,
+                            now_bytes: start.now_bytes,
+                            kept_bytes,
+                        };
+                    }
+                }
+            });
+        }
+        found
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.scopes.iter_mut().zip(&other.scopes) {
+            mine.merge(theirs, Lendable::add);
+        }
+    }
+
+    pub(crate) fn write(&self, cell_ms: i64, findings: &mut Findings) {
+        for (scope, cells) in SCOPES.into_iter().zip(&self.scopes) {
+            for (at, ahead) in ahead_cells(cell_ms).into_iter().enumerate() {
+                let (mut now, starts) = starts(cells, at, ahead);
+                now.sort_unstable();
+                let now_mean_bytes = now.iter().map(|&b| b as f64).sum::<f64>() / now.len() as f64;
+                let stays = starts.iter().map(|s| s.0).collect();
+                let somewhere = starts.iter().map(|s| s.1).collect();
+                let forms = [(Residence::Stays, stays), (Residence::Somewhere, somewhere)];
+                for (residence, mut bytes) in forms {
+                    let bytes: &mut Vec<i64> = &mut bytes;
+                    bytes.sort_unstable();
+                    // A share that no cell falls short of would be that of the worst cell alone.
+                    let told = |p: &usize| bytes.len() * (1000 - p) >= 1000;
+                    let records = PER_MILLE.into_iter().filter(told).filter_map(|per_mille| {
+                        let bytes = reached_by(bytes, per_mille)?;
+                        Some(Guaranteed {
+                            scope,
+                            residence,
+                            ahead_s: (ahead * cell_ms) as f64 / 1000.0,
+                            probability: per_mille as f64 / 1000.0,
+                            bytes,
+                            now_mean_bytes,
+                            share_of_now: (now_mean_bytes > 0.0)
+                                .then(|| bytes as f64 / now_mean_bytes),
+                            cells_count: starts.len() as i64,
+                        })
+                    });
+                    findings.guaranteed.extend(records);
+                }
+            }
+        }
+    }
+}
+
+/// What was there in each cell that counts as a start; and what stays of it for `ahead` cells where it is, and
+/// what there is somewhere all that time. `at` is the place of `ahead` among the times.
+fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
+    let counts = |sums: &Lendable| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
+    let starts = cells.iter().filter(|(_, sums)| counts(sums));
+    let found = starts.map(|(cell, sums)| {
+        // Where nobody was seen, nothing was there: a start knows the fate of its hosts.
+        let window = (cell..=cell + ahead).map(|c| cells.get(c).map_or(0, |sums| sums.bytes));
+        let known = sums.ahead[at];
+        let kept = (known.kept_bytes, window.min().unwrap_or(0));
+        (known.now_bytes, kept)
+    });
+    found.unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::grid::After;
+    use crate::cluster::outlook::tests::{any_host, host, run, starts as starts_of};
+    use gleaner_schemas::findings::Scope;
+    use proptest::prelude::*;
+
+    fn of(hosts: &[crate::cluster::grid::HostCells]) -> Guarantees {
+        let mut all = Guarantees::default();
+        for host in hosts {
+            all.merge(&Guarantees::of_host(host));
+        }
+        all
+    }
+
+    fn written(all: &Guarantees) -> Vec<Guaranteed> {
+        let mut findings = Findings::default();
+        all.write(600_000, &mut findings);
+        findings.guaranteed
+    }
+
+    #[test]
+    fn two_hosts_that_take_turns() {
+        // Each has 5 in one cell and 1 in the next: 6 are always there, 2 stay.
+        let turns: Vec<i64> = (0..40).map(|i| 1 + 4 * (i % 2)).collect();
+        let others: Vec<i64> = turns.iter().map(|b| 6 - b).collect();
+        let all = of(&[
+            host("a", vec![run(0, &turns, After::Unknown)]),
+            host("b", vec![run(0, &others, After::Unknown)]),
+        ]);
+        let found: Vec<_> = (written(&all).into_iter())
+            .filter(|g| g.scope == Scope::All && g.ahead_s == 600.0)
+            .map(|g| {
+                (
+                    g.residence,
+                    g.probability,
+                    g.bytes,
+                    g.now_mean_bytes,
+                    g.cells_count,
+                )
+            })
+            .collect();
+        let mut expected = Vec::new();
+        for (residence, bytes) in [(Residence::Stays, 2), (Residence::Somewhere, 6)] {
+            // 39 starts, since the fate of the last cell is unknown: enough for 95 %.
+            for probability in [0.5, 0.9, 0.95] {
+                expected.push((residence, probability, bytes, 6.0, 39));
+            }
+        }
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_start_at_which_fates_are_unknown_does_not_count() {
+        // b's trace ends before a's: from cell 3 on only a is there, and in cell 2 the fate of one in two is known.
+        let all = of(&[
+            host("a", vec![run(0, &[4, 4, 4, 4, 4], After::Unknown)]),
+            host("b", vec![run(0, &[3, 3, 3], After::Unknown)]),
+        ]);
+        let found = starts(&all.scopes[0], 0, 1);
+        assert_eq!(found, (vec![7, 7, 4], vec![(7, 7), (7, 7), (4, 4)]));
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_slow_version(
+            hosts in prop::collection::vec(any_host(), 1..6), half in 0..6usize
+        ) {
+            let all = of(&hosts);
+            let half = half.min(hosts.len());
+            let mut halves = of(&hosts[..half]);
+            halves.merge(&of(&hosts[half..]));
+            prop_assert_eq!(written(&all), written(&halves));
+            for (scope, cells) in SCOPES.into_iter().zip(&all.scopes) {
+                let by_host: Vec<_> = hosts.iter().map(|h| starts_of(h, scope, &[1, 6])).collect();
+                for (at, ahead) in [1, 6].into_iter().enumerate() {
+                    let mut expected = (Vec::new(), Vec::new());
+                    for cell in 0..60 {
+                        let here = |c: i64| by_host.iter().flatten().filter(move |s| s.0 == c);
+                        let known: Vec<_> = here(cell).filter(|s| s.2[at].is_some()).collect();
+                        if known.is_empty() || known.len() * 10 < here(cell).count() * 9 {
+                            continue;
+                        }
+                        let sum = |c| here(c).map(|s| s.1).sum::<i64>();
+                        let least = (cell..=cell + ahead).map(sum).min().unwrap();
+                        expected.0.push(known.iter().map(|s| s.1).sum());
+                        let kept: i64 = known.iter().filter_map(|s| s.2[at]).sum();
+                        expected.1.push((kept, least));
+                        // What stays is somewhere.
+                        prop_assert!(kept <= least);
+                    }
+                    prop_assert_eq!(starts(cells, at, ahead), expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Copies of a region on several hosts: how likely it is to lose all of them, since hosts are not
+//! independent of each other.
+//!
+//! In each cell n hosts have the region to lend and a known fate, and k of them lose it up to a time ahead.
+//! Copies lie on different hosts out of those n, every choice as likely as any other: of m copies all are
+//! lost in k(k−1)…(k−m+1) of n(n−1)…(n−m+1) choices. Both are summed over cells, so that the figure is exact
+//! for the trace. That one given copy is lost is taken over the same choices: else hours in which many
+//! hosts can lend would weigh less than they do in the choices, and the comparison would be of two times of day.
+
+use crate::cluster::by_cell::ByCell;
+use crate::cluster::grid::HostCells;
+use crate::cluster::outlook::{SCOPES, ahead_cells, each_start};
+use gleaner_schemas::findings::{Copies, Findings, Parameters};
+
+/// Numbers of copies.
+const COPIES: [u32; 2] = [2, 3];
+
+/// Hosts that have a region in one cell, and those of them that lose it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fates {
+    have: u32,
+    lose: u32,
+}
+
+/// By scope and cell; in each cell by region and, inside that, by time ahead.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Joint {
+    scopes: [ByCell<Vec<Fates>>; SCOPES.len()],
+}
+
+impl Joint {
+    pub(crate) fn of_host(host: &HostCells, parameters: &Parameters) -> Self {
+        let regions = &parameters.region_bytes;
+        let ahead_cells = ahead_cells(host.cell_ms);
+        let mut found = Self::default();
+        for (scope, cells) in SCOPES.into_iter().zip(&mut found.scopes) {
+            each_start(host, scope, &ahead_cells, |start| {
+                // Regions are in order: none fits where the smallest does not.
+                if regions.first().is_none_or(|r| *r > start.now_bytes) {
+                    return;
+                }
+                let fates = cells.at(start.cell);
+                fates.resize(regions.len() * ahead_cells.len(), Fates::default());
+                let of_regions = regions.iter().zip(fates.chunks_mut(ahead_cells.len()));
+                for (&region, fates) in of_regions.filter(|(r, _)| **r <= start.now_bytes) {
+                    for (fates, kept) in fates.iter_mut().zip(start.kept_bytes) {
+                        if let Some(kept) = *kept {
+                            fates.have = 1;
+                            fates.lose = u32::from(kept < region);
+                        }
+                    }
+                }
+            });
+        }
+        found
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let add = |mine: &mut Vec<Fates>, theirs: &Vec<Fates>| {
+            if mine.is_empty() {
+                mine.clone_from(theirs);
+            } else {
+                for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                    mine.have += theirs.have;
+                    mine.lose += theirs.lose;
+                }
+            }
+        };
+        for (mine, theirs) in self.scopes.iter_mut().zip(&other.scopes) {
+            mine.merge(theirs, add);
+        }
+    }
+
+    pub(crate) fn write(&self, cell_ms: i64, parameters: &Parameters, findings: &mut Findings) {
+        let ahead_cells = ahead_cells(cell_ms);
+        for (scope, cells) in SCOPES.into_iter().zip(&self.scopes) {
+            for (region, &region_bytes) in parameters.region_bytes.iter().enumerate() {
+                for (at, ahead) in ahead_cells.iter().enumerate() {
+                    let place = region * ahead_cells.len() + at;
+                    let fates = || cells.iter().filter_map(|(_, all)| all.get(place).copied());
+                    for copies in COPIES {
+                        let Some(odds) = odds(fates(), copies) else {
+                            continue;
+                        };
+                        findings.copies.push(Copies {
+                            scope,
+                            region_bytes,
+                            ahead_s: (ahead * cell_ms) as f64 / 1000.0,
+                            copies_count: i64::from(copies),
+                            one_lost: odds.one_lost,
+                            all_lost: odds.all_lost,
+                            all_lost_if_independent: odds.one_lost.powi(copies as i32),
+                            all_lost_ratio: (odds.one_lost > 0.0)
+                                .then(|| odds.all_lost / odds.one_lost.powi(copies as i32)),
+                            none_lost: odds.none_lost,
+                            choices: odds.choices,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What becomes of `copies` copies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Odds {
+    one_lost: f64,
+    all_lost: f64,
+    none_lost: f64,
+    choices: f64,
+}
+
+/// Over cells; `None` where there are never so many hosts.
+fn odds(fates: impl Iterator<Item = Fates>, copies: u32) -> Option<Odds> {
+    // n(n−1)…: choices in order.
+    let ordered =
+        |n: u32, of: u32| -> u128 { (0..of).map(|i| u128::from(n.saturating_sub(i))).product() };
+    let (mut all, mut one_lost, mut all_lost, mut none_lost) = (0, 0, 0, 0);
+    for Fates { have, lose } in fates {
+        all += ordered(have, copies);
+        one_lost += u128::from(lose) * ordered(have.saturating_sub(1), copies - 1);
+        all_lost += ordered(lose, copies);
+        none_lost += ordered(have - lose, copies);
+    }
+    let share = |part: u128| part as f64 / all as f64;
+    (all > 0).then(|| Odds {
+        one_lost: share(one_lost),
+        all_lost: share(all_lost),
+        none_lost: share(none_lost),
+        // Without order.
+        choices: all as f64 / ordered(copies, copies) as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::outlook::tests::{any_host, starts};
+    use proptest::prelude::*;
+
+    #[test]
+    fn worked_by_hand() {
+        let fates = |have, lose| Fates { have, lose };
+        // 4 hosts of which 2 lose it, and 2 of which none does: 6 + 1 pairs.
+        let found = odds([fates(4, 2), fates(2, 0)].into_iter(), 2).unwrap();
+        assert_eq!(
+            found,
+            Odds {
+                // A given one: 2 × 3 of 4 × 3 ordered pairs, none of 2.
+                one_lost: 6.0 / 14.0,
+                all_lost: 1.0 / 7.0,
+                none_lost: 2.0 / 7.0,
+                choices: 7.0,
+            }
+        );
+        let three = odds([fates(4, 3), fates(2, 2)].into_iter(), 3).unwrap();
+        assert_eq!(
+            (three.choices, three.all_lost, three.none_lost),
+            (4.0, 0.25, 0.0)
+        );
+        assert_eq!(odds([fates(1, 1)].into_iter(), 2), None);
+        // All or none: two copies are as good as one.
+        let together = odds([fates(5, 5), fates(5, 0)].into_iter(), 2).unwrap();
+        assert_eq!((together.one_lost, together.all_lost), (0.5, 0.5));
+    }
+
+    proptest! {
+        /// Against every choice of two and three hosts in every cell, one after the other; and merging halves
+        /// is merging all.
+        #[test]
+        fn equals_every_choice(
+            hosts in prop::collection::vec(any_host(), 1..6), half in 0..6usize, region in 1..10i64,
+        ) {
+            let parameters = Parameters { region_bytes: vec![region], ..Parameters::default() };
+            let of = |hosts: &[HostCells]| {
+                let mut all = Joint::default();
+                for host in hosts {
+                    all.merge(&Joint::of_host(host, &parameters));
+                }
+                all
+            };
+            let half = half.min(hosts.len());
+            let mut all = of(&hosts[..half]);
+            all.merge(&of(&hosts[half..]));
+            let mut findings = Findings::default();
+            all.write(600_000, &parameters, &mut findings);
+            let mut at_once = Findings::default();
+            of(&hosts).write(600_000, &parameters, &mut at_once);
+            prop_assert_eq!(&findings.copies, &at_once.copies);
+            for scope in SCOPES {
+                for ahead in [1, 6] {
+                    let by_host: Vec<_> = hosts.iter().map(|h| starts(h, scope, &[ahead])).collect();
+                    let (mut pairs, mut one, mut both, mut none, mut threes, mut all3) =
+                        (0, 0, 0, 0, 0, 0);
+                    for cell in 0..60 {
+                        let lost: Vec<bool> = by_host.iter().flatten()
+                            .filter(|s| s.0 == cell && s.1 >= region)
+                            .filter_map(|s| s.2[0].map(|kept| kept < region))
+                            .collect();
+                        for (a, &first) in lost.iter().enumerate() {
+                            for (b, &second) in lost.iter().enumerate() {
+                                if a == b { continue }
+                                pairs += 1;
+                                one += u32::from(first);
+                                both += u32::from(first && second);
+                                none += u32::from(!first && !second);
+                                for (c, &third) in lost.iter().enumerate() {
+                                    if c != a && c != b {
+                                        threes += 1;
+                                        all3 += u32::from(first && second && third);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    let found = |copies| findings.copies.iter().find(|c| {
+                        c.scope == scope && c.copies_count == copies
+                            && c.ahead_s == (ahead * 600) as f64
+                    });
+                    let share = |part: u32, all: u32| f64::from(part) / f64::from(all);
+                    match found(2) {
+                        Some(two) => {
+                            prop_assert_eq!(two.choices, f64::from(pairs) / 2.0);
+                            prop_assert_eq!(two.one_lost, share(one, pairs));
+                            prop_assert_eq!(two.all_lost, share(both, pairs));
+                            prop_assert_eq!(two.none_lost, share(none, pairs));
+                        }
+                        None => prop_assert_eq!(pairs, 0),
+                    }
+                    match found(3) {
+                        Some(three) => {
+                            prop_assert_eq!(three.choices, f64::from(threes) / 6.0);
+                            prop_assert_eq!(three.all_lost, share(all3, threes));
+                        }
+                        None => prop_assert_eq!(threes, 0),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! What becomes of memory that is lent in one cell: how much of it stays lendable for how long.
+//!
+//! Lent in a cell for h cells, bytes have to be there in that cell and the h after it: whoever begins at any time
+//! in the cell has them for h cells. A host that sleeps, is shut down or stops its agent in that time has
+//! lost all. Its fate is unknown when the window reaches into a time of which nobody knows (the trace's end,
+//! missing samples, an owner out of sight), even if it lost its memory before: else losses would be known
+//! more often than what is kept.
+
+use crate::cluster::grid::{After, HostCells, Run};
+use gleaner_schemas::findings::Scope;
+
+/// Times ahead, where a cell is not longer: ten minutes, and 1, 4, 12 and 24 hours.
+const AHEAD_S: [i64; AHEAD_COUNT] = [600, 3600, 14_400, 43_200, 86_400];
+/// Times ahead, at most.
+pub(crate) const AHEAD_COUNT: usize = 5;
+/// Both scopes, in the order in which sums are held.
+pub(crate) const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
+
+/// Times ahead in whole cells, each once.
+pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
+    let cells = AHEAD_S.iter().map(|s| (s * 1000 + cell_ms - 1) / cell_ms);
+    let mut cells: Vec<i64> = cells.collect();
+    cells.dedup();
+    cells
+}
+
+/// One host in one cell from which memory could be lent.
+pub(crate) struct Start<'a> {
+    pub(crate) cell: i64,
+    /// Lendable in the cell.
+    pub(crate) now_bytes: i64,
+    /// Least lendable from there to each time ahead; `None` where its fate is unknown.
+    pub(crate) kept_bytes: &'a [Option<i64>],
+}
+
+/// Calls `visit` with every cell of the host in which it is known what it could lend.
+pub(crate) fn each_start(
+    host: &HostCells,
+    scope: Scope,
+    ahead_cells: &[i64],
+    mut visit: impl FnMut(&Start<'_>),
+) {
+    let unknown_from = unknown_from(&host.runs, scope);
+    let mut kept = vec![None; ahead_cells.len()];
+    for (run, unknown_from) in host.runs.iter().zip(unknown_from) {
+        let values: Vec<_> = run.cells.iter().map(|cell| cell.lendable(scope)).collect();
+        for (at, now) in values.iter().enumerate() {
+            let &Some(now_bytes) = now else { continue };
+            let cell = run.first + at as i64;
+            let (mut least, mut seen) = (now_bytes, at);
+            for (&ahead, kept) in ahead_cells.iter().zip(&mut kept) {
+                *kept = None;
+                if cell + ahead >= unknown_from[at] {
+                    continue;
+                }
+                while seen < at + ahead as usize && least > 0 {
+                    seen += 1;
+                    // Beyond the run it slept, or was off.
+                    least = least.min(values.get(seen).copied().flatten().unwrap_or(0));
+                }
+                *kept = Some(least);
+            }
+            visit(&Start {
+                cell,
+                now_bytes,
+                kept_bytes: &kept,
+            });
+        }
+    }
+}
+
+/// For each cell of each run the first cell from it on of which nobody knows.
+fn unknown_from(runs: &[Run], scope: Scope) -> Vec<Vec<i64>> {
+    let mut found = Vec::with_capacity(runs.len());
+    // Where the next run begins, and what is unknown from there on.
+    let mut next: Option<(i64, i64)> = None;
+    for run in runs.iter().rev() {
+        let mut unknown = match (run.after, next) {
+            (After::Off | After::Lost, Some((first, unknown))) if first >= run.end() => unknown,
+            _ => run.end(),
+        };
+        let mut of_run = vec![0; run.cells.len()];
+        for (at, cell) in run.cells.iter().enumerate().rev() {
+            if cell.lendable(scope).is_none() {
+                unknown = run.first + at as i64;
+            }
+            of_run[at] = unknown;
+        }
+        next = Some((run.first, unknown));
+        found.push(of_run);
+    }
+    found.reverse();
+    found
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::availability::sizes::Classes;
+    use crate::cluster::cell::Cell;
+    use proptest::prelude::*;
+
+    /// A cell with so much to lend, idle or not or unknown; of those not idle, some had an owner who came back.
+    pub(crate) fn cell(lendable: i64, idle: Option<bool>) -> Cell {
+        let is_idle = idle == Some(true);
+        let returned = idle == Some(false) && lendable % 2 == 1;
+        Cell {
+            lendable_least_bytes: lendable,
+            lendable_at_start_bytes: lendable,
+            available_bytes: lendable,
+            available_least_bytes: lendable,
+            installed_bytes: 10,
+            demand_most_bytes: 10 - lendable,
+            idle,
+            idle_at_start: is_idle || returned,
+            returned,
+            idle_ms: if is_idle { 600_000 } else { 0 },
+            idle_available_bytes: if is_idle { lendable } else { 0 },
+            ..Cell::default()
+        }
+    }
+
+    pub(crate) fn host(name: &str, runs: Vec<Run>) -> HostCells {
+        HostCells {
+            host: name.to_owned(),
+            size_class: Classes::new(&[]).of(10),
+            cell_ms: 600_000,
+            runs,
+        }
+    }
+
+    pub(crate) fn run(first: i64, lendable: &[i64], after: After) -> Run {
+        let cells = lendable.iter().map(|&l| cell(l, Some(true))).collect();
+        Run {
+            first,
+            cells,
+            after,
+        }
+    }
+
+    /// Hosts whose runs follow each other with gaps of some cells, in which anything may be.
+    pub(crate) fn any_host() -> impl Strategy<Value = HostCells> {
+        let idle = prop_oneof![4 => Just(Some(true)), 2 => Just(Some(false)), 1 => Just(None)];
+        let cells = prop::collection::vec((0..10i64, idle), 0..8);
+        let after = prop_oneof![
+            2 => Just(After::Lost), 1 => Just(After::Off), 1 => Just(After::Unknown)
+        ];
+        let runs = prop::collection::vec((0..3i64, cells, after), 0..4);
+        (0..4i64, any::<u64>(), runs).prop_map(|(first, name, runs)| {
+            let mut at = first;
+            let runs = runs.into_iter().map(|(gap, cells, after)| {
+                let run = Run {
+                    first: at,
+                    cells: cells.into_iter().map(|(l, idle)| cell(l, idle)).collect(),
+                    after,
+                };
+                at = run.end() + gap;
+                run
+            });
+            host(&name.to_string(), runs.collect())
+        })
+    }
+
+    /// All starts as (cell, now, kept).
+    pub(crate) fn starts(
+        host: &HostCells,
+        scope: Scope,
+        ahead: &[i64],
+    ) -> Vec<(i64, i64, Vec<Option<i64>>)> {
+        let mut found = Vec::new();
+        each_start(host, scope, ahead, |s| {
+            found.push((s.cell, s.now_bytes, s.kept_bytes.to_vec()));
+        });
+        found
+    }
+
+    #[test]
+    fn times_ahead_are_whole_cells() {
+        assert_eq!(ahead_cells(600_000), [1, 6, 24, 72, 144]);
+        assert_eq!(ahead_cells(900_000), [1, 4, 16, 48, 96]);
+        assert_eq!(ahead_cells(14_400_000), [1, 3, 6]);
+        assert_eq!(ahead_cells(60_000), [10, 60, 240, 720, 1440]);
+    }
+
+    #[test]
+    fn worked_by_hand() {
+        // Cells 0-3, asleep in 4 and 5, up again in 6 and 7, then the trace ends.
+        let h = host(
+            "h",
+            vec![
+                run(0, &[5, 4, 6, 6], After::Lost),
+                run(6, &[7, 3], After::Unknown),
+            ],
+        );
+        assert_eq!(
+            starts(&h, Scope::All, &[1, 3]),
+            [
+                (0, 5, vec![Some(4), Some(4)]),
+                (1, 4, vec![Some(4), Some(0)]),
+                (2, 6, vec![Some(6), Some(0)]),
+                (3, 6, vec![Some(0), Some(0)]),
+                (6, 7, vec![Some(3), None]),
+                (7, 3, vec![None, None]),
+            ]
+        );
+        // Had samples been missing instead, nobody would know.
+        let h = host(
+            "h",
+            vec![
+                run(0, &[5, 4, 6], After::Unknown),
+                run(4, &[7], After::Unknown),
+            ],
+        );
+        assert_eq!(
+            starts(&h, Scope::All, &[1]),
+            [
+                (0, 5, vec![Some(4)]),
+                (1, 4, vec![Some(4)]),
+                (2, 6, vec![None]),
+                (4, 7, vec![None])
+            ]
+        );
+    }
+
+    #[test]
+    fn the_owner_returns_or_is_lost_from_sight() {
+        let idle = [Some(true), Some(true), Some(false), None, Some(true)];
+        let cells = idle.into_iter().map(|idle| cell(5, idle)).collect();
+        let h = host(
+            "h",
+            vec![Run {
+                first: 0,
+                cells,
+                after: After::Unknown,
+            }],
+        );
+        assert_eq!(
+            starts(&h, Scope::Idle, &[1, 2]),
+            [
+                (0, 5, vec![Some(5), Some(0)]),
+                // The owner returned in cell 2; but whoever did not is lost from sight in cell 3.
+                (1, 5, vec![Some(0), None]),
+                (2, 0, vec![None, None]),
+                (4, 5, vec![None, None]),
+            ]
+        );
+    }
+
+    /// Cell by cell: what is known of it, `None` where nothing is; 0 between runs that it is known to have lost.
+    fn slowly(host: &HostCells, scope: Scope, cell: i64) -> Option<i64> {
+        for (i, run) in host.runs.iter().enumerate() {
+            if (run.first..run.end()).contains(&cell) {
+                return run.cells[(cell - run.first) as usize].lendable(scope);
+            }
+            let next = host.runs.get(i + 1)?;
+            if (run.end()..next.first).contains(&cell) {
+                return (run.after != After::Unknown).then_some(0);
+            }
+        }
+        None
+    }
+
+    proptest! {
+        /// Against the plain definition, cell by cell. A gap shorter than a cell is no cell of its own there:
+        /// runs that touch are told apart by their causes.
+        #[test]
+        fn equals_the_slow_version(host in any_host(), ahead in 1..6i64) {
+            for scope in SCOPES {
+                for (cell, now, kept) in starts(&host, scope, &[ahead]) {
+                    prop_assert_eq!(slowly(&host, scope, cell), Some(now));
+                    let window = cell..=cell + ahead;
+                    let values: Option<Vec<i64>> =
+                        window.clone().map(|c| slowly(&host, scope, c)).collect();
+                    // Gaps inside the window, the end of the last run among them.
+                    let ends = || host.runs.iter().filter(|r| {
+                        r.end() > cell && r.end() <= cell + ahead
+                    });
+                    let unknown = ends().any(|r| r.after == After::Unknown);
+                    let gap = ends().next().is_some();
+                    let expected = match values {
+                        Some(values) if !unknown => {
+                            Some(if gap { 0 } else { values.into_iter().min().unwrap() })
+                        }
+                        _ => None,
+                    };
+                    prop_assert_eq!(kept[0], expected);
+                }
+            }
+        }
+    }
+}

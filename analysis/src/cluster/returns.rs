@@ -1,0 +1,126 @@
+//! Owners that come back at once: how many hosts stop being idle within one cell, and what they take back.
+//!
+//! A host returns in a cell when it was idle at the cell's start and that idle period was seen to end in the cell, with the
+//! owner's activity or a load too high. It takes back what it had to lend at the cell's start.
+
+use crate::cluster::by_cell::ByCell;
+use crate::cluster::cell::Cell;
+use crate::cluster::grid::HostCells;
+use crate::error::Result;
+use crate::trace::calendar::{Calendar, HOURS_OF_WEEK};
+use gleaner_schemas::findings::{Findings, Parameters, ReturnsByHour, WorstReturn};
+use std::cmp::Reverse;
+
+/// Moments that are listed.
+const WORST_LISTED: usize = 10;
+const HOUR_MS: i64 = 3_600_000;
+
+/// Sums over the hosts of which it can be told whether they were idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Back {
+    hosts: i64,
+    hour_of_week: u8,
+    idle_before: i64,
+    lendable_bytes: i64,
+    returns: i64,
+    bytes: i64,
+}
+
+impl Back {
+    fn add(&mut self, other: &Self) {
+        self.hosts += other.hosts;
+        // The same in both, or 0 where nobody was seen.
+        self.hour_of_week = self.hour_of_week.max(other.hour_of_week);
+        self.idle_before += other.idle_before;
+        self.lendable_bytes = self.lendable_bytes.saturating_add(other.lendable_bytes);
+        self.returns += other.returns;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// By cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Returns {
+    cells: ByCell<Back>,
+}
+
+impl Returns {
+    pub(crate) fn of_host(host: &HostCells, parameters: &Parameters) -> Result<Self> {
+        let told = host.iter().filter(|(_, cell)| cell.idle.is_some());
+        let (places, cells): (Vec<i64>, Vec<&Cell>) = told.unzip();
+        let starts_ms: Vec<i64> = (places.iter())
+            .map(|at| at.saturating_mul(host.cell_ms))
+            .collect();
+        let hours = Calendar::new(&parameters.time_zone)?.hours_of_week(&starts_ms);
+        let mut found = Self::default();
+        for ((at, cell), hour_of_week) in places.into_iter().zip(cells).zip(hours) {
+            let lendable = |counts: bool| {
+                if counts {
+                    cell.lendable_at_start_bytes
+                } else {
+                    0
+                }
+            };
+            *found.cells.at(at) = Back {
+                hosts: 1,
+                hour_of_week,
+                idle_before: i64::from(cell.idle_at_start),
+                lendable_bytes: lendable(cell.idle_at_start),
+                returns: i64::from(cell.returned),
+                bytes: lendable(cell.returned),
+            };
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.cells.merge(&other.cells, Back::add);
+    }
+
+    pub(crate) fn write(&self, cell_ms: i64, findings: &mut Findings) {
+        let seen = || self.cells.iter().filter(|(_, back)| back.hosts > 0);
+        // A longer cell lies in several hours.
+        if cell_ms <= HOUR_MS {
+            let mut hours = vec![Vec::new(); HOURS_OF_WEEK];
+            for (_, back) in seen() {
+                if let Some(hour) = hours.get_mut(usize::from(back.hour_of_week)) {
+                    hour.push(*back);
+                }
+            }
+            let records = hours.iter().enumerate();
+            let records = records.filter_map(|(hour, cells)| in_hour(hour as i64, cells));
+            findings.returns_by_hour.extend(records);
+        }
+        let mut worst: Vec<_> = seen().filter(|(_, back)| back.returns > 0).collect();
+        worst.sort_by_key(|(at, back)| (Reverse((back.bytes, back.returns)), *at));
+        let records = worst.into_iter().take(WORST_LISTED);
+        findings
+            .worst_returns
+            .extend(records.map(|(at, back)| {
+                WorstReturn {
+                    time_ms: at.saturating_mul(cell_ms),
+                    hosts_count: back.returns,
+                    idle_hosts_before_count: back.idle_before,
+                    bytes: back.bytes,
+                    share_of_lendable: (back.lendable_bytes > 0)
+                        .then(|| back.bytes as f64 / back.lendable_bytes as f64),
+                }
+            }));
+    }
+}
+
+fn in_hour(hour_of_week: i64, cells: &[Back]) -> Option<ReturnsByHour> {
+    let n = cells.len() as f64;
+    let returns: i64 = cells.iter().map(|b| b.returns).sum();
+    let idle_before: i64 = cells.iter().map(|b| b.idle_before).sum();
+    Some(ReturnsByHour {
+        weekday: hour_of_week / 24 + 1,
+        hour: hour_of_week % 24,
+        cells_count: cells.len() as i64,
+        returns_per_cell_mean: returns as f64 / n,
+        returns_per_cell_max: cells.iter().map(|b| b.returns).max()?,
+        share_of_idle_hosts: (idle_before > 0).then(|| returns as f64 / idle_before as f64),
+        bytes_mean: cells.iter().map(|b| b.bytes as f64).sum::<f64>() / n,
+        bytes_max: cells.iter().map(|b| b.bytes).max()?,
+    })
+}

@@ -1,0 +1,182 @@
+//! Live file cache: page cache of files that will be used again soon (Acharya & Setia, section 2).
+//!
+//! It takes lookahead. In a busy period the files accessed anywhere in it count for the whole of it; in an idle
+//! period those accessed in it or in the busy period that follows. A file is accessed in a sample in which an
+//! active process has it open or mapped, or in which it was opened since the sample before. What active
+//! processes map counts as theirs, not as file cache. Nothing is carried across a gap: an idle period at the end of a
+//! run of samples has nothing known to follow, and its figures are lower bounds
+//! ([`findings::LiveFileCache::cut_samples_count`]).
+//!
+//! Cached bytes of a file that is not in use are an estimate (`cached.rs`). The sum is held to what memory was there:
+//! never below the page cache of files in use, which are live by definition, and never above
+//! that and all available memory, so that the categories still sum to physical memory when
+//! `live_file_cache` and `available_paper` take the places of `file_cache` and `available`.
+
+mod cached;
+mod stretches;
+
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::statistics::distribution::Distribution;
+use crate::trace::HostTrace;
+use crate::trace::standing::forgotten_at;
+use cached::{Change, live_bytes};
+use gleaner_schemas::findings::{self, Category, Findings, Parameters};
+use stretches::Stretches;
+
+/// By sample; `None` where idleness cannot be told, and all through a trace without files.
+#[derive(Debug, Default)]
+pub(crate) struct LiveFiles {
+    pub(crate) file_cache_bytes: Vec<Option<i64>>,
+    /// Available by the paper's notion: available now, less the live files that are not in use now.
+    pub(crate) available_bytes: Vec<Option<i64>>,
+    /// Whether a part of what counts for the sample could not be seen.
+    is_cut: Vec<bool>,
+}
+
+impl LiveFiles {
+    pub(crate) fn of(trace: &HostTrace<'_>) -> Result<Self> {
+        let samples = &trace.samples;
+        let changes = changes(trace)?;
+        if changes.is_empty() {
+            let absent = vec![None; samples.len()];
+            return Ok(Self {
+                file_cache_bytes: absent.clone(),
+                available_bytes: absent,
+                is_cut: vec![false; samples.len()],
+            });
+        }
+        let periods = &trace.idleness.periods;
+        let stretches = Stretches::new(samples.len(), periods, &trace.busy_periods);
+        let live = live_bytes(&changes, &trace.segments, &stretches);
+        let file_cache_bytes: Vec<Option<i64>> = (0..samples.len())
+            .map(|i| {
+                stretches.of_sample(i)?;
+                let in_use = samples.category(Category::FileCache, i)?.max(0);
+                let most = in_use.saturating_add(samples.available_bytes[i].max(0));
+                Some(
+                    i64::try_from(live[i])
+                        .unwrap_or(i64::MAX)
+                        .clamp(in_use, most),
+                )
+            })
+            .collect();
+        let available_bytes = file_cache_bytes.iter().enumerate().map(|(i, live)| {
+            let in_use = samples.category(Category::FileCache, i)?.max(0);
+            Some(samples.available_bytes[i] - ((*live)? - in_use))
+        });
+        let is_cut = |i| stretches.of_sample(i).is_some_and(|s| s.cut);
+        Ok(Self {
+            available_bytes: available_bytes.collect(),
+            is_cut: (0..samples.len()).map(is_cut).collect(),
+            file_cache_bytes,
+        })
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        self.file_cache_bytes.iter().all(Option::is_none)
+    }
+}
+
+/// Rows of `files` that belong to a sample.
+fn changes(trace: &HostTrace<'_>) -> Result<Vec<Change>> {
+    let rows = &trace.files.rows;
+    let file_ids = rows.integers("file_id")?.iter();
+    let counts = |column| -> Result<_> { Ok(rows.integers(column)?.iter().map(|n| n > Some(0))) };
+    let open = counts("open_count")?;
+    let mapped = counts("mapped_count")?;
+    let opened = counts("opened_count")?;
+    let cached = rows.integers("cached_bytes")?.iter();
+    let mapped_cached = rows.integers("mapped_cached_bytes")?.iter();
+    let until = forgotten_at(&trace.samples, &trace.segments);
+    let sizes = cached.zip(mapped_cached);
+    let states = file_ids.zip(open.zip(mapped).zip(opened)).zip(sizes);
+    Ok((trace.files.sample_of.iter())
+        .zip(states)
+        .filter_map(|(sample, ((file_id, ((open, mapped), opened)), sizes))| {
+            let sample = (*sample)?;
+            Some(Change {
+                file_id: file_id?,
+                sample,
+                until: until[sample],
+                in_use: open || mapped || opened,
+                mapped,
+                cached_bytes: sizes.0,
+                mapped_cached_bytes: sizes.1,
+            })
+        })
+        .collect())
+}
+
+/// Parts of a whole in which shares are counted.
+const SHARE_PARTS: i64 = 1_000_000_000;
+
+/// Live file cache over samples: does it stay within the headroom?
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveFileCache {
+    bytes: Distribution,
+    /// Shares of physical memory, in billionths.
+    shares: Distribution,
+    within_headroom: i64,
+    cut: i64,
+}
+
+impl Measure for LiveFileCache {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let live = &trace.live_files;
+        let sizes = live
+            .file_cache_bytes
+            .iter()
+            .zip(&trace.samples.physical_bytes);
+        let known: Vec<(i64, i64)> = sizes.filter_map(|(b, p)| Some(((*b)?, *p))).collect();
+        let share = |&(bytes, physical): &(i64, i64)| bytes as f64 / physical.max(1) as f64;
+        let parts = known
+            .iter()
+            .map(|of| (share(of) * SHARE_PARTS as f64) as i64);
+        let within = known
+            .iter()
+            .filter(|of| share(of) <= parameters.headroom_share);
+        let cut = live.file_cache_bytes.iter().zip(&live.is_cut);
+        Ok(Self {
+            bytes: Distribution::of(known.iter().copied()),
+            shares: Distribution::of(parts.map(|parts| (parts, 0))),
+            within_headroom: within.count() as i64,
+            cut: cut.filter(|(b, cut)| b.is_some() && **cut).count() as i64,
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.bytes.merge(&other.bytes);
+        self.shares.merge(&other.shares);
+        self.within_headroom += other.within_headroom;
+        self.cut += other.cut;
+    }
+
+    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
+        findings.live_file_cache.extend(self.record(size_class));
+    }
+}
+
+impl LiveFileCache {
+    /// `None` without a sample.
+    fn record(&self, size_class: &str) -> Option<findings::LiveFileCache> {
+        let part = |parts: f64| parts / SHARE_PARTS as f64;
+        let mean_share = part(self.shares.mean()?);
+        let sd_share = self.shares.deviation().map(part);
+        Some(findings::LiveFileCache {
+            size_class: size_class.to_owned(),
+            hosts_count: self.bytes.hosts,
+            samples_count: self.bytes.count,
+            cut_samples_count: self.cut,
+            mean_bytes: self.bytes.mean()?,
+            sd_bytes: self.bytes.deviation(),
+            median_bytes: self.bytes.median()?,
+            max_bytes: self.bytes.max,
+            mean_share,
+            sd_share,
+            mean_plus_sd_share: sd_share.map(|sd| mean_share + sd),
+            p99_share: part(self.shares.quantile(0.99)?),
+            within_headroom_share: self.within_headroom as f64 / self.bytes.count as f64,
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! Memory context size: what would have to be paged in again at a return, had memory been lent (Acharya & Setia,
+//! section 3.4; [`gleaner_policy::memory_context`] has the rule).
+//!
+//! Nothing need have been lent in the trace: G is what each mode of lending would have lent at the last idle
+//! sample, with [`quota`]'s rule. It is taken once a return and mode, beside what the mode lends while the
+//! host is idle: the gain and its price in one record.
+
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::owner::quota::categories;
+use crate::owner::returns::Return;
+use crate::statistics::distribution::Distribution;
+use crate::statistics::mean::Mean;
+use crate::trace::HostTrace;
+use crate::trace::samples::{Samples, unsigned};
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::memory_context::{Demand, memory_context_bytes, upper_bound_bytes};
+use gleaner_policy::quota::{Limits, Mode, Reason, quota};
+use gleaner_schemas::findings::{self, Findings, LendingMode, Parameters};
+use gleaner_schemas::units::stored;
+use std::ops::Range;
+
+const MODES: [(LendingMode, Mode); 2] = [
+    (LendingMode::Paper, Mode::Paper),
+    (LendingMode::Gentle, Mode::Gentle),
+];
+
+/// What the owner wants at a return, before any guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// A, K and M; no G.
+    pub(crate) demand: Demand,
+    /// Of A, the processes that had started before the return.
+    cached_footprint_bytes: u64,
+}
+
+/// One a return; `None` where sizes are not known.
+pub(crate) fn wanted(trace: &HostTrace<'_>) -> Result<Vec<Option<Wanted>>> {
+    let by_sample = trace.processes.by_sample(trace.samples.len());
+    let of_return = |back| -> Result<Option<Wanted>> {
+        let Some((footprint_bytes, cached_footprint_bytes)) = footprints(trace, &by_sample, back)?
+        else {
+            return Ok(None);
+        };
+        let memory = categories(&trace.samples, *back.window.start());
+        Ok(memory.map(|memory| Wanted {
+            demand: Demand {
+                footprint_bytes,
+                guest_bytes: 0,
+                // What a balloon holds, nobody else can have either.
+                kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
+                    .saturating_add(memory.balloon_bytes)
+                    .saturating_add(memory.dynamic_kernel_bytes),
+                physical_bytes: memory.physical_bytes,
+                lotsfree_bytes: memory.lotsfree_bytes.unwrap_or(0),
+            },
+            cached_footprint_bytes,
+        }))
+    };
+    trace.returns.iter().map(of_return).collect()
+}
+
+/// Footprint of the processes that were active in the window, and of those of them that had started before the
+/// return. `None` where no process was recorded, or of none there the size is known.
+fn footprints(
+    trace: &HostTrace<'_>,
+    by_sample: &[Range<usize>],
+    back: &Return,
+) -> Result<Option<(u64, u64)>> {
+    let rows = &trace.processes.rows;
+    let column = |name| rows.integers(name);
+    let (pids, starts) = (column("pid")?, column("started_ms")?);
+    let parts = [
+        column("anon_bytes")?,
+        column("shmem_bytes")?,
+        column("file_bytes")?,
+    ];
+    let rows_there = by_sample[back.window.clone()].iter().cloned().flatten();
+    let mut sizes = Vec::new();
+    let mut unknown = rows.rows_count() == 0;
+    for row in rows_there {
+        let known = parts.iter().filter_map(|part| part.get(row)).map(unsigned);
+        match known.reduce(u64::saturating_add) {
+            Some(bytes) => sizes.push((pids.get(row), starts.get(row), bytes)),
+            None => unknown = true,
+        }
+    }
+    if sizes.is_empty() && unknown {
+        return Ok(None);
+    }
+    sizes.sort_unstable();
+    let returned_ms = boottime_of(&trace.samples, back);
+    let (mut all, mut cached) = (0_u64, 0_u64);
+    for same in sizes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let Some(&(_, started_ms, largest)) = same.last() else {
+            continue;
+        };
+        all = all.saturating_add(largest);
+        // Where that cannot be told, it may have been there: this is for an upper bound.
+        if started_ms
+            .zip(returned_ms)
+            .is_none_or(|(started, back)| started < back)
+        {
+            cached = cached.saturating_add(largest);
+        }
+    }
+    Ok(Some((all, cached)))
+}
+
+/// The return's time since boot.
+fn boottime_of(samples: &Samples, back: &Return) -> Option<i64> {
+    let at = *back.window.start();
+    let since_ms = samples.time_ms[at].saturating_sub(back.at_ms);
+    Some(samples.boottime_ms[at]?.saturating_sub(since_ms))
+}
+
+/// What `mode` would lend at a sample, were the host idle; `None` where that cannot be told.
+fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -> Option<u64> {
+    let limits = Limits {
+        mode,
+        headroom_share: parameters.headroom_share,
+        cap_bytes: None,
+    };
+    let harvestable = samples.harvestable_bytes[at].map(unsigned);
+    let found = quota(
+        &categories(samples, at)?,
+        harvestable,
+        Verdict::Unknown,
+        &limits,
+    );
+    (found.reason != Reason::HarvestableUnknown).then_some(found.once_idle_bytes)
+}
+
+/// The memory context of both modes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemoryContext([OfMode; 2]);
+
+/// Sizes of one mode.
+#[derive(Clone, Debug, Default)]
+struct OfMode {
+    /// Over samples.
+    lendable: Mean,
+    /// Over returns, as all below.
+    footprint: Mean,
+    cost: Distribution,
+    upper_bound: Mean,
+    with_any: i64,
+}
+
+impl Measure for MemoryContext {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let wanted = wanted(trace)?;
+        let of_mode = |(_, mode)| OfMode::of_host(trace, &wanted, mode, parameters);
+        Ok(Self(MODES.map(of_mode)))
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.lendable.merge(&theirs.lendable);
+            mine.footprint.merge(&theirs.footprint);
+            mine.cost.merge(&theirs.cost);
+            mine.upper_bound.merge(&theirs.upper_bound);
+            mine.with_any += theirs.with_any;
+        }
+    }
+
+    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
+        findings
+            .memory_context
+            .extend(self.records(None, size_class));
+    }
+}
+
+impl MemoryContext {
+    /// As findings, of one host or pooled.
+    pub(crate) fn records(
+        &self,
+        host: Option<&str>,
+        size_class: &str,
+    ) -> impl Iterator<Item = findings::MemoryContext> {
+        let modes = MODES.iter().zip(&self.0);
+        modes.filter_map(move |(&(mode, _), sizes)| sizes.record(host, size_class, mode))
+    }
+}
+
+impl OfMode {
+    fn of_host(
+        trace: &HostTrace<'_>,
+        wanted: &[Option<Wanted>],
+        mode: Mode,
+        parameters: &Parameters,
+    ) -> Self {
+        let samples = &trace.samples;
+        let lendable_at = |at| lendable(samples, at, mode, parameters);
+        let idle = (trace.idleness.verdicts.iter().enumerate()).filter(|(_, v)| v.is_idle());
+        let while_idle = idle.filter_map(|(at, _)| Some(stored(lendable_at(at)?)));
+        let (mut footprints, mut costs, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
+        for (back, wanted) in trace.returns.iter().zip(wanted) {
+            let (Some(wanted), Some(guest_bytes)) = (wanted, lendable_at(back.last_idle)) else {
+                continue;
+            };
+            let demand = Demand {
+                guest_bytes,
+                ..wanted.demand
+            };
+            let available = unsigned(samples.available_bytes[back.last_idle]);
+            let bound = upper_bound_bytes(wanted.cached_footprint_bytes, available);
+            footprints.push(stored(demand.footprint_bytes));
+            costs.push((stored(memory_context_bytes(&demand)), 0));
+            bounds.push(stored(bound));
+        }
+        Self {
+            lendable: Mean::of(while_idle),
+            with_any: costs.iter().filter(|(bytes, _)| *bytes > 0).count() as i64,
+            footprint: Mean::of(footprints.into_iter()),
+            cost: Distribution::of(costs.into_iter()),
+            upper_bound: Mean::of(bounds.into_iter()),
+        }
+    }
+
+    /// `None` without a return.
+    fn record(
+        &self,
+        host: Option<&str>,
+        size_class: &str,
+        mode: LendingMode,
+    ) -> Option<findings::MemoryContext> {
+        Some(findings::MemoryContext {
+            host: host.map(str::to_owned),
+            size_class: size_class.to_owned(),
+            mode,
+            mean_lendable_bytes: self.lendable.mean(),
+            returns: self.cost.count,
+            mean_footprint_bytes: self.footprint.mean()?,
+            mean_bytes: self.cost.mean()?,
+            median_bytes: self.cost.median()?,
+            p90_bytes: self.cost.quantile(0.9)?,
+            p99_bytes: self.cost.quantile(0.99)?,
+            max_bytes: self.cost.max,
+            upper_bound_mean_bytes: self.upper_bound.mean()?,
+            share_of_returns_with_any: self.with_any as f64 / self.cost.count as f64,
+        })
+    }
+}

@@ -1,0 +1,497 @@
+//! The hosts together, worked by hand: cells of a minute, hosts of 1 GiB, a headroom of 256 MiB.
+
+use crate::recording::{MIB, NOON, Recording, sample};
+use gleaner_schemas::findings::{Findings, Parameters, Peak, Residence, Scope};
+use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use proptest::prelude::*;
+
+const BYTES: f64 = MIB as f64;
+
+fn parameters() -> Parameters {
+    Parameters {
+        minimum_period_s: 0.0,
+        idle_after_s: 60.0,
+        headroom_share: 0.25,
+        cluster_cell_s: 60.0,
+        region_bytes: vec![100 * MIB],
+        ..Parameters::default()
+    }
+}
+
+/// A host whose owner is away all the time, by (second, MiB available).
+fn away(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
+    for (i, &(second, available)) in samples.iter().enumerate() {
+        let row = SampleRow {
+            owner_idle_ms: Some(3_600_000),
+            ..sample(available)
+        };
+        r.row(host, 10 + i as i64, second, &row);
+    }
+}
+
+/// The same of a host whose owner is not in sight.
+fn blind(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
+    for (i, &(second, available)) in samples.iter().enumerate() {
+        r.row(host, 10 + i as i64, second, &sample(available));
+    }
+}
+
+/// Blind a: a half of the first minute 600, the other 400, then 500. Idle b is there from the second minute on.
+fn two_hosts() -> Findings {
+    let mut r = Recording::new();
+    let a = [(0, 600), (30, 400), (60, 500), (120, 500), (180, 700)];
+    blind(&mut r, "a", &a);
+    away(&mut r, "b", &[(60, 300), (120, 200), (180, 900)]);
+    r.analyzed(&parameters()).unwrap()
+}
+
+#[test]
+fn totals_are_of_the_hosts_seen() {
+    let f = two_hosts();
+    assert_eq!(f.parameters.cluster_cell_s, 60.0);
+    let mib = |bytes: Option<f64>| bytes.map(|b| b / BYTES);
+    let found: Vec<_> = (f.cluster_over_time.iter())
+        .map(|p| {
+            (
+                (p.time_ms - NOON) / 60_000,
+                (p.hosts_seen_count, p.hosts_idle_count),
+                (p.installed_bytes / BYTES, p.available_bytes / BYTES),
+                p.available_min_bytes / MIB,
+                (mib(p.idle_available_bytes), mib(p.idle_recruitable_bytes)),
+                p.after_gap,
+            )
+        })
+        .collect();
+    let none = (None, None);
+    assert_eq!(
+        found,
+        [
+            (0, (1.0, None), (1024.0, 500.0), 400, none, false),
+            (
+                1,
+                (2.0, Some(1.0)),
+                (2048.0, 800.0),
+                800,
+                (Some(300.0), Some(44.0)),
+                false
+            ),
+            (
+                2,
+                (2.0, Some(1.0)),
+                (2048.0, 700.0),
+                700,
+                (Some(200.0), Some(0.0)),
+                false
+            ),
+        ]
+    );
+    let harvestable = f.cluster_over_time.iter().map(|p| p.idle_harvestable_bytes);
+    // MemAvailable less the headroom.
+    assert!(harvestable.map(mib).eq([None, Some(44.0), Some(0.0)]));
+
+    let [all, idle] = &f.cluster_available[..] else {
+        panic!("{:?}", f.cluster_available)
+    };
+    assert_eq!((all.scope, all.cells_count), (Scope::All, 3));
+    assert!((all.mean_bytes / BYTES - 2000.0 / 3.0).abs() < 1e-6);
+    let sizes = [all.p1_bytes, all.p5_bytes, all.median_bytes, all.max_bytes];
+    assert_eq!(sizes.map(|b| b / MIB), [500, 500, 700, 800]);
+    assert!((all.share_of_installed - 2000.0 / 5120.0).abs() < 1e-9);
+    assert_eq!((idle.scope, idle.cells_count), (Scope::Idle, 2));
+    assert_eq!(idle.mean_bytes / BYTES, 250.0);
+    assert_eq!(idle.share_of_installed, 250.0 / 2048.0);
+}
+
+#[test]
+fn a_cell_that_is_cut_is_not_seen() {
+    let mut r = Recording::new();
+    let row = HostRow {
+        sample_interval_ms: 60_000,
+        ..HostRow::default()
+    };
+    r.row("a", 0, 0, &row);
+    // The trace begins in the first minute, a gap lies in the fourth and fifth, the trace ends in the eighth.
+    let times = [(10, 500), (70, 500), (130, 500), (190, 500)];
+    blind(&mut r, "a", &times);
+    for (i, second) in [320, 380, 440].into_iter().enumerate() {
+        r.row("a", 30 + i as i64, second, &sample(500));
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    let found: Vec<_> = (f.cluster_over_time.iter())
+        .map(|p| ((p.time_ms - NOON) / 60_000, p.after_gap))
+        .collect();
+    assert_eq!(found, [(1, false), (2, false), (6, true)]);
+}
+
+#[test]
+fn a_clock_set_back_is_seen_once() {
+    let mut r = Recording::new();
+    // Three minutes, then the clock is set back by two.
+    let times = [0, 60, 120, 180, 60, 120, 180, 240];
+    for (i, second) in times.into_iter().enumerate() {
+        let mib = if i < 4 { 500 } else { 300 };
+        r.row("a", 1 + i as i64, second, &sample(mib));
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    let found: Vec<_> = (f.cluster_over_time.iter())
+        .map(|p| (p.hosts_seen_count, p.available_bytes / BYTES))
+        .collect();
+    // What was recorded first stands.
+    assert_eq!(
+        found,
+        [(1.0, 500.0), (1.0, 500.0), (1.0, 500.0), (1.0, 300.0)]
+    );
+}
+
+#[test]
+fn years_between_two_clocks_cost_nothing() {
+    let mut r = Recording::new();
+    let years_s = -50 * 365 * 86_400;
+    away(&mut r, "a", &[(0, 500), (60, 500), (120, 500)]);
+    away(&mut r, "b", &[(years_s, 300), (years_s + 60, 300)]);
+    let f = r.analyzed(&parameters()).unwrap();
+    let found: Vec<_> = f.cluster_over_time.iter().map(|p| p.after_gap).collect();
+    assert_eq!(found, [false, true, false]);
+}
+
+#[test]
+fn a_step_of_more_than_a_day_is_held_by_no_sample() {
+    let mut r = Recording::new();
+    let row = HostRow {
+        sample_interval_ms: 30 * 86_400_000,
+        ..HostRow::default()
+    };
+    r.row("a", 0, 0, &row);
+    away(&mut r, "a", &[(0, 500), (120, 500), (2_000_000, 500)]);
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!((f.gaps.len(), f.cluster_over_time.len()), (0, 2));
+}
+
+/// A gap that host recorded.
+fn gap(r: &mut Recording, host: &str, sequence: i64, from: i64, to: i64, cause: &str) {
+    let gap = GapRow {
+        from_time_ms: NOON + from * 1000,
+        to_time_ms: NOON + to * 1000,
+        cause: cause.into(),
+    };
+    r.row(host, sequence, to, &gap);
+}
+
+/// For 25 minutes a has 244 MiB to lend; so has b, but for the minutes 15 to 17.
+fn one_is_gone_for_three_minutes(cause: &str) -> Findings {
+    let mut r = Recording::new();
+    let minutes = |range: std::ops::RangeInclusive<i64>| -> Vec<(i64, i64)> {
+        range.map(|minute| (minute * 60, 500)).collect()
+    };
+    away(&mut r, "a", &minutes(0..=25));
+    away(&mut r, "b", &minutes(0..=15));
+    gap(&mut r, "b", 90, 900, 1080, cause);
+    for (i, (second, available)) in minutes(18..=25).into_iter().enumerate() {
+        let row = SampleRow {
+            owner_idle_ms: Some(3_600_000),
+            ..sample(available)
+        };
+        r.row("b", 100 + i as i64, second, &row);
+    }
+    r.analyzed(&parameters()).unwrap()
+}
+
+#[test]
+fn who_sleeps_has_lost_what_it_lent() {
+    let found = |cause| -> Vec<(Residence, f64, i64, f64, i64)> {
+        let f = one_is_gone_for_three_minutes(cause);
+        let of_ten_minutes = f.guaranteed.into_iter();
+        of_ten_minutes
+            .filter(|g| g.scope == Scope::All)
+            .inspect(|g| assert_eq!((g.ahead_s, g.now_mean_bytes), (600.0, 488.0 * BYTES)))
+            .map(|g| {
+                let share = g.share_of_now.unwrap();
+                (
+                    g.residence,
+                    g.probability,
+                    g.bytes / MIB,
+                    share,
+                    g.cells_count,
+                )
+            })
+            .collect()
+    };
+    // Ten minutes from each of the minutes 0 to 14: from 5 on b's are lost.
+    let mut expected = Vec::new();
+    for residence in [Residence::Stays, Residence::Somewhere] {
+        for probability in [0.5, 0.9] {
+            expected.push((residence, probability, 244, 0.5, 15));
+        }
+    }
+    assert_eq!(found("sleep"), expected);
+    assert_eq!(found("boot"), expected);
+    // Of two copies one is lost from ten of the fifteen minutes on, never both.
+    let f = one_is_gone_for_three_minutes("sleep");
+    let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
+    assert_eq!(
+        (pair.copies_count, pair.region_bytes, pair.ahead_s),
+        (2, 100 * MIB, 600.0)
+    );
+    assert_eq!(
+        (pair.choices, pair.one_lost, pair.all_lost),
+        (15.0, 1.0 / 3.0, 0.0)
+    );
+    assert_eq!(pair.all_lost_if_independent, 1.0 / 9.0);
+    assert_eq!(
+        (pair.all_lost_ratio, pair.none_lost),
+        (Some(0.0), 1.0 / 3.0)
+    );
+    assert!(
+        f.copies
+            .iter()
+            .all(|c| c.copies_count == 2 && c.ahead_s == 600.0)
+    );
+    // Nobody knows what became of them: the minutes 0 to 4 remain.
+    let unknown = |residence| (residence, 0.5, 488, 1.0, 5);
+    assert_eq!(
+        found("late"),
+        [Residence::Stays, Residence::Somewhere].map(unknown)
+    );
+}
+
+/// Six minutes of a host whose owner is away but for one visit, so many seconds before minute 4.
+fn visited(r: &mut Recording, host: &str, seconds_before: i64) {
+    let idle_s = [3600, 3660, 3720, 3780].into_iter();
+    let idle_s = idle_s.chain([0, 60, 120].map(|s| s + seconds_before));
+    for (minute, idle_s) in idle_s.enumerate() {
+        let row = SampleRow {
+            owner_idle_ms: Some(idle_s * 1000),
+            ..sample(500)
+        };
+        r.row(host, 10 + minute as i64, minute as i64 * 60, &row);
+    }
+}
+
+#[test]
+fn owners_come_back_together() {
+    let fleet = || {
+        let mut r = Recording::new();
+        visited(&mut r, "a", 30);
+        visited(&mut r, "b", 50);
+        let minutes: Vec<_> = (0..=6).map(|minute| (minute * 60, 300)).collect();
+        away(&mut r, "c", &minutes);
+        blind(&mut r, "d", &minutes);
+        r
+    };
+    let f = fleet().analyzed(&parameters()).unwrap();
+    let [worst] = &f.worst_returns[..] else {
+        panic!("{:?}", f.worst_returns)
+    };
+    // In the fourth minute 2 × 244 MiB of the 532 that three idle hosts had.
+    assert_eq!(worst.time_ms, NOON + 180_000);
+    assert_eq!((worst.hosts_count, worst.idle_hosts_before_count), (2, 3));
+    assert_eq!(
+        (worst.bytes, worst.share_of_lendable),
+        (488 * MIB, Some(488.0 / 532.0))
+    );
+
+    let [hour] = &f.returns_by_hour[..] else {
+        panic!("{:?}", f.returns_by_hour)
+    };
+    // A Friday.
+    assert_eq!((hour.weekday, hour.hour, hour.cells_count), (5, 12, 6));
+    assert_eq!(
+        (hour.returns_per_cell_mean, hour.returns_per_cell_max),
+        (2.0 / 6.0, 2)
+    );
+    assert_eq!(hour.share_of_idle_hosts, Some(2.0 / 18.0));
+    assert!((hour.bytes_mean / BYTES - 488.0 / 6.0).abs() < 1e-6);
+    assert_eq!(hour.bytes_max, 488 * MIB);
+    // The owners left at once: all of that minute is idle time, but no lease of theirs lasts through it.
+    let visit = &f.cluster_over_time[3];
+    assert_eq!(visit.hosts_idle_count, Some(3.0));
+    assert_eq!(visit.idle_available_min_bytes, Some(300 * MIB));
+
+    let berlin = Parameters {
+        time_zone: "Europe/Berlin".into(),
+        ..parameters()
+    };
+    let f = fleet().analyzed(&berlin).unwrap();
+    assert_eq!(f.returns_by_hour[0].hour, 13);
+}
+
+#[test]
+fn classes_and_hosts_give_their_parts() {
+    let mut r = Recording::new();
+    blind(&mut r, "a", &[(0, 600), (60, 400), (120, 500), (180, 700)]);
+    for (i, available) in [300, 200, 900].into_iter().enumerate() {
+        let row = SampleRow {
+            physical_bytes: 4096 * MIB,
+            ..sample(available)
+        };
+        r.row("b", 10 + i as i64, 60 + 60 * i as i64, &row);
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    let by_class: Vec<_> = (f.contribution_by_class.iter())
+        .map(|c| {
+            (
+                c.size_class.as_str(),
+                c.hosts_count,
+                c.available_share,
+                c.installed_share,
+            )
+        })
+        .collect();
+    // a: 1500 MiB-minutes available of 3072, b: 500 of 8192.
+    assert_eq!(
+        by_class,
+        [
+            ("512-1024 MiB", 1, 0.75, 3072.0 / 11264.0),
+            ("2-4 GiB", 1, 0.25, 8192.0 / 11264.0)
+        ]
+    );
+    let by_rank: Vec<_> = (f.contribution_by_rank.iter())
+        .map(|c| (c.scope, c.hosts_count, c.hosts_share, c.available_share))
+        .collect();
+    assert_eq!(
+        by_rank,
+        [(Scope::All, 1, 0.5, 0.75), (Scope::All, 2, 1.0, 1.0)]
+    );
+
+    let points: Vec<_> = (f.class_over_time.iter())
+        .map(|p| {
+            let minute = (p.time_ms - NOON) / 60_000;
+            (p.size_class.as_str(), minute, p.available_bytes / BYTES)
+        })
+        .collect();
+    let (small, large) = ("512-1024 MiB", "2-4 GiB");
+    let expected = [(small, 0, 600.0), (small, 1, 400.0), (small, 2, 500.0)];
+    assert_eq!(points[..3], expected);
+    assert_eq!(points[3..], [(large, 1, 300.0), (large, 2, 200.0)]);
+    let first = &f.class_over_time[0];
+    assert_eq!(first.kernel_bytes, Some(84.0 * BYTES));
+    assert_eq!(first.process_bytes, Some(324.0 * BYTES));
+    assert_eq!(
+        (first.file_cache_bytes, first.hosts_seen_count),
+        (Some(0.0), 1.0)
+    );
+}
+
+#[test]
+fn a_pool_saves_where_peaks_are_apart() {
+    let pools = |samples_of_b: &[(i64, i64)]| -> Vec<(i64, i64, f64)> {
+        let mut r = Recording::new();
+        away(&mut r, "a", &[(0, 100), (60, 600), (120, 600)]);
+        away(&mut r, "b", samples_of_b);
+        let f = r.analyzed(&parameters()).unwrap();
+        let largest = f.pooling.iter().filter(|p| p.peak == Peak::Max);
+        largest
+            .map(|p| {
+                let pooled = p.peak_of_sums_bytes / BYTES;
+                (p.pool_hosts_count, p.sum_of_peaks_bytes / MIB, pooled)
+            })
+            .collect()
+    };
+    // Demands of 924 and 424, and the other way round.
+    let apart = pools(&[(0, 600), (60, 100), (120, 100)]);
+    assert_eq!(apart, [(1, 1848, 1848.0), (2, 1848, 1348.0)]);
+    // Of a host that came later nobody knows that it would have saved.
+    let later = pools(&[(60, 100), (120, 100)]);
+    assert_eq!(later, [(1, 1848, 1848.0), (2, 1848, 1848.0)]);
+}
+
+fn why_not<'a>(f: &'a Findings, measure: &str) -> Option<&'a str> {
+    let found = f
+        .not_measured
+        .iter()
+        .find(|n| n.measure == measure && n.host == "all");
+    found.map(|n| n.reason.as_str())
+}
+
+#[test]
+fn one_sample_says_nothing_of_the_cluster() {
+    let mut r = Recording::new();
+    away(&mut r, "a", &[(0, 500)]);
+    let f = r.analyzed(&parameters()).unwrap();
+    assert!(
+        why_not(&f, "cluster_over_time")
+            .unwrap()
+            .contains("cell of 1 min")
+    );
+    assert!(f.cluster_over_time.is_empty() && f.cluster_available.is_empty());
+    assert!(f.class_over_time.is_empty() && f.contribution_by_rank.is_empty());
+    assert!(f.guaranteed.is_empty() && f.copies.is_empty() && f.pooling.is_empty());
+}
+
+#[test]
+fn one_host_alone_has_totals_and_says_what_it_lacks() {
+    let mut r = Recording::new();
+    blind(&mut r, "a", &[(0, 500), (60, 500), (120, 500)]);
+    let f = r.analyzed(&parameters()).unwrap();
+    assert_eq!(f.cluster_available.len(), 1);
+    assert_eq!(f.contribution_by_rank.len(), 1);
+    assert!(
+        why_not(&f, "cluster_available")
+            .unwrap()
+            .contains("of no host can it be told")
+    );
+    let too_far = why_not(&f, "guaranteed").unwrap();
+    assert!(
+        too_far.starts_with("in all time, 10 min, 1 h, 4 h, 12 h, 1 d ahead"),
+        "{too_far}"
+    );
+    assert!(why_not(&f, "copies").unwrap().contains("no two hosts"));
+    assert!(why_not(&f, "pooling").unwrap().contains("two hosts"));
+    assert!(f.worst_returns.is_empty() && f.returns_by_hour.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// One host on the grid, against a walk by the second over its samples and idle periods.
+    #[test]
+    fn a_host_on_the_grid_equals_the_slow_version(
+        steps in prop::collection::vec((prop_oneof![8 => 5..200i64, 1 => 201..500i64], 0..900i64, 0..200i64), 1..60)
+    ) {
+        let mut r = Recording::new();
+        let hundred_seconds = HostRow { sample_interval_ms: 100_000, ..HostRow::default() };
+        r.row("a", 0, 0, &hundred_seconds);
+        let mut samples = Vec::new();
+        let mut second = 0;
+        for (i, (step, available, idle_s)) in steps.into_iter().enumerate() {
+            second += step;
+            let row = SampleRow { owner_idle_ms: Some(idle_s * 1000), ..sample(available) };
+            r.row("a", 1 + i as i64, second, &row);
+            samples.push((second, available * MIB));
+        }
+        let f = r.analyzed(&parameters()).unwrap();
+        // By the second: available, where it is known.
+        let known = |second: i64| {
+            let next = samples.iter().position(|s| s.0 > second)?;
+            let (at, available) = *samples.get(next.checked_sub(1)?)?;
+            (samples[next].0 - at <= 200).then_some(available)
+        };
+        let in_ms = |second: i64| NOON + second * 1000;
+        let mut points = f.cluster_over_time.iter();
+        let mut returns = 0;
+        for minute in 0..second / 60 + 1 {
+            let seconds = minute * 60..minute * 60 + 60;
+            // A gap of no length would be none; samples are seconds apart.
+            let values: Option<Vec<i64>> = seconds.clone().map(known).collect();
+            let Some(values) = values else { continue };
+            let point = points.next().unwrap();
+            prop_assert_eq!(point.time_ms, in_ms(seconds.start));
+            prop_assert_eq!(point.available_bytes, (values.iter().sum::<i64>() / 60) as f64);
+            prop_assert_eq!(point.available_min_bytes, *values.iter().min().unwrap());
+            let Some(idle_count) = point.hosts_idle_count else { continue };
+            let (from, to) = (in_ms(seconds.start), in_ms(seconds.end));
+            let idle_ms: i64 = f.idle_periods.iter()
+                .map(|p| (p.to_time_ms.min(to) - p.from_time_ms.max(from)).max(0)).sum();
+            prop_assert_eq!(idle_count, idle_ms as f64 / 60_000.0);
+            let open = f.idle_periods.iter().find(|p| p.from_time_ms <= from && from < p.to_time_ms);
+            let returned = open.is_some_and(|p| p.to_time_ms <= to && !p.end_censored);
+            returns += i64::from(returned);
+            let whole = open.is_some_and(|p| p.to_time_ms >= to) && !returned;
+            let least = if whole { *values.iter().min().unwrap() } else { 0 };
+            prop_assert_eq!(point.idle_available_min_bytes, Some(least));
+        }
+        prop_assert!(points.next().is_none());
+        let found: f64 = f.returns_by_hour.iter()
+            .map(|h| h.returns_per_cell_mean * h.cells_count as f64).sum();
+        prop_assert!((found - returns as f64).abs() < 1e-9);
+    }
+}
