@@ -11,6 +11,7 @@
 //!              ├─ consumers      processes, files                 │
 //!              ├─ forecast       what stays available, how sure   │
 //!              ├─ cluster        all hosts on one grid of time    │
+//!              ├─ what_if        other limits: gain and cost      │
 //!              └─ quality        what could not be seen           ┘
 //! statistics: pure, under all of them
 //! ```
@@ -36,6 +37,7 @@ mod parameters;
 mod quality;
 mod statistics;
 mod trace;
+mod what_if;
 
 use availability::over_time;
 use availability::sizes::Classes;

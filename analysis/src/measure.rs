@@ -15,6 +15,7 @@ use crate::owner::memory_context::MemoryContext;
 use crate::owner::owner_cost::OwnerCost;
 use crate::owner::returns;
 use crate::trace::HostTrace;
+use crate::what_if::WhatIf;
 use gleaner_schemas::findings::{Findings, Parameters};
 
 /// A measure that pools over hosts. Hosts are merged in the order of their ids.
@@ -85,5 +86,6 @@ measures! {
             "forecasts", "forecast_quality", "forecast_calibration", "forecast_table", "forecast_habits",
             "forecast_weights", "forecast_table_size"
         ],
+        what_if: WhatIf => ["what_if"],
     }
 }

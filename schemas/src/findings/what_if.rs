@@ -1,6 +1,6 @@
 //! What other limits would give: memory gained against what it costs the owners.
 
-use super::Scope;
+use super::{LendingMode, Scope};
 use serde::{Deserialize, Serialize};
 
 /// One setting of the limits, over all hosts of the dataset.
@@ -19,9 +19,9 @@ pub struct WhatIf {
     pub minimum_idle_s: f64,
     /// `idle`: only idle hosts lend. `all`: all do, whatever their owners do.
     pub scope: Scope,
-    /// `gentle`: never more than can be taken without pushing the owner's pages out; `paper`: all that is available.
-    pub mode: String,
-    /// Hosts that have what the mode needs.
+    /// How far lending goes.
+    pub mode: LendingMode,
+    /// Hosts that have what the mode needs, and of which it can be told when they are idle.
     pub hosts_count: i64,
     /// Time observed on them.
     pub observed_s: f64,
@@ -39,6 +39,7 @@ pub struct WhatIf {
     pub context_mean_bytes: Option<f64>,
     /// The 99 % quantile.
     pub context_p99_bytes: Option<f64>,
-    /// Whether no other setting of the same mode lends as much or more at less cost, nor more at the same.
+    /// Whether no other setting of the same mode lends at least as much while less is taken back a host and day, or more
+    /// while no more is.
     pub on_frontier: bool,
 }
