@@ -2,18 +2,25 @@
 
 use gleaner_schemas::findings::WhatIf;
 
-/// Marks the records that lend more than all others of their mode of which no more is taken back.
+/// Marks the records that lend more than all others of their mode and scope that cost no more.
 pub(super) fn mark(records: &mut [WhatIf]) {
-    let all: Vec<_> = records
+    let is_known = records
         .iter()
-        .map(|r| (r.mode, r.lent_mean_bytes, r.returned_per_host_day_bytes))
-        .collect();
-    for record in records {
-        let (mine, cost) = (record.lent_mean_bytes, record.returned_per_host_day_bytes);
-        record.on_frontier = !all.iter().any(|&(mode, lent, other_cost)| {
-            let is_as_good = lent >= mine && other_cost <= cost;
-            mode == record.mode && is_as_good && (lent > mine || other_cost < cost)
-        });
+        .any(|r| r.context_per_host_day_bytes.is_some());
+    let cost = |r: &WhatIf| match r.context_per_host_day_bytes {
+        Some(bytes) => bytes,
+        // Nothing was ever taken back.
+        None if is_known => 0.0,
+        None => r.returned_per_host_day_bytes,
+    };
+    let point = |r: &WhatIf| (r.mode, r.scope, r.lent_mean_bytes, cost(r));
+    let all: Vec<_> = records.iter().map(point).collect();
+    for (record, &(mode, scope, lent, cost)) in records.iter_mut().zip(&all) {
+        let beats = |&(_, _, more, less): &(_, _, f64, f64)| {
+            more >= lent && less <= cost && (more > lent || less < cost)
+        };
+        let mut alike = all.iter().filter(|(m, s, ..)| (*m, *s) == (mode, scope));
+        record.on_frontier = !alike.any(beats);
     }
 }
 
@@ -40,6 +47,7 @@ mod tests {
             returned_per_host_day_bytes: returned,
             context_mean_bytes: None,
             context_p99_bytes: None,
+            context_per_host_day_bytes: None,
             on_frontier: false,
         }
     }
@@ -60,5 +68,26 @@ mod tests {
         let marked = records.map(|r| r.on_frontier);
         assert_eq!(marked, [true, true, false, false, true, true, true]);
         mark(&mut []);
+    }
+
+    #[test]
+    fn what_is_paged_in_again_is_the_cost_where_it_is_known() {
+        let with = |lent, context| WhatIf {
+            context_per_host_day_bytes: context,
+            ..record(LendingMode::Paper, lent, 1.0)
+        };
+        let mut records = [
+            with(10.0, Some(5.0)),
+            with(8.0, Some(6.0)),
+            with(7.0, Some(0.0)),
+            with(6.0, None), // never taken back: no cost
+            WhatIf {
+                scope: Scope::All,
+                ..with(20.0, None)
+            },
+        ];
+        mark(&mut records);
+        let marked = records.map(|r| r.on_frontier);
+        assert_eq!(marked, [true, false, true, false, true]);
     }
 }

@@ -3,8 +3,9 @@
 //! Nothing need have been lent in the trace. An idle host lends what `policy::quota` allows ([`lendable`]), from when the
 //! idle rule of the setting has held, and for `minimum_idle_s` more, to the end of the idle period; where a gap ends it,
 //! nothing is taken back. A *reclaim* is such an end by the owner or the load while something is lent.
-//! Quotas also shrink while a host stays idle, and those of scope `all` as the owner works: what that takes back is in
-//! `returned_per_host_day_bytes`, which is the cost that the frontier sets against the memory lent.
+//! What it costs is the memory context (`policy::memory_context`) with G what was lent at the last idle sample. Quotas also
+//! shrink while a host stays idle, and those of scope `all` as the owner works: that is in `returned_per_host_day_bytes`,
+//! and costs guests rather than owners; the two scopes are therefore not weighed against each other.
 //!
 //! The rule is folded anew for each idle threshold and load limit; all else are differences of sums.
 

@@ -137,6 +137,8 @@ impl Outcome {
             returned_mean_bytes: is_any.then(|| self.returned_bytes as f64 / self.reclaims as f64),
             returned_per_host_day_bytes: (self.returned_bytes + self.shrunk_bytes) as f64 / days,
             context_mean_bytes: self.contexts.mean(),
+            context_per_host_day_bytes: (self.contexts.mean())
+                .map(|m| m * self.reclaims as f64 / days),
             context_p99_bytes: self.contexts.quantile(0.99),
             on_frontier: false,
         })

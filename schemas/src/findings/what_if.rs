@@ -17,7 +17,7 @@ pub struct WhatIf {
     pub headroom_share: f64,
     /// Memory is lent once the host has been idle for this long as well.
     pub minimum_idle_s: f64,
-    /// `idle`: only idle hosts lend. `all`: all do, whatever their owners do.
+    /// `idle`: only idle hosts lend. `all`: all do, whatever their owners do, and take back by quotas that shrink alone.
     pub scope: Scope,
     /// How far lending goes.
     pub mode: LendingMode,
@@ -39,7 +39,9 @@ pub struct WhatIf {
     pub context_mean_bytes: Option<f64>,
     /// The 99 % quantile.
     pub context_p99_bytes: Option<f64>,
-    /// Whether no other setting of the same mode lends at least as much while less is taken back a host and day, or more
-    /// while no more is.
+    /// What owners have to page in again a host and day: absent as well.
+    pub context_per_host_day_bytes: Option<f64>,
+    /// Whether no other setting of the same mode and scope lends at least as much at less cost, or more at no more. The cost
+    /// is `context_per_host_day_bytes`; where no footprint is known at all, `returned_per_host_day_bytes`.
     pub on_frontier: bool,
 }
