@@ -131,6 +131,7 @@ fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
 
 /// What cannot be said, and why.
 fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
+    let quality_is_empty = findings.forecast_quality.is_empty();
     let mut say = |measure: &str, host: &str, reason: String| {
         findings.not_measured.push(NotMeasured {
             measure: measure.to_owned(),
@@ -143,7 +144,11 @@ fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
         let reason = format!("its samples cover {covered}, and a forecast needs a day of them");
         say("forecasts", &host.host, reason);
     }
-    if findings.forecast_quality.is_empty() {
+    if hosts.iter().all(|h| h.idle.is_empty()) {
+        let reason = "in idle time: of no host can it be told when it was idle";
+        say("forecasts", "all", reason.to_owned());
+    }
+    if quality_is_empty {
         let reason = "no region was available on days that lay ahead of all that was learnt from: \
                       it takes three days at least";
         say("forecast_quality", "all", reason.to_owned());
