@@ -133,3 +133,175 @@ impl Measure for Forecasts {
         records::write(&self.hosts, parameters, findings);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::calendar::Calendar;
+    use counts::Count;
+    use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
+    use gleaner_schemas::column::Row;
+    use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+    use instants::{DAY_MS, day};
+    use learnt::Learnt;
+    use proptest::prelude::*;
+
+    const MINUTE_MS: i64 = 60_000;
+    const FIRST_DAY: i64 = 20_000;
+
+    /// One sample, and what lies before it.
+    #[derive(Clone, Debug)]
+    struct Step {
+        minutes: i64,
+        /// Of a gap that the host recorded.
+        cause: Option<&'static str>,
+        available: i64,
+        owner_is_back: bool,
+        load: f64,
+        owner_is_seen: bool,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let pause = prop_oneof![
+            30 => (1..20i64).prop_map(|minutes| (minutes, None)),
+            1 => (30..900i64, prop_oneof![Just(Some("sleep")), Just(Some("clock_step")), Just(None)]),
+        ];
+        (
+            pause,
+            prop_oneof![12 => 5..12i64, 1 => 0..5i64],
+            prop::bool::weighted(0.05),
+            prop_oneof![20 => Just(0.1), 1 => Just(0.9)],
+            prop::bool::weighted(0.98),
+        )
+            .prop_map(
+                |((minutes, cause), available, owner_is_back, load, owner_is_seen)| Step {
+                    minutes,
+                    cause,
+                    available,
+                    owner_is_back,
+                    load,
+                    owner_is_seen,
+                },
+            )
+    }
+
+    /// What a host adds whose trace is read before `until_day`.
+    fn part(steps: &[Step], until_day: i64) -> Arc<HostPart> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hosts = RowsBuilder::new(&HostRow::TABLE);
+        let mut samples = RowsBuilder::new(&SampleRow::TABLE);
+        let mut gaps = RowsBuilder::new(&GapRow::TABLE);
+        let (mut time_ms, mut active_ms) = (FIRST_DAY * DAY_MS, FIRST_DAY * DAY_MS);
+        for (step, sequence) in steps.iter().zip(1..) {
+            let before_ms = time_ms;
+            time_ms += step.minutes * MINUTE_MS;
+            if day(time_ms) >= until_day {
+                break;
+            }
+            if step.owner_is_back {
+                active_ms = time_ms - MINUTE_MS / 2;
+            }
+            let identity = |in_step: i64| Identity {
+                host_id: "h",
+                database_id: "db",
+                sequence: 3 * sequence + in_step,
+                time_ms,
+            };
+            if sequence == 1 {
+                let host = HostRow {
+                    host_name: "h".into(),
+                    sample_interval_ms: 10 * MINUTE_MS,
+                    ..HostRow::default()
+                };
+                hosts.push(identity(0), host.to_values()).unwrap();
+            }
+            if let Some(cause) = step.cause {
+                let gap = GapRow {
+                    from_time_ms: before_ms,
+                    to_time_ms: time_ms,
+                    cause: cause.into(),
+                };
+                gaps.push(identity(1), gap.to_values()).unwrap();
+            }
+            let sample = SampleRow {
+                physical_bytes: 20,
+                available_bytes: step.available,
+                owner_idle_ms: step.owner_is_seen.then_some(time_ms - active_ms),
+                load5: Some(step.load),
+                ..SampleRow::default()
+            };
+            samples.push(identity(2), sample.to_values()).unwrap();
+        }
+        let mut writer = Writer::open(folder.path()).unwrap();
+        for (table, rows) in [
+            (&HostRow::TABLE, hosts),
+            (&SampleRow::TABLE, samples),
+            (&GapRow::TABLE, gaps),
+        ] {
+            writer.append(table, rows.finish().unwrap()).unwrap();
+        }
+        writer.seal().unwrap();
+        let parameters = Parameters {
+            region_bytes: vec![5],
+            region_shares: vec![0.45],
+            measures: vec!["forecasts".to_owned()],
+            ..Parameters::default()
+        };
+        let dataset = Dataset::open(folder.path()).unwrap();
+        let calendar = Calendar::new("UTC").unwrap();
+        let trace = HostTrace::read(&dataset, "h", &parameters, &calendar).unwrap();
+        let mut found = Forecasts::of_host(&trace.unwrap(), &parameters).unwrap();
+        found.hosts.remove(0)
+    }
+
+    /// What the host teaches before a day, by scope and region.
+    fn learnt_before(part: &HostPart, origin: i64) -> Vec<Learnt> {
+        let of = |scope, region: usize| {
+            let counts = part.counts(scope).get(region);
+            let counts: &[Count] = counts.map_or(&[], |c| &c.counts);
+            let mut at_origin = None;
+            let (last, _) = rolling::roll(&[counts], |day, learnt| {
+                if day >= origin && at_origin.is_none() {
+                    at_origin = Some(learnt.clone());
+                }
+            });
+            at_origin.unwrap_or(last)
+        };
+        let scopes = [Scope::All, Scope::Idle].into_iter();
+        scopes
+            .flat_map(|scope| [of(scope, 0), of(scope, 1)])
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Whatever is recorded from an origin on, gaps and the owner's return included: forecasts made at it stay.
+        #[test]
+        fn nothing_recorded_later_changes_a_forecast(
+            steps in prop::collection::vec(step(), 400..700),
+            later in prop::collection::vec(step(), 700),
+            days in 2..5i64,
+        ) {
+            let origin = FIRST_DAY + days;
+            let before = part(&steps, origin);
+            let whole = part(&steps, i64::MAX);
+            prop_assert_eq!(learnt_before(&before, origin), learnt_before(&whole, origin));
+            // Another future.
+            let mut now = FIRST_DAY * DAY_MS;
+            let past = steps.iter().take_while(|s| {
+                now += s.minutes * MINUTE_MS;
+                day(now) < origin
+            });
+            let mut other: Vec<Step> = past.cloned().collect();
+            let past_count = other.len();
+            other.extend(later);
+            // The first of the other samples must not fall into the past.
+            if let Some(first) = other.get_mut(past_count) {
+                first.minutes += DAY_MS / MINUTE_MS;
+            }
+            let other = part(&other, i64::MAX);
+            prop_assert_eq!(learnt_before(&other, origin), learnt_before(&before, origin));
+        }
+    }
+}
