@@ -125,3 +125,69 @@ impl Seen<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::instants;
+    use gleaner_schemas::findings::EndCause;
+
+    const MIN: i64 = 60_000;
+
+    #[test]
+    fn worked_by_hand() {
+        // Every ten minutes for two hours; below the region at 60 minutes; idle from 10 to 100, which the rule says from 20
+        // on; the owner is back at 95.
+        let time: Vec<i64> = (0..=12).map(|i| i * 10 * MIN).collect();
+        let available: Vec<i64> = (0..=12).map(|i| if i == 6 { 4 } else { 10 }).collect();
+        let instants = instants::of(&time);
+        let window = Window {
+            samples: 1..10,
+            end_ms: 95 * MIN,
+            start_seen: true,
+            end: Some(EndCause::Owner),
+            observed_to_ms: 120 * MIN,
+        };
+        let windows = [window];
+        let known = instants::known_after_days(&time, &instants, &windows);
+        let low = instants::low_water(&time, &available, &instants);
+        let is_open: Vec<bool> = (0..=12).map(|i| (2..10).contains(&i)).collect();
+        let count = |is_open| {
+            let seen = Seen {
+                time_ms: &time,
+                available_bytes: &available,
+                hours_of_week: &[9; 13],
+                instants: &instants,
+                low_bytes: &low,
+                last_low_bytes: 0,
+                windows: &windows,
+                known_after_days: &known,
+                is_open,
+            };
+            seen.count(|_| 5)
+        };
+        let sums = |counts: &Counts, ahead: usize| {
+            let all = counts.counts.iter();
+            all.fold((0, 0), |(n, lost), c| {
+                (n + c.instants[ahead], lost + c.lost[ahead])
+            })
+        };
+        let idle = count(Some(&is_open));
+        // From 20, 30, 40, 50 (lost at 60), 70, 80 and 90 (lost at 95).
+        assert_eq!(sums(&idle, 0), (7, 2));
+        // Half an hour ahead: 20 (to 50), 30, 40, 50; 70 and 80 end at 95; of 90 nothing is known at 120.
+        assert_eq!(sums(&idle, 1), (6, 5));
+        assert_eq!(sums(&idle, 3), (0, 0));
+        assert_eq!(idle.last, None);
+        // Without asking at each sample, the one at 10 as well.
+        assert_eq!(sums(&count(None), 0), (8, 2));
+        // After 60 the lowest of the last day is below the region; before, twice it. Ages begin anew.
+        let bins: Vec<Bins> = idle.counts.iter().map(|c| c.bins).collect();
+        let bin = |age, low| Bins {
+            age,
+            margin: 4,
+            low,
+        };
+        assert_eq!(bins, [bin(0, 5), bin(1, 5), bin(0, 1)]);
+    }
+}

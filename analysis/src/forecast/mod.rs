@@ -274,7 +274,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
+        #![proptest_config(ProptestConfig::with_cases(12))]
 
         /// Whatever is recorded from an origin on, gaps and the owner's return included: forecasts made at it stay.
         #[test]

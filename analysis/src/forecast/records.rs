@@ -92,11 +92,9 @@ fn pool(together: &mut Vec<(Scope, Vec<Score>)>, scope: Scope, scores: &Scores) 
 
 /// Of each host at its last sample, from the table as it was written.
 fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
-    let table = Table::new(
-        &findings.forecast_table,
-        &findings.forecast_habits,
-        &findings.forecast_weights,
-    );
+    let Some(table) = Table::of(findings) else {
+        return; // it was written just now
+    };
     for host in hosts.iter().filter(|h| h.covered_ms >= DAY_MS) {
         for series in all {
             let counts = host.counts(series.scope).get(series.index);
@@ -320,4 +318,87 @@ impl Series {
 /// As many digits as a share of so few instants bears; the table stays small.
 fn rounded(probability: f64) -> f64 {
     (probability * 1e5).round() / 1e5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::counts::Counts;
+    use gleaner_policy::forecast::State;
+    use proptest::prelude::*;
+
+    fn count() -> impl Strategy<Value = Count> {
+        let bins = (0..4u8, 0..6u8, 0..6u8);
+        let fates = prop::array::uniform9((0..100u8, 0..100u8));
+        (0..4i32, 0..3u8, 0..12u8, bins, fates).prop_map(
+            |(day, known_after_days, slot, (age, margin, low), fates)| Count {
+                day,
+                known_after_days,
+                slot,
+                bins: Bins { age, margin, low },
+                instants: fates.map(|(instants, _)| instants),
+                lost: fates.map(|(instants, lost)| lost.min(instants)),
+            },
+        )
+    }
+
+    /// Some state in these bins.
+    fn state(bins: Bins) -> State {
+        let region_bytes = 1_000_000;
+        let of = |parts: [f64; 6], bin: u8| (parts[usize::from(bin)] * 1e6) as i64;
+        State {
+            age_s: [0, 1800, 14_400, 86_400][usize::from(bins.age)],
+            available_bytes: of([1.0, 1.1, 1.25, 1.5, 2.0, 4.0], bins.margin),
+            low_bytes: of([0.1, 0.8, 1.0, 1.25, 1.5, 2.0], bins.low),
+            region_bytes,
+        }
+    }
+
+    proptest! {
+        /// Whoever loads the table hears what the scores were given for.
+        #[test]
+        fn the_table_says_what_was_scored(
+            hosts in prop::collection::vec(prop::collection::vec(count(), 1..20), 1..4)
+        ) {
+            let slices: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();
+            let (learnt, _) = roll(&slices, |_, _| {});
+            let parts: Vec<Arc<HostPart>> = (0..hosts.len())
+                .map(|i| Arc::new(HostPart {
+                    host: format!("host {i}"),
+                    time_ms: 0,
+                    hour_of_week: 0,
+                    covered_ms: DAY_MS,
+                    all: vec![Counts::default()],
+                    idle: Vec::new(),
+                }))
+                .collect();
+            let series = Series::new(Scope::All, 0, Region::Share(0.5));
+            let mut found = Findings::default();
+            series.cells(&learnt, &mut found);
+            series.habits(&parts, &learnt, &mut found);
+            series.weights(&learnt, &mut found);
+            let table = Table::new(
+                &found.forecast_table, &found.forecast_habits, &found.forecast_weights,
+            );
+            for (host, counts) in hosts.iter().enumerate() {
+                for count in counts {
+                    for (ahead, ahead_s) in AHEAD_S.into_iter().enumerate() {
+                        let scored = learnt.probabilities(host, count.slot, count.bins, ahead);
+                        let said = table.probability(&Question {
+                            host: &parts[host].host,
+                            scope: Scope::All,
+                            region: table::Region::Millionths(500_000),
+                            state: state(count.bins),
+                            hour_of_week: count.slot / 6 * 120 + count.slot % 6 * 4,
+                            ahead_s,
+                        });
+                        let close = scored.map(|p| 1.0 - p.models[0])
+                            .zip(said)
+                            .map(|(scored, said)| (scored - said).abs() < 3e-5);
+                        prop_assert!(close.unwrap_or(scored.is_none() && said.is_none()));
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The forecast table, made from the findings, and the probabilities that it holds.
 
-use super::{AHEAD, AHEAD_S, Bins, State, lost, slot};
-use gleaner_schemas::findings::{ForecastCell, ForecastHabit, ForecastWeight, Scope};
+use super::{AHEAD, AHEAD_S, Bins, State, TABLE_VERSION, lost, slot};
+use gleaner_schemas::findings::{Findings, ForecastCell, ForecastHabit, ForecastWeight, Scope};
 use std::collections::BTreeMap;
 
 /// The regions that a table knows: by size, or by share of physical memory.
@@ -16,7 +16,7 @@ pub enum Region {
 /// Which forecast is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question<'a> {
-    /// Host id; one that the table does not know has the habits of none.
+    /// Host id; one that the table does not know has the habits of all.
     pub host: &'a str,
     /// Whether it shall stay idle as well, as it is now.
     pub scope: Scope,
@@ -60,6 +60,19 @@ impl Region {
 }
 
 impl Table {
+    /// That of an analysis; `None` where there is none, or one of another version.
+    #[must_use]
+    pub fn of(findings: &Findings) -> Option<Self> {
+        let size = findings.forecast_table_size.first()?;
+        (size.table_version == TABLE_VERSION).then(|| {
+            Self::new(
+                &findings.forecast_table,
+                &findings.forecast_habits,
+                &findings.forecast_weights,
+            )
+        })
+    }
+
     /// From the findings' three lists. Records that name no region or look no known time ahead are left out.
     #[must_use]
     pub fn new(
@@ -149,11 +162,12 @@ impl OfRegion {
         found.find_map(|cell| cell[ahead])
     }
 
-    /// Of the time of the week, else of any; a host without habits has none.
+    /// Of the time of the week, else of any; a host without habits has those of all.
     fn habit(&self, host: &str, slot: u8, ahead: usize) -> Option<f64> {
-        let of_host = self.habits.get(host)?;
-        let at = |slot| of_host.get(&slot).and_then(|lost: &Ahead| lost[ahead]);
-        at(Some(slot)).or_else(|| at(None))
+        let of_host = self.habits.get(host);
+        let at = |slot| of_host?.get(&slot).and_then(|lost: &Ahead| lost[ahead]);
+        let of_all = || self.cells.get(&[None; 3]).and_then(|cell| cell[ahead]);
+        at(Some(slot)).or_else(|| at(None)).or_else(of_all)
     }
 }
 
@@ -165,6 +179,7 @@ fn ahead_index(ahead_s: i64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gleaner_schemas::findings::ForecastTableSize;
 
     const GIB: i64 = 1 << 30;
 
@@ -238,10 +253,10 @@ mod tests {
 
     #[test]
     fn the_finest_cell_there_is() {
-        // A host that is not known: its state alone.
-        is(&question("x", 2, 1), Some(0.8));
-        is(&question("x", 2, 2), Some(0.7));
-        is(&question("x", 1, 1), Some(0.6));
+        // A host that is not known: its state, and half of what all lose.
+        is(&question("x", 2, 1), Some(0.65));
+        is(&question("x", 2, 2), Some(0.6));
+        is(&question("x", 1, 1), Some(0.55));
         let mut old = question("x", 1, 1);
         old.state.age_s = 100_000;
         is(&old, Some(0.5));
@@ -261,13 +276,30 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_another_version_is_not_read() {
+        let of = |versions: &[i64]| {
+            let size = |&version: &i64| ForecastTableSize::of(version, &[], &[], &[]);
+            let findings = Findings {
+                forecast_table: vec![cell([None; 3], 3600, 0.5)],
+                forecast_table_size: versions.iter().map(size).collect(),
+                ..Findings::default()
+            };
+            let table = Table::of(&findings)?;
+            table.probability(&question("x", 2, 1))
+        };
+        assert_eq!(of(&[TABLE_VERSION]), Some(0.5));
+        assert_eq!(of(&[TABLE_VERSION + 1]), None);
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
     fn what_the_table_does_not_have() {
         let ask = |ahead_s| Question {
             ahead_s,
             ..question("x", 2, 1)
         };
         is(&ask(601), None);
-        is(&ask(1801), Some(0.8));
+        is(&ask(1801), Some(0.65));
         is(&ask(3601), None);
         is(&ask(600), Some(0.99));
         is(&ask(100_000), None);
@@ -282,7 +314,7 @@ mod tests {
                 region: Region::Bytes(bytes),
                 ..question("x", 2, 1)
             };
-            is(&region, Some(0.8));
+            is(&region, Some(0.65));
         }
         let share = Question {
             region: Region::Millionths(500_000),
