@@ -40,6 +40,7 @@ pub(crate) fn parameters(measures: &Measures) -> Parameters {
 
 /// Analyses the dataset in `folder`, with a bar while it works.
 pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result<Findings> {
+    keep_freed_memory();
     let dataset = Dataset::open(folder)?;
     let bar = progress::bar("analyse", dataset.hosts()?.len() as u64);
     let findings = gleaner_analysis::analyze(&dataset, parameters, &mut |p| {
@@ -47,6 +48,19 @@ pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result
     })?;
     bar.finish_and_clear();
     Ok(findings)
+}
+
+/// Each host's columns are as large as the last one's: glibc would give them back and fetch them anew, page by page, for
+/// every host (a sixth of the time).
+fn keep_freed_memory() {
+    const LARGEST_BYTES: i32 = 1 << 30;
+    // SAFETY: mallopt(3) sets two numbers; no thread of the analysis runs yet.
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGEST_BYTES);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, LARGEST_BYTES);
+    }
 }
 
 /// The findings as one JSON document.

@@ -25,7 +25,8 @@ pub(crate) struct Cell {
     pub(crate) file_cache_bytes: Option<i64>,
     /// Most that was not available.
     pub(crate) demand_most_bytes: i64,
-    /// Least of what a lender may give (available and lent, less the headroom), idle or not.
+    /// Least of what a lender may give (available and lent, less the headroom), idle or not; none while
+    /// nothing reaches the host.
     pub(crate) lendable_least_bytes: i64,
     pub(crate) lendable_at_start_bytes: i64,
     /// Whether it was idle all the time; `None` where that cannot be told of any part.

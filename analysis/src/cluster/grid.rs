@@ -6,10 +6,10 @@
 //! samples say. Cells are ten minutes long, and longer where the dataset's days would hold more than
 //! [`MOST_CELLS`]; samples further apart than a cell fill the cells between them.
 
+use crate::availability::periods::lease_windows::{Break, breaks};
 use crate::availability::sizes::{Classes, SizeClass};
 use crate::cluster::cell::{Building, Cell, Figures};
 use crate::trace::HostTrace;
-use crate::trace::segments::Gap;
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
 
@@ -41,9 +41,9 @@ pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
 pub(crate) enum After {
     /// It was shut down, or crashed: what it had lent was lost, and it used nothing until it was up again.
     Off,
-    /// It slept, or its agent did not run: what it had lent was lost.
+    /// It slept, or its agent fell silent: what it had lent was lost. As for availability periods (`lease_windows`).
     Lost,
-    /// Nobody knows: the trace ends, or samples are missing.
+    /// Nobody knows: the trace ends, samples are missing, or the clock was set.
     Unknown,
 }
 
@@ -90,6 +90,7 @@ impl HostCells {
             cell_ms,
             runs: Vec::new(),
         };
+        let breaks = breaks(trace);
         let mut taken = Vec::new();
         for (at, segment) in trace.segments.iter().enumerate() {
             let mut from = segment.start;
@@ -99,10 +100,8 @@ impl HostCells {
                     from = i;
                 }
             }
-            let next = trace.segments.get(at + 1);
-            let after = next.map_or(After::Unknown, |next| {
-                after(&trace.gaps, time[segment.end - 1], time[next.start])
-            });
+            let is_new_boot = trace.samples.is_new_boot.get(segment.end);
+            let after = after(breaks[at], is_new_boot == Some(&true));
             found.add(trace, parameters, from..segment.end, after, &mut taken);
         }
         found
@@ -170,27 +169,14 @@ fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
     free
 }
 
-/// What the gaps between the last sample of a run and the first of the next say.
-fn after(gaps: &[Gap], before_ms: i64, now_ms: i64) -> After {
-    // As in `segments`: a clock set back has gaps of its own. Gaps are in the order of their ends.
-    let backward = now_ms <= before_ms;
-    let from = gaps.partition_point(|g| {
-        if backward {
-            g.to_ms < now_ms
-        } else {
-            g.to_ms <= before_ms
-        }
-    });
-    let between = gaps[from..].iter().take_while(|g| g.to_ms <= now_ms);
-    between
-        .filter(|g| (g.to_ms <= g.from_ms) == backward)
-        .map(|g| match g.cause.as_str() {
-            "boot" => After::Off,
-            "sleep" | "stopped" => After::Lost,
-            _ => After::Unknown,
-        })
-        .find(|after| *after != After::Unknown)
-        .unwrap_or(After::Unknown)
+/// What a break says, with whether the host was booted in it.
+fn after(found: Break, is_new_boot: bool) -> After {
+    match found.end {
+        Some(_) if found.is_blind => After::Unknown,
+        Some(_) if is_new_boot => After::Off,
+        Some(_) => After::Lost,
+        None => After::Unknown,
+    }
 }
 
 /// The cells `wanted`, all of which these samples cover.
@@ -221,11 +207,21 @@ fn cells(
             at_ms = until_ms;
         }
     }
-    let starts = wanted.map(|cell| cell.saturating_mul(cell_ms));
+    let starts = wanted.clone().map(|cell| cell.saturating_mul(cell_ms));
     let finished = building.iter().zip(starts);
-    finished
+    let mut cells: Vec<Cell> = finished
         .map(|(cell, start_ms)| cell.finish(start_ms, cell_ms, periods))
-        .collect()
+        .collect();
+    // Nothing reaches the host: it is there, and lends nothing.
+    let (from_ms, to_ms) = (time[samples.start], time[samples.end - 1]);
+    for outage in trace.arrivals.outages(from_ms, to_ms) {
+        let first = outage.from_ms.div_euclid(cell_ms).max(wanted.start);
+        let last = (outage.to_ms - 1).div_euclid(cell_ms).min(wanted.end - 1);
+        for cell in first..=last {
+            cells[(cell - wanted.start) as usize].lendable_least_bytes = 0;
+        }
+    }
+    cells
 }
 
 #[cfg(test)]
@@ -257,34 +253,5 @@ mod tests {
         assert_eq!(free_of(5..25, &taken), [10..20]);
         assert_eq!(free_of(-5..35, &taken), [-5..0, 10..20, 30..35]);
         assert_eq!(free_of(2..8, &taken), []);
-    }
-
-    #[test]
-    fn a_gap_says_what_became_of_the_host() {
-        let gap = |from_ms, to_ms, cause: &str| Gap {
-            from_ms,
-            to_ms,
-            cause: cause.into(),
-        };
-        let gaps = [
-            gap(150, 100, "clock_step"),
-            gap(10, 200, "sleep"),
-            gap(210, 300, "missing"),
-            gap(310, 400, "stopped"),
-            gap(310, 410, "boot"),
-            gap(450, 500, "late"),
-        ];
-        let cases = [
-            ((10, 200), After::Lost),
-            ((210, 300), After::Unknown),
-            ((310, 400), After::Lost),
-            ((400, 410), After::Off),
-            ((450, 500), After::Unknown),
-            ((150, 100), After::Unknown),
-            ((600, 700), After::Unknown),
-        ];
-        for ((before, now), expected) in cases {
-            assert_eq!(after(&gaps, before, now), expected, "{before} {now}");
-        }
     }
 }

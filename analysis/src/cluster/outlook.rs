@@ -1,8 +1,8 @@
 //! What becomes of memory that is lent in one cell: how much of it stays lendable for how long.
 //!
 //! Lent in a cell for h cells, bytes have to be there in that cell and the h after it: whoever begins at any time
-//! in the cell has them for h cells. A host that sleeps, is shut down or stops its agent in that time has
-//! lost all. Its fate is unknown when the window reaches into a time of which nobody knows (the trace's end,
+//! in the cell has them for h cells. A host that sleeps, is shut down or whose agent falls silent in that time has
+//! lost all; so has one that nothing reaches. Its fate is unknown when the window reaches into a time of which nobody knows (the trace's end,
 //! missing samples, an owner out of sight), even if it lost its memory before: else losses would be known
 //! more often than what is kept.
 

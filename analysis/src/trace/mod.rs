@@ -147,13 +147,13 @@ impl<'a> HostTrace<'a> {
         let idleness = Idleness::of(&samples, &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let mut of_samples = |table, columns: &[&str], users: &[&str]| {
-            let rows = if parameters.wants(users) {
-                reader.read(table, columns)?
-            } else {
-                reader.nothing(table, columns)
-            };
-            let sample_of = samples.of_rows(&rows)?;
-            Ok(SampleRows { rows, sample_of })
+            if parameters.wants(users) {
+                return reader.read_of_samples(table, columns, &samples);
+            }
+            Ok(SampleRows {
+                rows: reader.nothing(table, columns),
+                sample_of: Vec::new(),
+            })
         };
         let mut trace = Self {
             processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &PROCESS_USERS)?,

@@ -147,22 +147,8 @@ impl Samples {
 
     /// The sample that each row of another table belongs to; `None` for a row without one.
     pub(crate) fn of_rows(&self, rows: &Frame) -> Result<Vec<Option<usize>>> {
-        let databases = rows.present(DATABASE)?;
-        let sequences = rows.present(SEQUENCE)?;
-        let mut sample = 0;
-        Ok(databases
-            .iter()
-            .zip(sequences)
-            .map(|(&database, &sequence)| {
-                let row = (database, sequence);
-                // Both stand in the order of recording: one walk through either.
-                let of = |i: usize| Some((*self.database.get(i)?, *self.sequence.get(i)?));
-                while of(sample).is_some_and(|s| s < row) {
-                    sample += 1;
-                }
-                (of(sample) == Some(row)).then_some(sample)
-            })
-            .collect())
+        let keys = rows.present(DATABASE)?.iter().zip(rows.present(SEQUENCE)?);
+        Ok(in_both(self.database.iter().zip(&self.sequence), keys))
     }
 }
 
@@ -175,6 +161,22 @@ fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
         is_new
     };
     names.map(is_new).collect()
+}
+
+/// The place among `samples` of each of `rows`, where it is there; both in order of their first parts, and one of the
+/// samples each.
+pub(crate) fn in_both<'a>(
+    samples: impl Iterator<Item = (&'a i64, &'a i64)>,
+    rows: impl Iterator<Item = (&'a i64, &'a i64)>,
+) -> Vec<Option<usize>> {
+    let mut samples = samples.enumerate().peekable();
+    rows.map(|row| {
+        // One walk through either.
+        while samples.next_if(|(_, sample)| *sample < row).is_some() {}
+        let (at, sample) = samples.peek()?;
+        (*sample == row).then_some(*at)
+    })
+    .collect()
 }
 
 /// The stored figure rests on the agent's headroom; this one on the analysis' own, where

@@ -2,7 +2,7 @@
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters, Peak, Residence, Scope};
-use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use gleaner_schemas::rows::{ClockRow, GapRow, HostRow, SampleRow};
 use proptest::prelude::*;
 
 const BYTES: f64 = MIB as f64;
@@ -224,7 +224,7 @@ fn who_sleeps_has_lost_what_it_lent() {
         }
     }
     assert_eq!(found("sleep"), expected);
-    assert_eq!(found("boot"), expected);
+    assert_eq!(found("late"), expected);
     // Of two copies one is lost from ten of the fifteen minutes on, never both.
     let f = one_is_gone_for_three_minutes("sleep");
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
@@ -249,9 +249,35 @@ fn who_sleeps_has_lost_what_it_lent() {
     // Nobody knows what became of them: the minutes 0 to 4 remain.
     let unknown = |residence| (residence, 0.5, 488, 1.0, 5);
     assert_eq!(
-        found("late"),
+        found("unwritable"),
         [Residence::Stays, Residence::Somewhere].map(unknown)
     );
+}
+
+#[test]
+fn who_is_not_reached_has_lost_what_it_lent() {
+    let mut r = Recording::new();
+    let minutes: Vec<_> = (0..=25).map(|minute| (minute * 60, 500)).collect();
+    away(&mut r, "a", &minutes);
+    away(&mut r, "b", &minutes);
+    // The collector hears of b every minute, but for the minutes 14 to 20.
+    let clock = ClockRow {
+        skew_ms: 0,
+        collector: None,
+    };
+    for minute in (0..=13).chain(21..=25) {
+        r.row("b", 1000 + minute, minute * 60, &clock);
+    }
+    let f = r.analyzed(&parameters()).unwrap();
+    // Ten minutes from each of the minutes 0 to 14: from 3 on b's reach into the silence.
+    let stays: Vec<_> = (f.guaranteed.iter())
+        .filter(|g| g.scope == Scope::All && g.residence == Residence::Stays)
+        .map(|g| (g.probability, g.bytes / MIB, g.cells_count))
+        .collect();
+    assert_eq!(stays, [(0.5, 244, 15), (0.9, 244, 15)]);
+    let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
+    // From 13 on b has nothing to lend.
+    assert_eq!((pair.choices, pair.none_lost), (13.0, 3.0 / 13.0));
 }
 
 /// Six minutes of a host whose owner is away but for one visit, so many seconds before minute 4.
@@ -393,6 +419,35 @@ fn a_pool_saves_where_peaks_are_apart() {
     // Of a host that came later nobody knows that it would have saved.
     let later = pools(&[(60, 100), (120, 100)]);
     assert_eq!(later, [(1, 1848, 1848.0), (2, 1848, 1848.0)]);
+}
+
+#[test]
+fn a_host_demands_nothing_while_it_is_off_and_its_memory_while_it_sleeps() {
+    let pool_needs = |cause: &str, boot_after: &str| {
+        let mut r = Recording::new();
+        for (i, minute) in (0..=5).chain(10..=15).enumerate() {
+            let boot_id = if minute < 10 { "one" } else { boot_after };
+            let row = SampleRow {
+                boot_id: Some(boot_id.into()),
+                ..sample(100)
+            };
+            r.row("a", 10 + 2 * i as i64, minute * 60, &row);
+        }
+        gap(&mut r, "a", 21, 300, 600, cause);
+        let available = |minute| if minute == 7 { 100 } else { 600 };
+        let of_b: Vec<_> = (0..=15).map(|m| (m * 60, available(m))).collect();
+        blind(&mut r, "b", &of_b);
+        let f = r.analyzed(&parameters()).unwrap();
+        let both = f.pooling.iter().find(|p| p.pool_hosts_count == 2).unwrap();
+        assert_eq!(
+            (both.peak, both.sum_of_peaks_bytes),
+            (Peak::Max, 1848 * MIB)
+        );
+        both.peak_of_sums_bytes / BYTES
+    };
+    // a uses 924 MiB, b 424 and in minute 7 924.
+    assert_eq!(pool_needs("boot", "two"), 1348.0);
+    assert_eq!(pool_needs("sleep", "one"), 1848.0);
 }
 
 fn why_not<'a>(f: &'a Findings, measure: &str) -> Option<&'a str> {

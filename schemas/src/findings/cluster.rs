@@ -121,7 +121,7 @@ pub enum Residence {
 
 /// How many lendable bytes the hosts have together for a time, from a cell chosen at random on.
 ///
-/// A host that sleeps, shuts down or stops its agent in that time has lost all; one of which nobody knows
+/// A host that sleeps, is shut down or whose agent falls silent in that time, or that nothing reaches, has lost all; one of which nobody knows
 /// what became of it is left out, of what was there at first too. Cells are not independent of each other:
 /// this is how the trace was, not a bound on the future.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

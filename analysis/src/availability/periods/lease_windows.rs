@@ -17,11 +17,26 @@ use std::ops::Range;
 
 /// What lies between a run of samples and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Break {
+pub(crate) struct Break {
     /// What it ends a lease by, as far as that can be told.
-    end: Option<EndCause>,
+    pub(crate) end: Option<EndCause>,
     /// Whether nothing can be followed across it.
-    is_blind: bool,
+    pub(crate) is_blind: bool,
+}
+
+/// What lies after each run of a trace.
+pub(crate) fn breaks(trace: &HostTrace<'_>) -> Vec<Break> {
+    let time = &trace.samples.time_ms;
+    let runs = &trace.segments;
+    let after = |i: usize| match runs.get(i + 1) {
+        Some(next) => {
+            let is_new_boot = trace.samples.is_new_boot.get(next.start);
+            let (before, now) = (time[next.start - 1], time[next.start]);
+            Break::of(&trace.gaps, before, now, is_new_boot == Some(&true))
+        }
+        None => Break::TRACE_END,
+    };
+    (0..runs.len()).map(after).collect()
 }
 
 /// One host's trace, as leases see it.
@@ -37,21 +52,13 @@ impl<'a> LeaseWindows<'a> {
     pub(crate) fn new(trace: &'a HostTrace<'a>) -> Self {
         let time = &trace.samples.time_ms;
         let runs = &trace.segments;
-        let after = |i: usize| match runs.get(i + 1) {
-            Some(next) => {
-                let is_new_boot = trace.samples.is_new_boot.get(next.start);
-                let (before, now) = (time[next.start - 1], time[next.start]);
-                Break::of(&trace.gaps, before, now, is_new_boot == Some(&true))
-            }
-            None => Break::TRACE_END,
-        };
         let in_run = |run: &Range<usize>| match time.get(run.clone()) {
             Some([first, .., last]) => trace.arrivals.outages(*first, *last),
             _ => Vec::new(),
         };
         Self {
             trace,
-            breaks: (0..runs.len()).map(after).collect(),
+            breaks: breaks(trace),
             outages: runs.iter().map(in_run).collect(),
         }
     }
