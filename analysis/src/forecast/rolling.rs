@@ -50,16 +50,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
     let mut scores = Scores {
         ahead: Default::default(),
     };
-    let all = || hosts.iter().flat_map(|counts| counts.iter());
     let known_on = |count: &Count| i64::from(count.day) + i64::from(count.known_after_days);
-    let (Some(first), Some(last)) = (
-        all().map(|c| i64::from(c.day)).min(),
-        all().map(known_on).max(),
-    ) else {
-        return (learnt, scores);
-    };
-    let days_count = last - first + 1;
-    let first_scored = first + (days_count as f64 * TEACHING_SHARE).ceil() as i64;
     // Only days on which something happened: a clock may have been years off.
     let mut begun: BTreeMap<i64, Vec<(usize, &Count)>> = BTreeMap::new();
     let mut known: BTreeMap<i64, Known<'_>> = BTreeMap::new();
@@ -80,6 +71,8 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
         days.dedup();
         days
     };
+    let teaching_count = (days.len() as f64 * TEACHING_SHARE).ceil() as usize;
+    let first_scored = days.get(teaching_count).copied().unwrap_or(i64::MAX);
     for day in days {
         before(day, &learnt);
         let mut is_scored = [false; AHEAD];
@@ -340,8 +333,15 @@ mod tests {
         let one = [steady(7, 4, 1)];
         let (_, scores) = roll(&[&one, &[]], |_, _| {});
         assert!(scores.ahead.iter().all(|s| s.instants == 0));
-        // A clock that was years off.
-        let far = [steady(0, 4, 1), steady(i32::MAX, 4, 1)];
-        roll(&[&far], |_, _| {});
+    }
+
+    #[test]
+    fn a_clock_that_was_years_off_shortens_no_lesson() {
+        let mut counts = vec![steady(0, 4, 1)];
+        counts.extend((20_000..20_008).map(|day| steady(day, 4, 1)));
+        counts.push(steady(i32::MAX, 4, 1));
+        let (_, scores) = roll(&[&counts], |_, _| {});
+        // Days 0, 1, 20000 to 20008 and the last two: seven of the thirteen teach.
+        assert_eq!(scores.ahead[0].origins, 4);
     }
 }
