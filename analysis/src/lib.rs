@@ -9,7 +9,9 @@
 //!              ├─ availability   usage, over time, dips, periods ─┐
 //!              ├─ owner          idle periods, quota              ├─ host ─► fleet ─► Findings
 //!              ├─ consumers      processes, files                 │
+//!              ├─ forecast       what stays available, how sure   │
 //!              ├─ cluster        all hosts on one grid of time    │
+//!              ├─ what_if        other limits: gain and cost      │
 //!              └─ quality        what could not be seen           ┘
 //! statistics: pure, under all of them
 //! ```
@@ -26,6 +28,7 @@ mod consumers;
 mod error;
 mod explain;
 mod fleet;
+mod forecast;
 mod host;
 mod in_order;
 mod measure;
@@ -34,6 +37,7 @@ mod parameters;
 mod quality;
 mod statistics;
 mod trace;
+mod what_if;
 
 use availability::over_time;
 use availability::sizes::Classes;
