@@ -54,6 +54,16 @@ fn every_earlier_column_is_as_it_was_and_later_ones_may_be_absent() {
 }
 
 #[test]
+fn every_key_of_the_findings_is_explained() {
+    let page = include_str!("../../docs/analysis.md");
+    let keys = gleaner_schemas::findings::Findings::keys();
+    let missing = |key: &&String| !page.contains(&format!("`{key}`"));
+    let missing: Vec<_> = keys.iter().filter(missing).collect();
+    assert!(missing.is_empty(), "docs/analysis.md lacks {missing:?}");
+    assert!(keys.len() > 30, "{keys:?}");
+}
+
+#[test]
 fn published_description() {
     equal(
         include_str!("../SCHEMA.md"),
