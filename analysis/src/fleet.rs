@@ -8,8 +8,7 @@ use crate::cluster::Cluster;
 use crate::host::HostFindings;
 use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::quality::missing;
-use gleaner_schemas::SCHEMA_VERSION;
-use gleaner_schemas::findings::{Findings, Parameters, Scope};
+use gleaner_schemas::findings::{FINDINGS_VERSION, Findings, Parameters, Scope};
 use std::collections::BTreeMap;
 
 /// What was found in the hosts so far.
@@ -98,7 +97,7 @@ impl<'a> Fleet<'a> {
         {
             findings.not_measured.push(missing::no_idle_scope());
         }
-        findings.schema_version = SCHEMA_VERSION;
+        findings.findings_version = FINDINGS_VERSION;
         findings.parameters = parameters;
         Some(findings)
     }

@@ -348,11 +348,12 @@ pub(crate) struct Synth {
     pub(crate) json: bool,
 }
 
-/// Print what is stored: every table and column, with unit and meaning.
+/// Print what is stored (every table and column, with unit and meaning) or what is printed as JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner schema --as markdown
-  gleaner schema --as sql | sqlite3 empty.db")]
+  gleaner schema --as sql | sqlite3 empty.db
+  gleaner schema --as findings > findings.schema.json")]
 pub(crate) struct Schema {
     /// Form.
     #[arg(long = "as", value_enum, default_value_t = SchemaForm::Markdown)]
@@ -367,6 +368,10 @@ pub(crate) enum SchemaForm {
     Sql,
     /// Arrow's types as JSON.
     Arrow,
+    /// JSON Schema of what `analyze --json` prints.
+    Findings,
+    /// JSON Schema of what `explain --json` prints.
+    Explanation,
 }
 
 /// Print completions for a shell.

@@ -93,7 +93,10 @@ fn found() -> Findings {
 #[test]
 fn hosts_gaps_and_what_tracing_cost() {
     let f = found();
-    assert_eq!(f.schema_version, gleaner_schemas::SCHEMA_VERSION);
+    assert_eq!(
+        f.findings_version,
+        gleaner_schemas::findings::FINDINGS_VERSION
+    );
     assert_eq!(f.parameters.region_bytes, [256 * MIB, 512 * MIB]);
     let a = &f.hosts[0];
     assert_eq!((a.host.as_str(), a.host_name.as_str()), ("a", "name of a"));

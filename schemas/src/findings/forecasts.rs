@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// How good the forecasts of one model are, over days that lay ahead of all that it had learnt from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastQuality {
     /// Which time counts.
     pub scope: Scope,
@@ -35,6 +36,7 @@ pub struct ForecastQuality {
 
 /// Whether what was forecast with some probability happened as often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCalibration {
     /// Which time counts.
     pub scope: Scope,
@@ -61,6 +63,7 @@ pub struct ForecastCalibration {
 /// A state that is not in the table is that of its coarser cell: without `low_bin`, then without `margin_bin`, then
 /// without `age_bin`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCell {
     /// Which time counts.
     pub scope: Scope,
@@ -84,6 +87,7 @@ pub struct ForecastCell {
 
 /// What one host does at one time of the week, whatever its state: probabilities that a region is lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastHabit {
     /// Which time counts.
     pub scope: Scope,
@@ -155,6 +159,7 @@ impl ForecastHabit {
 
 /// How much of a forecast is the host's habit; the rest is the state's cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastWeight {
     /// Which time counts.
     pub scope: Scope,
@@ -170,6 +175,7 @@ pub struct ForecastWeight {
 
 /// What the forecast table takes: `forecast_table`, `forecast_habits` and `forecast_weights` together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastTableSize {
     /// Version of the table's bins and of what its figures mean.
     pub table_version: i64,
@@ -225,6 +231,7 @@ fn json_bytes(list: &[impl Serialize]) -> i64 {
 /// How likely a region on one host is to stay available, from the host's last sample on. Regions that
 /// are not available then have none; nor has a host that was watched for less than a day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// Host id.
     pub host: String,

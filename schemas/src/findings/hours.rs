@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Use of memory by one category in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryUsageByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -25,6 +26,7 @@ pub struct MemoryUsageByHour {
 
 /// Dips in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipsByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -44,6 +46,7 @@ pub struct DipsByHour {
 
 /// Idleness in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct IdleByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,

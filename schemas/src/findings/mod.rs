@@ -29,12 +29,19 @@ pub use periods::*;
 use serde::{Deserialize, Serialize};
 pub use what_if::*;
 
+/// Version of the form of the findings and of the explanation, which is not that of the data.
+///
+/// Keys and fields may be added at any time. One that is taken away, renamed or given another meaning raises it.
+pub const FINDINGS_VERSION: u32 = 1;
+
 /// Everything found in one dataset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Findings {
     /// Version of this document's form.
-    pub schema_version: u32,
+    #[cfg_attr(feature = "json-schema", schemars(extend("const" = FINDINGS_VERSION)))]
+    pub findings_version: u32,
     /// What was asked: every threshold that the figures rest on.
     pub parameters: Parameters,
     /// The hosts, in order of their names.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was asked: every threshold that the figures rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Parameters {
     /// Availability periods shorter than this are dropped (the paper: five minutes).

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which time counts for an availability period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// All time.
@@ -19,6 +20,7 @@ pub enum Scope {
 
 /// What ends a lease of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
     /// The owner came back (idle time only).
@@ -49,6 +51,7 @@ impl EndCause {
 
 /// How long regions of one size stay available, over the hosts of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AvailabilityPeriods {
     /// Class by memory size, or `all`.
@@ -107,6 +110,7 @@ pub struct AvailabilityPeriods {
 /// One point of a Kaplan-Meier curve of periods as leases. The curve is level between points; where it was
 /// thinned, counts are those since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct SurvivalPoint {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -133,6 +137,7 @@ pub struct SurvivalPoint {
 /// By what age one cause has ended what share of the periods (cumulative incidence; the causes compete). At
 /// each age the shares of all causes and what survives sum to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PeriodEnds {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -151,6 +156,7 @@ pub struct PeriodEnds {
 /// Whether a region that is available now is so still some time later: over calendar time, each instant counts
 /// that can be followed that long, in periods of any length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityOdds {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -184,6 +190,7 @@ pub struct AvailabilityOdds {
 
 /// What a bound on the length of periods is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BoundVerdict {
     /// Nothing speaks against it.
@@ -199,6 +206,7 @@ pub enum BoundVerdict {
 /// "At least so long in 95 % of cases": a bound on a quantile of the length of periods that assumes no
 /// distribution (binomial method; Brevik, Nurmi & Wolski 2004), but whole and independent periods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PeriodBound {
     /// Class by memory size, or `all`.
     pub size_class: String,

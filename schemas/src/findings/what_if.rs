@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One setting of the limits, over all hosts of the dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// What differs from the defaults: `none`, `idle_after_s`, `load_limit`, `headroom_share`, `minimum_idle_s`, `scope`, or
     /// `idle_after_s,headroom_share` in the grid of the two.
