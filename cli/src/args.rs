@@ -129,7 +129,7 @@ pub(crate) struct Analyze {
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) measure: Vec<String>,
     /// Print at most so many rows of a measure.
-    #[arg(long, default_value_t = 40, value_name = "N")]
+    #[arg(long, default_value_t = 24, value_name = "N")]
     pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) measures: Measures,

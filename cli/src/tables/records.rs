@@ -79,6 +79,28 @@ impl Document {
         })
     }
 
+    /// Leaves of each measure what stands for the rest: pools of hosts where there are such beside the hosts, and
+    /// settings on the frontier.
+    pub(super) fn keep_the_gist(&mut self) {
+        for records in self.parts.values_mut() {
+            let field = |record: &Fields<Value>, name: &str| {
+                let mut fields = record.0.iter();
+                fields
+                    .find(|(known, _)| known == name)
+                    .map(|(_, value)| value.clone())
+            };
+            if records
+                .iter()
+                .any(|r| field(r, "host") == Some(Value::Null))
+            {
+                records.retain(|r| field(r, "host") == Some(Value::Null));
+            }
+            if records.iter().any(|r| field(r, "on_frontier").is_some()) {
+                records.retain(|r| field(r, "on_frontier") == Some(Value::Bool(true)));
+            }
+        }
+    }
+
     /// The records of one measure, `most` at most; `None` where it has none.
     pub(super) fn table(&self, key: &str, most: usize) -> Option<String> {
         let records = self.parts.get(key).filter(|records| !records.is_empty())?;
