@@ -6,7 +6,7 @@
 use crate::availability::sizes::{Classes, SizeClass};
 use crate::cluster::Cluster;
 use crate::host::HostFindings;
-use crate::measure::{Measure, Pooled};
+use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::quality::missing;
 use gleaner_schemas::findings::{FINDINGS_VERSION, Findings, Parameters, Scope};
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ pub(crate) struct Fleet<'a> {
     findings: Findings,
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
+    fleetwide: Option<Fleetwide>,
     cluster: Option<Cluster>,
 }
 
@@ -27,6 +28,7 @@ impl<'a> Fleet<'a> {
             findings: Findings::default(),
             by_class: BTreeMap::new(),
             all: None,
+            fleetwide: None,
             cluster: None,
         }
     }
@@ -45,6 +47,11 @@ impl<'a> Fleet<'a> {
                 Some(all) => all.merge(&pooled),
                 None => self.all = Some(pooled),
             }
+        }
+        match (&mut self.fleetwide, host.fleetwide) {
+            (Some(all), Some(one)) => all.merge(&one),
+            (None, one) => self.fleetwide = one,
+            (Some(_), None) => {}
         }
         if let Some(one) = host.cluster {
             match &mut self.cluster {
@@ -78,6 +85,9 @@ impl<'a> Fleet<'a> {
             pooled.write(&class.to_string(), &parameters, &mut findings);
         }
         all.write("all", &parameters, &mut findings);
+        if let Some(fleetwide) = &self.fleetwide {
+            fleetwide.write("all", &parameters, &mut findings);
+        }
         if let Some(cluster) = &self.cluster {
             cluster.write("all", &parameters, &mut findings);
         }

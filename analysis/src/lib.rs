@@ -31,6 +31,7 @@ mod consumers;
 mod error;
 mod explain;
 mod fleet;
+mod forecast;
 mod host;
 mod in_order;
 mod measure;
@@ -39,6 +40,7 @@ mod parameters;
 mod quality;
 mod statistics;
 mod trace;
+mod what_if;
 
 use availability::over_time;
 use availability::sizes::Classes;

@@ -365,6 +365,7 @@ fn what_is_not_measured_says_why() {
              owner's cost leave this host out",
             "top_processes: no process with its memory was recorded",
             "top_files: no file with its cached bytes was recorded",
+            "forecasts: its samples cover 1 min 30 s, and a forecast needs a day of them",
         ]
     );
     assert_eq!(

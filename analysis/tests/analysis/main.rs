@@ -4,9 +4,11 @@
 mod cluster;
 mod edges;
 mod explain;
+mod forecasts;
 mod hand_worked;
 mod hours;
 mod leases;
 mod owner;
 mod recording;
 mod thinned;
+mod what_if;

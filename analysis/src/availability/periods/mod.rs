@@ -9,7 +9,7 @@ mod estimates;
 mod lease;
 pub(crate) mod lease_windows;
 mod seen;
-mod window;
+pub(crate) mod window;
 
 use crate::error::Result;
 use crate::measure::Measure;
