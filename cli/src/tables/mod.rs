@@ -126,7 +126,7 @@ pub(crate) fn all(findings: &Findings, rows: usize) -> anyhow::Result<String> {
             "memory_usage" => memory::by_class(findings),
             "availability_periods" => periods::periods(findings),
             "dip_hosts" => dips::hosts(findings),
-            "forecast_quality" => forecasts::quality(findings),
+            "forecast_quality" => forecasts::quality(findings, rows),
             "availability_odds" => lasting::odds(findings),
             "period_bounds" => lasting::bounds(findings),
             _ => document

@@ -24,6 +24,9 @@ const SHARES: [&str; 9] = [
     "quantile",
 ];
 
+/// Fields of a record that fit a line.
+const WIDE: usize = 16;
+
 /// An object whose fields keep their order.
 struct Fields<T>(Vec<(String, T)>);
 
@@ -95,6 +98,13 @@ impl Document {
             {
                 records.retain(|r| field(r, "host") == Some(Value::Null));
             }
+            if records.first().is_some_and(|r| r.0.len() > WIDE) {
+                for record in records.iter_mut() {
+                    record
+                        .0
+                        .retain(|(name, _)| !name.contains("median_") && !name.contains("p99_"));
+                }
+            }
             if records.iter().any(|r| field(r, "on_frontier").is_some()) {
                 records.retain(|r| field(r, "on_frontier") == Some(Value::Bool(true)));
             }
@@ -161,7 +171,7 @@ impl Document {
                 "s" => Seconds(number).to_string(),
                 "ms" => format!("{number:.1} ms"),
                 "us" => format!("{number:.0} us"),
-                "share" => percent(number),
+                _ if name.contains("share") => percent(number),
                 _ if SHARES.contains(&name) => percent(number),
                 _ if value.is_i64() || value.is_u64() => value.to_string(),
                 _ => significant(number),
@@ -183,6 +193,9 @@ impl Document {
 
 /// Four digits that say something.
 fn significant(number: f64) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
     let digits = 3 - (number.abs().max(1e-9).log10().floor() as i32).clamp(-6, 3);
     format!("{number:.*}", usize::try_from(digits).unwrap_or(0))
 }
