@@ -79,7 +79,7 @@ pub enum AnalysisError {
     },
     /// A column is not of the kind that the schema says.
     #[error(
-        "column {column} of table {table}, host {host}, is not what docs/schema.md says ({found}): \
+        "column {column} of table {table}, host {host}, is not what schemas/SCHEMA.md says ({found}): \
          the file was altered or is of another version; export the dataset again"
     )]
     Column {

@@ -6,10 +6,9 @@
 use crate::availability::sizes::{Classes, SizeClass};
 use crate::cluster::Cluster;
 use crate::host::HostFindings;
-use crate::measure::{Measure, Pooled};
+use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::quality::missing;
-use gleaner_schemas::SCHEMA_VERSION;
-use gleaner_schemas::findings::{Findings, Parameters, Scope};
+use gleaner_schemas::findings::{FINDINGS_VERSION, Findings, Parameters, Scope};
 use std::collections::BTreeMap;
 
 /// What was found in the hosts so far.
@@ -18,6 +17,7 @@ pub(crate) struct Fleet<'a> {
     findings: Findings,
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
+    fleetwide: Option<Fleetwide>,
     cluster: Option<Cluster>,
 }
 
@@ -28,6 +28,7 @@ impl<'a> Fleet<'a> {
             findings: Findings::default(),
             by_class: BTreeMap::new(),
             all: None,
+            fleetwide: None,
             cluster: None,
         }
     }
@@ -46,6 +47,11 @@ impl<'a> Fleet<'a> {
                 Some(all) => all.merge(&pooled),
                 None => self.all = Some(pooled),
             }
+        }
+        match (&mut self.fleetwide, host.fleetwide) {
+            (Some(all), Some(one)) => all.merge(&one),
+            (None, one) => self.fleetwide = one,
+            (Some(_), None) => {}
         }
         if let Some(one) = host.cluster {
             match &mut self.cluster {
@@ -79,6 +85,9 @@ impl<'a> Fleet<'a> {
             pooled.write(&class.to_string(), &parameters, &mut findings);
         }
         all.write("all", &parameters, &mut findings);
+        if let Some(fleetwide) = &self.fleetwide {
+            fleetwide.write("all", &parameters, &mut findings);
+        }
         if let Some(cluster) = &self.cluster {
             cluster.write("all", &parameters, &mut findings);
         }
@@ -88,7 +97,7 @@ impl<'a> Fleet<'a> {
         {
             findings.not_measured.push(missing::no_idle_scope());
         }
-        findings.schema_version = SCHEMA_VERSION;
+        findings.findings_version = FINDINGS_VERSION;
         findings.parameters = parameters;
         Some(findings)
     }

@@ -5,7 +5,7 @@ use crate::availability::{dips, over_time, sizes::Classes, usage};
 use crate::cluster::{self, Cluster};
 use crate::consumers::{files, processes};
 use crate::error::Result;
-use crate::measure::{Measure, Pooled};
+use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::owner::{idle, quota};
 use crate::quality::{cost, missing, sight};
 use crate::trace::HostTrace;
@@ -34,6 +34,8 @@ pub(crate) struct HostFindings {
     pub(crate) records: Findings,
     /// What is pooled; `None` for a host without samples.
     pub(crate) pooled: Option<Pooled>,
+    /// What is pooled over all hosts alone; `None` as well.
+    pub(crate) fleetwide: Option<Fleetwide>,
     /// Its part in the hosts together; `None` for a host without samples.
     pub(crate) cluster: Option<Cluster>,
 }
@@ -87,6 +89,7 @@ impl Pass<'_> {
         }
         records.not_measured = missing::of_host(&trace, &records, parameters);
         Ok(HostFindings {
+            fleetwide: Some(Fleetwide::of_host(&trace, parameters)?),
             pooled: Some(pooled),
             cluster: if parameters.wants(&cluster::KEYS) {
                 Some(Cluster::of_host(&trace, parameters)?)

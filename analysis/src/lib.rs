@@ -5,14 +5,19 @@
 //! ([`measure`]), and is merged in the order of their ids: the same dataset gives the same figures.
 //!
 //! ```text
-//! dataset ─► trace (one host: samples, segments, idleness, rows)
-//!              ├─ availability   usage, over time, dips, periods ─┐
-//!              ├─ owner          idle periods, quota              ├─ host ─► fleet ─► Findings
-//!              ├─ consumers      processes, files                 │
-//!              ├─ cluster        all hosts on one grid of time    │
-//!              └─ quality        what could not be seen           ┘
+//! dataset ─► trace (one host: samples, runs without gaps, idle periods, rows)
+//!              ├─ availability   usage, over time, dips, hours, periods ─┐
+//!              ├─ owner          absences, returns, live files, cost     │
+//!              ├─ what_if        other limits: gain and cost             │
+//!              ├─ forecast       what stays available, how sure          ├─ host ─► fleet ─► Findings
+//!              ├─ consumers      processes, files                        │
+//!              ├─ cluster        all hosts on one grid of time           │
+//!              ├─ quality        what could not be seen                  ┘
+//!              └─ explain        one sample ─► Explanation
 //! statistics: pure, under all of them
 //! ```
+//!
+//! What each measure is, where it comes from and what it is not: docs/analysis.md.
 //!
 //! Invariant: nothing is assumed across a gap; what a host could not see is in
 //! [`Findings::not_measured`], never a zero.
@@ -26,6 +31,7 @@ mod consumers;
 mod error;
 mod explain;
 mod fleet;
+mod forecast;
 mod host;
 mod in_order;
 mod measure;
@@ -34,6 +40,7 @@ mod parameters;
 mod quality;
 mod statistics;
 mod trace;
+mod what_if;
 
 use availability::over_time;
 use availability::sizes::Classes;

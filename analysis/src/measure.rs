@@ -1,6 +1,6 @@
 //! What every pooled measure does: take a host in, merge, write its records.
 //!
-//! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts) or in
+//! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts), in [`Fleetwide`] or in
 //! `cluster::Cluster` (figures of the hosts together).
 
 use crate::availability::dip_hosts::DipCounts;
@@ -10,6 +10,7 @@ use crate::availability::periods::Periods;
 use crate::availability::periods::by_hour::AvailabilityByHour;
 use crate::availability::usage::Usage;
 use crate::error::Result;
+use crate::forecast::Forecasts;
 use crate::owner::busy::Lengths;
 use crate::owner::live_files::LiveFileCache;
 use crate::owner::memory_context::MemoryContext;
@@ -17,6 +18,7 @@ use crate::owner::owner_cost::OwnerCost;
 use crate::owner::reclaims_by_hour::ReclaimsByHour;
 use crate::owner::returns;
 use crate::trace::HostTrace;
+use crate::what_if::WhatIf;
 use gleaner_schemas::findings::{Findings, Parameters};
 
 /// A measure that pools over hosts. Hosts are merged in the order of their ids.
@@ -81,5 +83,16 @@ measures! {
         // It reads what the memory context wrote.
         notions: Notions => ["notions"],
         owner_cost: OwnerCost => ["owner_cost"],
+    }
+}
+
+measures! {
+    /// What is pooled over all hosts alone.
+    Fleetwide {
+        forecasts: Forecasts => [
+            "forecasts", "forecast_quality", "forecast_calibration", "forecast_table", "forecast_habits",
+            "forecast_weights", "forecast_table_size"
+        ],
+        what_if: WhatIf => ["what_if"],
     }
 }

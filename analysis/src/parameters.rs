@@ -115,6 +115,13 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
             size,
         ),
     ];
+    let shares = asked.region_shares.iter();
+    let checks = checks.into_iter().chain([(
+        "region_shares",
+        shares.copied().all(|s| s > 0.0 && s <= 1.0),
+        format!("{:?}", asked.region_shares),
+        "shares above 0, up to 1",
+    )]);
     match checks.into_iter().find(|(_, holds, _, _)| !holds) {
         Some((name, _, value, allowed)) => Err(AnalysisError::Parameter {
             name,
@@ -192,6 +199,10 @@ mod tests {
                 dip_threshold_bytes: vec![-1],
                 ..good()
             },
+            Parameters {
+                region_shares: vec![0.5, 0.0],
+                ..good()
+            },
         ];
         let names = [
             "minimum_period_s",
@@ -204,6 +215,7 @@ mod tests {
             "size_class_bytes",
             "region_bytes",
             "dip_threshold_bytes",
+            "region_shares",
         ];
         for (parameters, name) in bad.iter().zip(names) {
             let error = check(parameters).unwrap_err().to_string();

@@ -11,12 +11,15 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let mut parameters = parameters(&args.measures);
     parameters.measures.clone_from(&args.measure);
     let findings = findings(&args.dataset, &parameters)?;
-    let text = if args.json {
-        json(&findings)?
+    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    if args.json {
+        // As it is made: a fleet's document may be large.
+        serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
+        writeln!(output)?;
     } else {
-        tables::all(&findings, args.rows)?
-    };
-    std::io::stdout().write_all(text.as_bytes())?;
+        output.write_all(tables::all(&findings, args.rows)?.as_bytes())?;
+    }
+    output.flush()?;
     Ok(())
 }
 

@@ -129,7 +129,7 @@ pub(crate) struct Analyze {
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) measure: Vec<String>,
     /// Print at most so many rows of a measure.
-    #[arg(long, default_value_t = 40, value_name = "N")]
+    #[arg(long, default_value_t = 24, value_name = "N")]
     pub(crate) rows: usize,
     #[command(flatten)]
     pub(crate) measures: Measures,
@@ -348,11 +348,12 @@ pub(crate) struct Synth {
     pub(crate) json: bool,
 }
 
-/// Print what is stored: every table and column, with unit and meaning.
+/// Print what is stored (every table and column, with unit and meaning) or what is printed as JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner schema --as markdown
-  gleaner schema --as sql | sqlite3 empty.db")]
+  gleaner schema --as sql | sqlite3 empty.db
+  gleaner schema --as findings > findings.schema.json")]
 pub(crate) struct Schema {
     /// Form.
     #[arg(long = "as", value_enum, default_value_t = SchemaForm::Markdown)]
@@ -367,6 +368,10 @@ pub(crate) enum SchemaForm {
     Sql,
     /// Arrow's types as JSON.
     Arrow,
+    /// JSON Schema of what `analyze --json` prints.
+    Findings,
+    /// JSON Schema of what `explain --json` prints.
+    Explanation,
 }
 
 /// Print completions for a shell.

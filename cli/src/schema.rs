@@ -1,7 +1,7 @@
 //! `gleaner schema`.
 
 use crate::args::{Schema, SchemaForm};
-use gleaner_schemas::{arrow, markdown, sql};
+use gleaner_schemas::{arrow, json_schema, markdown, sql};
 use std::io::Write;
 
 pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
@@ -9,6 +9,8 @@ pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
         SchemaForm::Markdown => markdown::schema(),
         SchemaForm::Sql => sql::MIGRATIONS.concat(),
         SchemaForm::Arrow => arrow::golden_json(),
+        SchemaForm::Findings => json_schema::findings(),
+        SchemaForm::Explanation => json_schema::explanation(),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

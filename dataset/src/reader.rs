@@ -8,9 +8,12 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// Places of files in the manifest, by table and UTC date: a dataset of a thousand hosts has thousands of files.
+type Days = BTreeMap<String, BTreeMap<String, Vec<usize>>>;
 
 /// A dataset as its manifest stood when it was opened; what is sealed later is not seen.
 ///
@@ -20,6 +23,7 @@ pub struct Dataset {
     root: PathBuf,
     manifest: Arc<Manifest>,
     files: Arc<OpenFiles>,
+    days: Arc<Days>,
     hosts: Arc<OnceLock<Vec<String>>>,
 }
 
@@ -31,10 +35,16 @@ impl Dataset {
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref().to_owned();
         let manifest = Arc::new(Manifest::load_all(&root)?);
+        let mut days = Days::new();
+        for (at, file) in manifest.files.iter().enumerate() {
+            let of_table = days.entry(file.table.clone()).or_default();
+            of_table.entry(file.date.clone()).or_default().push(at);
+        }
         Ok(Self {
             root,
             manifest,
             files: Arc::default(),
+            days: Arc::new(days),
             hosts: Arc::default(),
         })
     }
@@ -67,8 +77,8 @@ impl Dataset {
     /// UTC days on which `table` has rows, as `2026-11-21`, in order.
     #[must_use]
     pub fn dates(&self, table: &Table) -> Vec<String> {
-        let dates: BTreeSet<&String> = self.files(table).map(|f| &f.date).collect();
-        dates.into_iter().cloned().collect()
+        let days = self.days.get(table.name).into_iter().flatten();
+        days.map(|(date, _)| date.clone()).collect()
     }
 
     /// Rows of `table` by the manifest, without reading a file.
@@ -107,7 +117,7 @@ impl Dataset {
         date: &str,
     ) -> impl Iterator<Item = Result<RecordBatch>> + use<'_> {
         let (table, date, wanted) = (*table, date.to_owned(), Arc::new(schema(table)));
-        let files = self.files(&table).filter(|f| f.date == date);
+        let files = self.files_of(&table, &date);
         let (hosts, error) = match self.hosts_of(files) {
             Ok(hosts) => (hosts, None),
             Err(error) => (BTreeSet::new(), Some(error)),
@@ -121,6 +131,13 @@ impl Dataset {
     fn files(&self, table: &Table) -> impl Iterator<Item = &FileEntry> + use<'_> {
         let name = table.name;
         self.manifest.files.iter().filter(move |f| f.table == name)
+    }
+
+    /// The files of one day.
+    fn files_of(&self, table: &Table, date: &str) -> impl Iterator<Item = &FileEntry> + use<'_> {
+        let of_day = self.days.get(table.name).and_then(|days| days.get(date));
+        let files = of_day.into_iter().flatten();
+        files.filter_map(|at| self.manifest.files.get(*at))
     }
 
     /// Ids of the hosts with rows in `files`.
@@ -145,7 +162,7 @@ impl Dataset {
         host: &str,
         wanted: &SchemaRef,
     ) -> Result<RecordBatch> {
-        let files = self.files(table).filter(|f| f.date == date);
+        let files = self.files_of(table, date);
         self.read_files(table, files, host, wanted)
     }
 

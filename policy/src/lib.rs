@@ -6,6 +6,7 @@
 
 pub mod accounting;
 pub mod active;
+pub mod forecast;
 pub mod idle;
 pub mod memory_context;
 pub mod quota;

@@ -101,7 +101,7 @@ impl<'a> View<'a> {
             };
         }
         let findings = Findings {
-            schema_version: f.schema_version,
+            findings_version: f.findings_version,
             parameters: f.parameters.clone(),
             hosts: vec![summary.clone()],
             memory_over_time: of!(memory_over_time),

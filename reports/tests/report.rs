@@ -80,6 +80,28 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
 }
 
 #[test]
+fn what_lookahead_adds_has_names_for_people() {
+    let mut findings = demo();
+    let available = findings.memory_usage.iter();
+    let available: Vec<_> = available
+        .filter(|u| u.category == "available")
+        .cloned()
+        .collect();
+    for category in ["live_file_cache", "available_paper"] {
+        findings
+            .memory_usage
+            .extend(available.iter().map(|usage| MemoryUsage {
+                category: category.to_owned(),
+                ..usage.clone()
+            }));
+    }
+    let page = page(&findings);
+    assert!(page.contains("file cache, with files used again soon"));
+    assert!(page.contains("available without files used again soon"));
+    assert!(!page.contains("live_file_cache") && !page.contains("available_paper"));
+}
+
+#[test]
 fn findings_without_anything_make_a_sensible_page() {
     let empty = page(&Findings::default());
     assert!(empty.contains("There are no samples to report on."));

@@ -9,6 +9,8 @@ pub mod arrow;
 pub mod column;
 pub mod findings;
 pub mod interval;
+#[cfg(feature = "json-schema")]
+pub mod json_schema;
 pub mod live;
 pub mod markdown;
 pub mod rows;

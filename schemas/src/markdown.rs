@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub fn schema() -> String {
     let mut text = format!(
         "# What Gleaner stores (schema version {SCHEMA_VERSION})\n\n\
-         Made from `schemas/src/rows.rs` by `gleaner schema --markdown`; a test keeps the two equal.\n\n\
+         Made from `schemas/src/rows.rs` by `gleaner schema --as markdown`; a test keeps the two equal.\n\n\
          In a dataset every table begins with `host_id` (text), `database_id` (text), `sequence` (integer) and `time`\n\
          (timestamp, ms, UTC); the agent's SQLite database has `sequence`, and `time_ms` in the tables whose rows have a\n\
          time of their own. `?` marks what may be absent: then `absences`\n\

@@ -1,7 +1,7 @@
 //! What is published stays: each version's fixtures are only ever added to.
 #![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used)] // a test, not the pure crate
 
-use gleaner_schemas::{arrow, markdown};
+use gleaner_schemas::{arrow, json_schema, markdown};
 
 /// On a mismatch the new text is left under `target/` to look at and, for a new version, to adopt.
 #[track_caller]
@@ -10,7 +10,7 @@ fn equal(published: &str, now: &str, path: &str) {
         let fresh = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(path.replace('/', "-"));
         std::fs::write(&fresh, now).unwrap();
         panic!(
-            "{path} is not what the code makes; that is in {}",
+            "{path} is not what the code makes; to renew it: cp {} {path}",
             fresh.display()
         );
     }
@@ -54,10 +54,39 @@ fn every_earlier_column_is_as_it_was_and_later_ones_may_be_absent() {
 }
 
 #[test]
+fn every_key_of_the_findings_is_explained() {
+    let page = include_str!("../../docs/analysis.md");
+    let keys = gleaner_schemas::findings::Findings::keys();
+    let missing = |key: &&String| !page.contains(&format!("`{key}`"));
+    let missing: Vec<_> = keys.iter().filter(missing).collect();
+    assert!(missing.is_empty(), "docs/analysis.md lacks {missing:?}");
+    assert!(keys.len() > 30, "{keys:?}");
+}
+
+#[test]
 fn published_description() {
     equal(
         include_str!("../SCHEMA.md"),
         &markdown::schema(),
         "schemas/SCHEMA.md",
+    );
+}
+
+/// A change that takes a field away or gives it another meaning raises `FINDINGS_VERSION`.
+#[test]
+fn published_json_schema_of_the_findings() {
+    equal(
+        include_str!("../findings.schema.json"),
+        &json_schema::findings(),
+        "schemas/findings.schema.json",
+    );
+}
+
+#[test]
+fn published_json_schema_of_the_explanation() {
+    equal(
+        include_str!("../explanation.schema.json"),
+        &json_schema::explanation(),
+        "schemas/explanation.schema.json",
     );
 }

@@ -32,7 +32,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
 ];
 
 /// Heavy dependency → the only crates that may name it.
-const ISOLATED: [(&str, &[&str]); 9] = [
+const ISOLATED: [(&str, &[&str]); 10] = [
     ("polars", &["analysis"]),
     ("polars-arrow", &["analysis"]),
     ("plotly", &["reports"]),
@@ -42,6 +42,7 @@ const ISOLATED: [(&str, &[&str]); 9] = [
     ("tokio", &["collector"]),
     ("rcgen", &["trust"]),
     ("object_store", &["collector"]),
+    ("schemars", &["schemas"]), // and there by a feature
 ];
 
 /// Dependencies that reach the world, which the pure crates must not have.
@@ -106,6 +107,17 @@ fn heavy_dependencies_stay_in_their_crate() {
                 "{member} names {heavy}, which only {crates:?} may"
             );
         }
+    }
+}
+
+#[test]
+fn the_command_alone_carries_json_schemas() {
+    for member in members() {
+        let path = gleaner_tests::repository().join(&member).join("Cargo.toml");
+        let manifest: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
+        let dependency = manifest["dependencies"].get("gleaner-schemas");
+        let turned_on = dependency.is_some_and(|d| d.to_string().contains("json-schema"));
+        assert_eq!(turned_on, member == "cli", "{member}");
     }
 }
 

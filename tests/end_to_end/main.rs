@@ -1,6 +1,7 @@
 //! The product as its users meet it: built programs on this host, and the rules of its structure.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
+mod analyze;
 mod chain;
 mod collect;
 mod delivery;

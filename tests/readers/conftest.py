@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,31 @@ def parquet() -> Path:
 def programs() -> Path:
     """The built programs."""
     return folder_from("GLEANER_PROGRAMS").resolve()
+
+
+@pytest.fixture(scope="session")
+def gleaner(programs) -> Callable[..., bytes]:
+    """Runs the `gleaner` command, which must succeed; what it printed."""
+
+    def run(*args) -> bytes:
+        ended = subprocess.run([programs / "gleaner", *args], capture_output=True, timeout=300)
+        assert ended.returncode == 0, ended.stderr.decode()
+        return ended.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def imported(gleaner, tmp_path_factory) -> Path:
+    """The dataset of the sample of the Bitbrains archive."""
+    folder = tmp_path_factory.mktemp("imported")
+    source, dataset = folder / "source", folder / "dataset"
+    source.mkdir()
+    for packed in (CHECKOUT / "tests" / "data" / "bitbrains").glob("*.csv.zst"):
+        with pa.input_stream(packed, compression="zstd") as stream:
+            (source / packed.stem).write_bytes(stream.read())
+    gleaner("import", "bitbrains", source, "-o", dataset)
+    return dataset
 
 
 @dataclass(frozen=True)

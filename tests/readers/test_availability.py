@@ -2,13 +2,10 @@
 
 import json
 import math
-import subprocess
 
 import availability
 import pandas as pd
-import pyarrow as pa
 import pytest
-from conftest import CHECKOUT
 
 MIB = 1 << 20
 REGIONS = [64 * MIB, 256 * MIB, 1024 * MIB, 2048 * MIB, 4096 * MIB]
@@ -16,25 +13,13 @@ DIPS = [128 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB]
 
 
 @pytest.fixture(scope="module")
-def bitbrains(programs, tmp_path_factory) -> tuple[dict, pd.DataFrame]:
+def bitbrains(gleaner, imported, tmp_path_factory) -> tuple[dict, pd.DataFrame]:
     """What `gleaner analyze` finds, and the exported samples."""
-    folder = tmp_path_factory.mktemp("bitbrains")
-    source, dataset, parquet = folder / "source", folder / "dataset", folder / "parquet"
-    source.mkdir()
-    for packed in (CHECKOUT / "tests" / "data" / "bitbrains").glob("*.csv.zst"):
-        with pa.input_stream(packed, compression="zstd") as stream:
-            (source / packed.stem).write_bytes(stream.read())
-
-    def gleaner(*args) -> bytes:
-        run = subprocess.run([programs / "gleaner", *args], capture_output=True, timeout=300)
-        assert run.returncode == 0, run.stderr.decode()
-        return run.stdout
-
-    gleaner("import", "bitbrains", source, "-o", dataset)
-    gleaner("export", dataset, "--to", "parquet", "-o", parquet, "--table", "samples")
+    parquet = tmp_path_factory.mktemp("bitbrains") / "parquet"
+    gleaner("export", imported, "--to", "parquet", "-o", parquet, "--table", "samples")
     regions = [arg for size in REGIONS for arg in ("--region", str(size))]
     thresholds = [arg for size in DIPS for arg in ("--dip", str(size))]
-    found = json.loads(gleaner("analyze", dataset, "--json", *regions, *thresholds))
+    found = json.loads(gleaner("analyze", imported, "--json", *regions, *thresholds))
     return found, availability.read(parquet)
 
 

@@ -37,27 +37,34 @@ pub(crate) struct Wanted {
 /// One a return; `None` where sizes are not known.
 pub(crate) fn wanted(trace: &HostTrace<'_>) -> Result<Vec<Option<Wanted>>> {
     let by_sample = trace.processes.by_sample(trace.samples.len());
-    let of_return = |back| -> Result<Option<Wanted>> {
-        let Some((footprint_bytes, cached_footprint_bytes)) = footprints(trace, &by_sample, back)?
-        else {
-            return Ok(None);
-        };
-        let memory = categories(&trace.samples, *back.window.start());
-        Ok(memory.map(|memory| Wanted {
-            demand: Demand {
-                footprint_bytes,
-                guest_bytes: 0,
-                // What a balloon holds, nobody else can have either.
-                kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
-                    .saturating_add(memory.balloon_bytes)
-                    .saturating_add(memory.dynamic_kernel_bytes),
-                physical_bytes: memory.physical_bytes,
-                lotsfree_bytes: memory.lotsfree_bytes.unwrap_or(0),
-            },
-            cached_footprint_bytes,
-        }))
-    };
+    let of_return = |back| wanted_at(trace, &by_sample, back);
     trace.returns.iter().map(of_return).collect()
+}
+
+/// At one return, which need not be one of the trace's own rule; `by_sample` are the rows of its processes.
+pub(crate) fn wanted_at(
+    trace: &HostTrace<'_>,
+    by_sample: &[Range<usize>],
+    back: &Return,
+) -> Result<Option<Wanted>> {
+    let Some((footprint_bytes, cached_footprint_bytes)) = footprints(trace, by_sample, back)?
+    else {
+        return Ok(None);
+    };
+    let memory = categories(&trace.samples, *back.window.start());
+    Ok(memory.map(|memory| Wanted {
+        demand: Demand {
+            footprint_bytes,
+            guest_bytes: 0,
+            // What a balloon holds, nobody else can have either.
+            kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
+                .saturating_add(memory.balloon_bytes)
+                .saturating_add(memory.dynamic_kernel_bytes),
+            physical_bytes: memory.physical_bytes,
+            lotsfree_bytes: memory.lotsfree_bytes.unwrap_or(0),
+        },
+        cached_footprint_bytes,
+    }))
 }
 
 /// Footprint of the processes that were active in the window, and of those of them that had started before the

@@ -12,6 +12,8 @@
 //! ```
 
 pub(crate) mod bootstrap;
+#[cfg(test)]
+mod cut_starts;
 pub(crate) mod distribution;
 pub(crate) mod incidence;
 pub(crate) mod kaplan_meier;

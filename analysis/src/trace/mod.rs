@@ -43,17 +43,30 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 4] = ["top_processes", "memory_context", "notions", "owner_cost"];
+const PROCESS_USERS: [&str; 5] = [
+    "top_processes",
+    "memory_context",
+    "notions",
+    "owner_cost",
+    "what_if",
+];
 /// Findings that rest on `files`.
 const FILE_USERS: [&str; 4] = ["top_files", "live_file_cache", "memory_usage", "notions"];
 /// Findings that rest on `clocks`.
-const ARRIVAL_USERS: [&str; 6] = [
+const ARRIVAL_USERS: [&str; 13] = [
     "availability_by_hour",
     "availability_periods",
     "survival_curves",
     "period_ends",
     "availability_odds",
     "period_bounds",
+    "forecasts",
+    "forecast_quality",
+    "forecast_calibration",
+    "forecast_table",
+    "forecast_habits",
+    "forecast_weights",
+    "forecast_table_size",
 ];
 /// Columns of `files` that [`HostTrace::files`] has.
 const FILE_COLUMNS: [&str; 7] = [

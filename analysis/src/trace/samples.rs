@@ -36,6 +36,7 @@ pub(crate) struct Samples {
     pub(crate) remainder_bytes: Vec<Option<i64>>,
     pub(crate) residual_bytes: Vec<Option<i64>>,
     pub(crate) harvestable_bytes: Vec<Option<i64>>,
+    pub(crate) mem_available_bytes: Vec<Option<i64>>,
     pub(crate) load5: Vec<Option<f64>>,
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
@@ -79,6 +80,7 @@ impl Samples {
         let physical_bytes = frame.present("physical_bytes")?.to_vec();
         Ok(Self {
             harvestable_bytes: harvestable(&frame, &physical_bytes, headroom_share)?,
+            mem_available_bytes: optional("mem_available_bytes")?,
             database: frame.present(DATABASE)?.to_vec(),
             sequence: frame.present(SEQUENCE)?.to_vec(),
             time_ms: frame.present(TIME)?.to_vec(),

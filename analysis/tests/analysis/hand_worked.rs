@@ -93,7 +93,10 @@ fn found() -> Findings {
 #[test]
 fn hosts_gaps_and_what_tracing_cost() {
     let f = found();
-    assert_eq!(f.schema_version, gleaner_schemas::SCHEMA_VERSION);
+    assert_eq!(
+        f.findings_version,
+        gleaner_schemas::findings::FINDINGS_VERSION
+    );
     assert_eq!(f.parameters.region_bytes, [256 * MIB, 512 * MIB]);
     let a = &f.hosts[0];
     assert_eq!((a.host.as_str(), a.host_name.as_str()), ("a", "name of a"));
@@ -362,6 +365,7 @@ fn what_is_not_measured_says_why() {
              owner's cost leave this host out",
             "top_processes: no process with its memory was recorded",
             "top_files: no file with its cached bytes was recorded",
+            "forecasts: its samples cover 1 min 30 s, and a forecast needs a day of them",
         ]
     );
     assert_eq!(

@@ -90,6 +90,8 @@ pub(super) fn by_class(findings: &Findings) -> String {
         .memory_usage
         .iter()
         .filter(|u| is_worth_a_row(findings, &u.size_class))
+        // Balloon, guest and remainder are nothing on most hosts.
+        .filter(|u| u.min_bytes != 0 || u.max_bytes != 0)
     {
         let mut row = usage_row(&u.category.replace('_', " "), u);
         row.insert(0, u.size_class.clone());

@@ -1,8 +1,11 @@
 //! Findings as aligned tables, each number with its unit.
 
+mod dips;
+mod forecasts;
 mod lasting;
 mod memory;
 mod periods;
+mod pivot;
 mod records;
 
 use comfy_table::presets::NOTHING;
@@ -17,14 +20,41 @@ use std::fmt::Write;
 const PRINTED: &[(&str, &str)] = &[
     ("hosts", "Hosts"),
     ("memory_usage", "Use of memory"),
-    ("dip_hosts", "Hosts whose available memory dipped so often"),
-    ("dips", "Dips in available memory"),
+    (
+        "live_file_cache",
+        "Page cache of files that are used again soon",
+    ),
+    (
+        "dip_hosts",
+        "Hosts whose available memory was so low in so many sample intervals",
+    ),
     ("availability_periods", "How long regions stay available"),
     (
         "availability_odds",
         "Of what is available now, still so later",
     ),
-    ("idle_periods", "Idle periods"),
+    ("notions", "Notions of available, side by side"),
+    ("absence_lengths", "How long owners are away, and there"),
+    ("reclaims", "How often owners take memory back"),
+    (
+        "memory_context",
+        "What that would cost them: memory context",
+    ),
+    ("owner_cost", "What returns cost them as measured"),
+    ("cluster_available", "The hosts together: what is available"),
+    ("contribution_by_class", "Whose memory that is"),
+    (
+        "guaranteed",
+        "What is there for so long, with so much probability",
+    ),
+    ("copies", "Losing copies on different hosts"),
+    ("worst_returns", "Moments at which most owners returned"),
+    ("pooling", "What pooling memory would save"),
+    ("forecast_quality", "How good forecasts are"),
+    (
+        "what_if",
+        "Other limits: settings that none beats in gain and cost",
+    ),
     ("quotas", "What could be lent at the last sample"),
     ("gaps", "Gaps"),
     ("absences", "What could not be read"),
@@ -67,8 +97,11 @@ fn text(table: &Table) -> String {
 
 /// The measures asked for, or those that most people want; of long lists the first `rows` records.
 pub(crate) fn all(findings: &Findings, rows: usize) -> anyhow::Result<String> {
-    let document = Document::new(findings)?;
     let asked = &findings.parameters.measures;
+    let mut document = Document::new(findings)?;
+    if asked.is_empty() {
+        document.keep_the_gist();
+    }
     let heading = |key: &str| {
         let known = PRINTED.iter().find(|(known, _)| *known == key);
         known.map_or_else(
@@ -92,6 +125,8 @@ pub(crate) fn all(findings: &Findings, rows: usize) -> anyhow::Result<String> {
         let body = match key {
             "memory_usage" => memory::by_class(findings),
             "availability_periods" => periods::periods(findings),
+            "dip_hosts" => dips::hosts(findings),
+            "forecast_quality" => forecasts::quality(findings, rows),
             "availability_odds" => lasting::odds(findings),
             "period_bounds" => lasting::bounds(findings),
             _ => document

@@ -24,6 +24,9 @@ const SHARES: [&str; 9] = [
     "quantile",
 ];
 
+/// Fields of a record that fit a line.
+const WIDE: usize = 16;
+
 /// An object whose fields keep their order.
 struct Fields<T>(Vec<(String, T)>);
 
@@ -77,6 +80,35 @@ impl Document {
                 .collect(),
             zone: TimeZone::get(&findings.parameters.time_zone).unwrap_or(TimeZone::UTC),
         })
+    }
+
+    /// Leaves of each measure what stands for the rest: pools of hosts where there are such beside the hosts, and
+    /// settings on the frontier.
+    pub(super) fn keep_the_gist(&mut self) {
+        for records in self.parts.values_mut() {
+            let field = |record: &Fields<Value>, name: &str| {
+                let mut fields = record.0.iter();
+                fields
+                    .find(|(known, _)| known == name)
+                    .map(|(_, value)| value.clone())
+            };
+            if records
+                .iter()
+                .any(|r| field(r, "host") == Some(Value::Null))
+            {
+                records.retain(|r| field(r, "host") == Some(Value::Null));
+            }
+            if records.first().is_some_and(|r| r.0.len() > WIDE) {
+                for record in records.iter_mut() {
+                    record
+                        .0
+                        .retain(|(name, _)| !name.contains("median_") && !name.contains("p99_"));
+                }
+            }
+            if records.iter().any(|r| field(r, "on_frontier").is_some()) {
+                records.retain(|r| field(r, "on_frontier") == Some(Value::Bool(true)));
+            }
+        }
     }
 
     /// The records of one measure, `most` at most; `None` where it has none.
@@ -139,7 +171,7 @@ impl Document {
                 "s" => Seconds(number).to_string(),
                 "ms" => format!("{number:.1} ms"),
                 "us" => format!("{number:.0} us"),
-                "share" => percent(number),
+                _ if name.contains("share") => percent(number),
                 _ if SHARES.contains(&name) => percent(number),
                 _ if value.is_i64() || value.is_u64() => value.to_string(),
                 _ => significant(number),
@@ -161,6 +193,9 @@ impl Document {
 
 /// Four digits that say something.
 fn significant(number: f64) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
     let digits = 3 - (number.abs().max(1e-9).log10().floor() as i32).clamp(-6, 3);
     format!("{number:.*}", usize::try_from(digits).unwrap_or(0))
 }

@@ -61,6 +61,8 @@ fn usage_row(usage: &MemoryUsage) -> Vec<Cell> {
         ),
         (None, "kernel") => (Cell::text("kernel, static and dynamic"), share),
         (None, "physical") => (Cell::text("physical, the sum"), share),
+        (None, "live_file_cache") => (Cell::text("file cache, with files used again soon"), share),
+        (None, "available_paper") => (Cell::text("available without files used again soon"), share),
         (None, other) => (Cell::text(other), share),
     };
     vec![

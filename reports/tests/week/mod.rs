@@ -55,7 +55,7 @@ const MACHINES: [Machine; 3] = [
 /// The findings.
 pub fn findings() -> Findings {
     let mut f = Findings {
-        schema_version: 1,
+        findings_version: 1,
         parameters: Parameters {
             region_bytes: [1, 2, 4, 8, 16, 32].map(|g| g << 30).to_vec(),
             dip_threshold_bytes: [1, 2, 4].map(|g| g << 30).to_vec(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// All hosts together in one stretch of time: one cell, or several in a long trace. Means are over the
 /// stretch's cells, and count what is idle for a part of a cell by that part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClusterPoint {
     /// Start of the stretch.
     pub time_ms: i64,
@@ -39,6 +40,7 @@ pub struct ClusterPoint {
 
 /// The distribution over cells of what all hosts have available together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClusterAvailable {
     /// On all hosts seen, or on the idle ones among them.
     pub scope: Scope,
@@ -62,6 +64,7 @@ pub struct ClusterAvailable {
 
 /// The hosts of one class in one stretch of time: means a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassPoint {
     /// Class by memory size.
     pub size_class: String,
@@ -83,6 +86,7 @@ pub struct ClassPoint {
 
 /// What the hosts of one class give to the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassContribution {
     /// On all hosts, or on idle ones.
     pub scope: Scope,
@@ -98,6 +102,7 @@ pub struct ClassContribution {
 
 /// What the hosts that give most give to the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RankContribution {
     /// On all hosts, or on idle ones.
     pub scope: Scope,
@@ -111,6 +116,7 @@ pub struct RankContribution {
 
 /// In which sense bytes are still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Residence {
     /// Where they were: each host keeps its part all the time.
@@ -125,6 +131,7 @@ pub enum Residence {
 /// what became of it is left out, of what was there at first too. Cells are not independent of each other:
 /// this is how the trace was, not a bound on the future.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Guaranteed {
     /// On all hosts, or on those that stay idle.
     pub scope: Scope,
@@ -147,6 +154,7 @@ pub struct Guaranteed {
 /// What becomes of copies of a region that lie on different hosts: over every choice of so many hosts out
 /// of those that have the region to lend in the same cell, and over all cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Copies {
     /// On all hosts, or on those that stay idle.
     pub scope: Scope,
@@ -172,6 +180,7 @@ pub struct Copies {
 
 /// How many hosts stop being idle within one cell, in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ReturnsByHour {
     /// Monday is 1.
     pub weekday: i64,
@@ -193,6 +202,7 @@ pub struct ReturnsByHour {
 
 /// A cell in which much memory was taken back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WorstReturn {
     /// Start of the cell.
     pub time_ms: i64,
@@ -208,6 +218,7 @@ pub struct WorstReturn {
 
 /// Which peak counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Peak {
     /// The largest.
@@ -218,6 +229,7 @@ pub enum Peak {
 
 /// What hosts that share their memory could do without.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Pooling {
     /// Hosts in a pool; the last pool may have fewer.
     pub pool_hosts_count: i64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A process name and what it used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TopProcess {
     /// Host id.
     pub host: String,
@@ -21,6 +22,7 @@ pub struct TopProcess {
 
 /// A file and the page cache it held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TopFile {
     /// Host id.
     pub host: String,

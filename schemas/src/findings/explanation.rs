@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One host at one sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Host id.
     pub host: String,
@@ -33,6 +34,7 @@ pub struct Explanation {
 
 /// One category: its figure, and the terms that it is the sum of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedCategory {
     /// As in `memory_usage`; `physical` and `harvestable` beside the categories.
     pub category: String,
@@ -50,6 +52,7 @@ pub struct ExplainedCategory {
 
 /// One term of a sum.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Term {
     /// What it is, in the kernel's words where it is the kernel's.
     pub name: String,
@@ -59,6 +62,7 @@ pub struct Term {
 
 /// What the idle rule said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedIdle {
     /// `idle`, `waiting`, `loaded` or `unknown`.
     pub verdict: String,
@@ -80,6 +84,7 @@ pub struct ExplainedIdle {
 
 /// How the lease quota came about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedQuota {
     /// What could be leased at the sample.
     pub quota_bytes: i64,
@@ -95,6 +100,7 @@ pub struct ExplainedQuota {
 
 /// A process or a file and what it held.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedConsumer {
     /// Name of the process; of a file its path where the owner allows it, else its id.
     pub name: String,

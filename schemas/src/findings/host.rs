@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One host and how well it is covered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostSummary {
     /// Host id.
     pub host: String,
@@ -33,6 +34,7 @@ pub struct HostSummary {
 
 /// A time without samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// Host id.
     pub host: String,
@@ -48,6 +50,7 @@ pub struct Gap {
 
 /// Something that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Absence {
     /// Host id.
     pub host: String,
@@ -63,6 +66,7 @@ pub struct Absence {
 
 /// A source of the owner's activity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ActivitySource {
     /// Host id.
     pub host: String,
@@ -76,6 +80,7 @@ pub struct ActivitySource {
 
 /// How far the two ways to count available memory differ on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Residual {
     /// Host id.
     pub host: String,
@@ -89,6 +94,7 @@ pub struct Residual {
 
 /// What tracing cost one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AgentCost {
     /// Host id.
     pub host: String,
@@ -104,6 +110,7 @@ pub struct AgentCost {
 
 /// A measure that the dataset cannot give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct NotMeasured {
     /// Key of the measure.
     pub measure: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Use of memory by one category in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryUsageByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -26,6 +27,7 @@ pub struct MemoryUsageByHour {
 
 /// Dips in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipsByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -45,6 +47,7 @@ pub struct DipsByHour {
 
 /// Idleness in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct IdleByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -61,6 +64,7 @@ pub struct IdleByHour {
 /// How much of one hour of the week a region is available, and of what is available then, how much is still so an hour
 /// later. Of at most three sizes: the smallest, the middle and the largest that a host of the class could have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -84,6 +88,7 @@ pub struct AvailabilityByHour {
 
 /// How often owners come back in one hour of the week ([`crate::findings::Reclaims`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ReclaimsByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Category of memory, as the analysis and the reports name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
     /// Taken before MemTotal was counted.
@@ -70,6 +71,7 @@ impl Category {
 
 /// Use of memory by one category over the hosts of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -96,6 +98,7 @@ pub struct MemoryUsage {
 
 /// Memory of one host in one stretch of time: one sample, or a bucket of them in a long trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryPoint {
     /// Host id.
     pub host: String,
@@ -133,6 +136,7 @@ pub struct MemoryPoint {
 
 /// How often one host's available memory was below a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Dip {
     /// Host id.
     pub host: String,
@@ -152,6 +156,7 @@ pub struct Dip {
 
 /// On how many hosts available memory was below a threshold how often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipHosts {
     /// Class by memory size, or `all`.
     pub size_class: String,

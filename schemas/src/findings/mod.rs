@@ -7,16 +7,19 @@
 mod cluster;
 mod consumers;
 mod explanation;
+mod forecasts;
 mod host;
 mod hours;
 mod memory;
 mod owner;
 mod parameters;
 mod periods;
+mod what_if;
 
 pub use cluster::*;
 pub use consumers::*;
 pub use explanation::*;
+pub use forecasts::*;
 pub use host::*;
 pub use hours::*;
 pub use memory::*;
@@ -24,13 +27,21 @@ pub use owner::*;
 pub use parameters::*;
 pub use periods::*;
 use serde::{Deserialize, Serialize};
+pub use what_if::*;
+
+/// Version of the form of the findings and of the explanation, which is not that of the data.
+///
+/// Keys and fields may be added at any time. One that is taken away, renamed or given another meaning raises it.
+pub const FINDINGS_VERSION: u32 = 1;
 
 /// Everything found in one dataset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Findings {
     /// Version of this document's form.
-    pub schema_version: u32,
+    #[cfg_attr(feature = "json-schema", schemars(extend("const" = FINDINGS_VERSION)))]
+    pub findings_version: u32,
     /// What was asked: every threshold that the figures rest on.
     pub parameters: Parameters,
     /// The hosts, in order of their names.
@@ -99,6 +110,22 @@ pub struct Findings {
     pub owner_cost: Vec<OwnerCost>,
     /// What could be leased at the trace's last sample.
     pub quotas: Vec<Quota>,
+    /// How likely regions are to stay available, from each host's last sample on.
+    pub forecasts: Vec<Forecast>,
+    /// How good such forecasts were on days that they had not seen, beside simple ones.
+    pub forecast_quality: Vec<ForecastQuality>,
+    /// Whether what was forecast with some probability happened as often.
+    pub forecast_calibration: Vec<ForecastCalibration>,
+    /// What forecasts come from: what became of regions by their state,
+    pub forecast_table: Vec<ForecastCell>,
+    /// what each host does by time of the week,
+    pub forecast_habits: Vec<ForecastHabit>,
+    /// and how much either counts.
+    pub forecast_weights: Vec<ForecastWeight>,
+    /// What these three take.
+    pub forecast_table_size: Vec<ForecastTableSize>,
+    /// What other limits would give: memory gained against the owners' cost.
+    pub what_if: Vec<WhatIf>,
     /// The names behind the use: active processes, largest first.
     pub top_processes: Vec<TopProcess>,
     /// The files that hold most page cache, largest first.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A time in which one host's owner was away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct IdlePeriod {
     /// Host id.
     pub host: String,
@@ -22,6 +23,7 @@ pub struct IdlePeriod {
 
 /// What one host could lease at its last sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Quota {
     /// Host id.
     pub host: String,
@@ -39,6 +41,7 @@ pub struct Quota {
 
 /// Whether the owner was away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerState {
     /// Away: no activity, and a low load, for five minutes or more; from the last activity on.
@@ -49,6 +52,7 @@ pub enum OwnerState {
 
 /// How long owners are away, and how long there, over the hosts of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AbsenceLengths {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -75,6 +79,7 @@ pub struct AbsenceLengths {
 /// How often what was lent would be taken back: absences of at least the rule's five minutes that the owner or the
 /// load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Reclaims {
     /// Host id; absent where hosts are pooled.
     pub host: Option<String>,
@@ -94,6 +99,7 @@ pub struct Reclaims {
 /// accessed anywhere in it, in an idle one those accessed in it or in the busy period that follows. The paper found its
 /// mean and one deviation to be within 15 % of memory, which is its headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct LiveFileCache {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -126,6 +132,7 @@ pub struct LiveFileCache {
 
 /// How far lending goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LendingMode {
     /// The paper's: everything not in use above the reserve and the headroom, idle processes' pages and unused cache
@@ -143,6 +150,7 @@ pub enum LendingMode {
 /// idle sample, M physical memory. The memory context size is max(0, A + G + K − (M − lotsfree)): the paper's equation 1
 /// lost that parenthesis in print, as its own condition shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryContext {
     /// Host id; absent where hosts are pooled.
     pub host: Option<String>,
@@ -175,6 +183,7 @@ pub struct MemoryContext {
 
 /// Which time a cost was measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostWindow {
     /// From the last idle sample to the last in the first 200 s after the return.
@@ -187,6 +196,7 @@ pub enum CostWindow {
 /// Growth of the kernel's counters in one kind of time. Each figure is over the windows that have it: both
 /// samples are of one boot, and the counter did not fall.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct OwnerCost {
     /// Class by memory size, or `all`.
     pub size_class: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was asked: every threshold that the figures rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Parameters {
     /// Availability periods shorter than this are dropped (the paper: five minutes).
@@ -31,6 +32,8 @@ pub struct Parameters {
     pub time_zone: String,
     /// Resamples of the bootstrap over hosts; 0: no intervals.
     pub bootstrap_count: u32,
+    /// Sizes of further regions, relative to each host's physical memory, whose availability is forecast.
+    pub region_shares: Vec<f64>,
     /// Most points of a survival curve; 0: all there are.
     pub curve_points_count: u32,
     /// Keys of the findings that are worked out; none: all of them. What comes with them anyway is there as well.
@@ -61,6 +64,7 @@ impl Default for Parameters {
             cluster_cell_s: 0.0,
             time_zone: "UTC".to_owned(),
             bootstrap_count: 1000,
+            region_shares: vec![0.25, 0.5],
             measures: Vec::new(),
             curve_points_count: 60,
         }

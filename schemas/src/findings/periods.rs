@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which time counts for an availability period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// All time.
@@ -21,6 +22,7 @@ pub enum Scope {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Notion {
     /// Physical memory less all that is in use now: what the owner does not use at this moment.
@@ -40,6 +42,7 @@ impl Notion {
 
 /// What ends a lease of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
     /// The owner came back (idle time only).
@@ -70,6 +73,7 @@ impl EndCause {
 
 /// How long regions of one size stay available, over the hosts of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AvailabilityPeriods {
     /// Class by memory size, or `all`.
@@ -131,6 +135,7 @@ pub struct AvailabilityPeriods {
 /// One point of a Kaplan-Meier curve of periods as leases. The curve is level between points; where it was
 /// thinned, counts are those since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct SurvivalPoint {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -157,6 +162,7 @@ pub struct SurvivalPoint {
 /// By what age one cause has ended what share of the periods (cumulative incidence; the causes compete). At
 /// each age the shares of all causes and what survives sum to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PeriodEnds {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -175,6 +181,7 @@ pub struct PeriodEnds {
 /// Whether a region that is available now is so still some time later: over calendar time, each instant counts
 /// that can be followed that long, in periods of any length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityOdds {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -211,6 +218,7 @@ pub struct AvailabilityOdds {
 
 /// What a bound on the length of periods is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BoundVerdict {
     /// Nothing speaks against it.
@@ -226,6 +234,7 @@ pub enum BoundVerdict {
 /// "At least so long in 95 % of cases": a bound on a quantile of the length of periods that assumes no
 /// distribution (binomial method; Brevik, Nurmi & Wolski 2004), but whole and independent periods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PeriodBound {
     /// Class by memory size, or `all`.
     pub size_class: String,
@@ -253,6 +262,7 @@ pub struct PeriodBound {
 /// How much there is by one notion of available, over the samples of the hosts of one class that know it; and for idle
 /// time what lending as much would have cost the owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct NotionSizes {
     /// Class by memory size, or `all`.
     pub size_class: String,

@@ -12,7 +12,7 @@ mod estimates;
 mod lease;
 pub(crate) mod lease_windows;
 mod seen;
-mod window;
+pub(crate) mod window;
 
 use crate::availability::notions::Sizes;
 use crate::error::Result;

@@ -1,0 +1,193 @@
+//! What became of one region on one host, counted by day, time of the week and state.
+
+use super::instants::{NEVER, ahead_ms, day, within};
+use crate::availability::periods::window::Window;
+use gleaner_policy::forecast::{AHEAD, Bins, State, slot};
+
+/// Instants of one day in the same state at the same time of the week, whose fates were known after as many days.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Count {
+    /// Days since 1970 (UTC).
+    pub(super) day: i32,
+    pub(super) known_after_days: u8,
+    pub(super) slot: u8,
+    pub(super) bins: Bins,
+    /// Instants with a known fate, by the time ahead: a day has 144.
+    pub(super) instants: [u8; AHEAD],
+    /// Of them, those whose region was lost.
+    pub(super) lost: [u8; AHEAD],
+}
+
+/// One host, as every region and scope sees it.
+pub(super) struct Seen<'a> {
+    pub(super) time_ms: &'a [i64],
+    pub(super) available_bytes: &'a [i64],
+    pub(super) hours_of_week: &'a [u8],
+    /// Samples that are instants.
+    pub(super) instants: &'a [usize],
+    /// Lowest available memory up to each of them.
+    pub(super) low_bytes: &'a [i64],
+    /// Up to the last sample.
+    pub(super) last_low_bytes: i64,
+    pub(super) windows: &'a [Window],
+    /// Of each instant.
+    pub(super) known_after_days: &'a [[u8; AHEAD]],
+    /// Whether a forecast could have been asked for at each sample; none: at all.
+    pub(super) is_open: Option<&'a [bool]>,
+}
+
+/// What is found for one region.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// By day.
+    pub(super) counts: Vec<Count>,
+    /// The state at the last sample; `None` where the region is not available then.
+    pub(super) last: Option<State>,
+}
+
+impl Seen<'_> {
+    /// Of a region whose size at each sample is `region_bytes`.
+    pub(super) fn count(&self, region_bytes: impl Fn(usize) -> i64) -> Counts {
+        let mut found = Counts::default();
+        // Where the counts of the day in hand begin.
+        let mut today = 0;
+        for window in self.windows {
+            let enough = |i: &usize| self.available_bytes[*i] >= region_bytes(*i);
+            let mut next = window.samples.start;
+            while let Some(first) = (next..window.samples.end).find(enough) {
+                let below = (first..window.samples.end).find(|i| !enough(i));
+                next = below.unwrap_or(window.samples.end);
+                let to_ms = below.map_or(window.end_ms, |i| self.time_ms[i]);
+                let state = |at: usize, low_bytes: i64| State {
+                    age_s: self.time_ms[at].saturating_sub(self.time_ms[first]) / 1000,
+                    available_bytes: self.available_bytes[at],
+                    low_bytes,
+                    region_bytes: region_bytes(at),
+                };
+                for k in within(self.instants, &(first..next)) {
+                    let at = self.instants[k];
+                    if self.is_open.is_some_and(|open| !open[at]) {
+                        continue;
+                    }
+                    let Some(bins) = state(at, self.low_bytes[k]).bins() else {
+                        continue;
+                    };
+                    self.add(&mut found.counts, &mut today, k, bins, to_ms);
+                }
+                let last = self.time_ms.len() - 1;
+                if next == self.time_ms.len() && self.is_open.is_none_or(|open| open[last]) {
+                    found.last = Some(state(last, self.last_low_bytes));
+                }
+            }
+        }
+        found
+    }
+
+    /// Adds instant `k`, whose region lasts to `to_ms`.
+    fn add(&self, counts: &mut Vec<Count>, today: &mut usize, k: usize, bins: Bins, to_ms: i64) {
+        let at = self.instants[k];
+        let now = self.time_ms[at];
+        let day = i32::try_from(day(now)).unwrap_or(i32::MAX);
+        if counts.last().is_some_and(|last| last.day != day) {
+            *today = counts.len();
+        }
+        let slot = slot(self.hours_of_week[at]);
+        for (ahead, ahead_ms) in ahead_ms().into_iter().enumerate() {
+            let known_after_days = self.known_after_days[k][ahead];
+            if known_after_days == NEVER {
+                continue;
+            }
+            let is_it = |c: &Count| {
+                c.bins == bins && c.slot == slot && c.known_after_days == known_after_days
+            };
+            // Few are there, and the last one is the likeliest.
+            let of_today = counts.get(*today..).unwrap_or_default();
+            let place = match of_today.iter().rposition(is_it) {
+                Some(place) => *today + place,
+                None => {
+                    counts.push(Count {
+                        day,
+                        known_after_days,
+                        slot,
+                        bins,
+                        instants: [0; AHEAD],
+                        lost: [0; AHEAD],
+                    });
+                    counts.len() - 1
+                }
+            };
+            let count = &mut counts[place];
+            // A clock set back again and again could overflow a day.
+            if count.instants[ahead] < u8::MAX {
+                count.instants[ahead] += 1;
+                count.lost[ahead] += u8::from(now.saturating_add(ahead_ms) >= to_ms);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::instants;
+    use gleaner_schemas::findings::EndCause;
+
+    const MIN: i64 = 60_000;
+
+    #[test]
+    fn worked_by_hand() {
+        // Every ten minutes for two hours; below the region at 60 minutes; idle from 10 to 100, which the rule says from 20
+        // on; the owner is back at 95.
+        let time: Vec<i64> = (0..=12).map(|i| i * 10 * MIN).collect();
+        let available: Vec<i64> = (0..=12).map(|i| if i == 6 { 4 } else { 10 }).collect();
+        let instants = instants::of(&time);
+        let window = Window {
+            samples: 1..10,
+            end_ms: 95 * MIN,
+            start_seen: true,
+            end: Some(EndCause::Owner),
+            observed_to_ms: 120 * MIN,
+        };
+        let windows = [window];
+        let known = instants::known_after_days(&time, &instants, &windows);
+        let low = instants::low_water(&time, &available, &instants);
+        let is_open: Vec<bool> = (0..=12).map(|i| (2..10).contains(&i)).collect();
+        let count = |is_open| {
+            let seen = Seen {
+                time_ms: &time,
+                available_bytes: &available,
+                hours_of_week: &[9; 13],
+                instants: &instants,
+                low_bytes: &low,
+                last_low_bytes: 0,
+                windows: &windows,
+                known_after_days: &known,
+                is_open,
+            };
+            seen.count(|_| 5)
+        };
+        let sums = |counts: &Counts, ahead: usize| {
+            let all = counts.counts.iter();
+            all.fold((0, 0), |(n, lost), c| {
+                (n + c.instants[ahead], lost + c.lost[ahead])
+            })
+        };
+        let idle = count(Some(&is_open));
+        // From 20, 30, 40, 50 (lost at 60), 70, 80 and 90 (lost at 95).
+        assert_eq!(sums(&idle, 0), (7, 2));
+        // Half an hour ahead: 20 (to 50), 30, 40, 50; 70 and 80 end at 95; of 90 nothing is known at 120.
+        assert_eq!(sums(&idle, 1), (6, 5));
+        assert_eq!(sums(&idle, 3), (0, 0));
+        assert_eq!(idle.last, None);
+        // Without asking at each sample, the one at 10 as well.
+        assert_eq!(sums(&count(None), 0), (8, 2));
+        // After 60 the lowest of the last day is below the region; before, twice it. Ages begin anew.
+        let bins: Vec<Bins> = idle.counts.iter().map(|c| c.bins).collect();
+        let bin = |age, low| Bins {
+            age,
+            margin: 4,
+            low,
+        };
+        assert_eq!(bins, [bin(0, 5), bin(1, 5), bin(0, 1)]);
+    }
+}

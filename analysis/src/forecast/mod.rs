@@ -1,0 +1,309 @@
+//! Forecasts: how likely a region that is available now is to be so throughout the next ten minutes to 24 hours.
+//!
+//! What is learnt and how a probability follows from it says [`gleaner_policy::forecast`]; here the shares are counted.
+//!
+//! - *Instants* ([`instants`]): a host's first sample of every ten minutes. Scope `all`: those at which the region is
+//!   available; scope `idle`: at which the host is known to be idle as well, as the rule says at that very sample.
+//! - *Fate*: the region is lost at the first sample below its size, where the host's idle period ends (scope `idle`), and
+//!   where a gap ends leases ([`LeaseWindows`]). An instant counts for a time ahead only if it could have been followed for that
+//!   long whatever happened: counting all losses, but survivals only where they were seen, would favour losses.
+//! - *The past only*: a fate is learnt from on the day on which it comes to be known, and forecasts of a day rest on
+//!   what was learnt before it ([`rolling`]). So nothing that was recorded after a day began changes its forecasts.
+//!
+//! A host adds counts by day, time of the week and state ([`counts`]), no samples.
+
+mod counts;
+mod instants;
+mod learnt;
+mod records;
+mod rolling;
+
+use crate::availability::notions::Sizes;
+use crate::availability::periods::lease_windows::LeaseWindows;
+use crate::availability::periods::window::Window;
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::trace::HostTrace;
+use counts::{Counts, Seen};
+use gleaner_schemas::findings::{Findings, Notion, Parameters, Scope};
+use std::sync::Arc;
+
+/// A region as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Region {
+    Bytes(i64),
+    /// Of physical memory.
+    Share(f64),
+}
+
+/// What all hosts add.
+#[derive(Clone, Debug)]
+pub(crate) struct Forecasts {
+    hosts: Vec<Arc<HostPart>>,
+}
+
+/// One host's part.
+#[derive(Debug)]
+struct HostPart {
+    host: String,
+    /// Its last sample.
+    time_ms: i64,
+    hour_of_week: u8,
+    /// Time that samples cover.
+    covered_ms: i64,
+    /// By region.
+    all: Vec<Counts>,
+    /// By region; empty where idleness cannot be told.
+    idle: Vec<Counts>,
+}
+
+impl Region {
+    /// Those of the parameters, in their order.
+    fn all(parameters: &Parameters) -> Vec<Self> {
+        let sizes = parameters.region_bytes.iter().copied().map(Self::Bytes);
+        let shares = parameters.region_shares.iter().copied().map(Self::Share);
+        sizes.chain(shares).collect()
+    }
+
+    fn bytes(self, physical_bytes: i64) -> i64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Share(share) => (physical_bytes as f64 * share) as i64,
+        }
+    }
+}
+
+impl HostPart {
+    fn counts(&self, scope: Scope) -> &[Counts] {
+        match scope {
+            Scope::All => &self.all,
+            Scope::Idle => &self.idle,
+        }
+    }
+}
+
+impl Measure for Forecasts {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let samples = &trace.samples;
+        let (time_ms, available_bytes) = (&samples.time_ms[..], &samples.available_bytes[..]);
+        let instants = instants::of(time_ms);
+        let low_bytes = instants::low_water(time_ms, available_bytes, &instants);
+        let last = samples.len().saturating_sub(1);
+        let last_low = instants::low_water(time_ms, available_bytes, &[last]);
+        let count = |windows: &[Window], is_open: Option<&[bool]>| {
+            let known_after_days = instants::known_after_days(time_ms, &instants, windows);
+            let seen = Seen {
+                time_ms,
+                available_bytes,
+                hours_of_week: &trace.hours_of_week,
+                instants: &instants,
+                low_bytes: &low_bytes,
+                last_low_bytes: last_low.first().copied().unwrap_or(0),
+                windows,
+                known_after_days: &known_after_days,
+                is_open,
+            };
+            let region = |region: Region| seen.count(|at| region.bytes(samples.physical_bytes[at]));
+            Region::all(parameters).into_iter().map(region).collect()
+        };
+        let lease_windows = LeaseWindows::new(trace);
+        let known = Sizes::of(trace, Notion::Available).known;
+        let is_idle: Vec<bool> = (trace.idleness.verdicts.iter())
+            .map(|verdict| verdict.is_idle())
+            .collect();
+        Ok(Self {
+            hosts: vec![Arc::new(HostPart {
+                host: trace.host().to_owned(),
+                time_ms: time_ms.last().copied().unwrap_or(0),
+                hour_of_week: trace.hours_of_week.last().copied().unwrap_or(0),
+                covered_ms: trace.covered_ms(),
+                all: count(&lease_windows.of_runs(&known), None),
+                idle: if trace.idle_can_be_told() {
+                    count(&lease_windows.of_absences(&known), Some(&is_idle))
+                } else {
+                    Vec::new()
+                },
+            })],
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.hosts.extend_from_slice(&other.hosts);
+    }
+
+    fn write(&self, _size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+        records::write(&self.hosts, parameters, findings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::calendar::Calendar;
+    use counts::Count;
+    use gleaner_dataset::{Dataset, Identity, RowsBuilder, Writer};
+    use gleaner_schemas::column::Row;
+    use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+    use instants::{DAY_MS, day};
+    use learnt::Learnt;
+    use proptest::prelude::*;
+
+    const MINUTE_MS: i64 = 60_000;
+    const FIRST_DAY: i64 = 20_000;
+
+    /// One sample, and what lies before it.
+    #[derive(Clone, Debug)]
+    struct Step {
+        minutes: i64,
+        /// Of a gap that the host recorded.
+        cause: Option<&'static str>,
+        available: i64,
+        owner_is_back: bool,
+        load: f64,
+        owner_is_seen: bool,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let pause = prop_oneof![
+            30 => (1..20i64).prop_map(|minutes| (minutes, None)),
+            1 => (30..900i64, prop_oneof![Just(Some("sleep")), Just(Some("clock_step")), Just(None)]),
+        ];
+        (
+            pause,
+            prop_oneof![12 => 5..12i64, 1 => 0..5i64],
+            prop::bool::weighted(0.05),
+            prop_oneof![20 => Just(0.1), 1 => Just(0.9)],
+            prop::bool::weighted(0.98),
+        )
+            .prop_map(
+                |((minutes, cause), available, owner_is_back, load, owner_is_seen)| Step {
+                    minutes,
+                    cause,
+                    available,
+                    owner_is_back,
+                    load,
+                    owner_is_seen,
+                },
+            )
+    }
+
+    /// What a host adds whose trace is read before `until_day`.
+    fn part(steps: &[Step], until_day: i64) -> Arc<HostPart> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hosts = RowsBuilder::new(&HostRow::TABLE);
+        let mut samples = RowsBuilder::new(&SampleRow::TABLE);
+        let mut gaps = RowsBuilder::new(&GapRow::TABLE);
+        let (mut time_ms, mut active_ms) = (FIRST_DAY * DAY_MS, FIRST_DAY * DAY_MS);
+        for (step, sequence) in steps.iter().zip(1..) {
+            let before_ms = time_ms;
+            time_ms += step.minutes * MINUTE_MS;
+            if day(time_ms) >= until_day {
+                break;
+            }
+            if step.owner_is_back {
+                active_ms = time_ms - MINUTE_MS / 2;
+            }
+            let identity = |in_step: i64| Identity {
+                host_id: "h",
+                database_id: "db",
+                sequence: 3 * sequence + in_step,
+                time_ms,
+            };
+            if sequence == 1 {
+                let host = HostRow {
+                    host_name: "h".into(),
+                    sample_interval_ms: 10 * MINUTE_MS,
+                    ..HostRow::default()
+                };
+                hosts.push(identity(0), host.to_values()).unwrap();
+            }
+            if let Some(cause) = step.cause {
+                let gap = GapRow {
+                    from_time_ms: before_ms,
+                    to_time_ms: time_ms,
+                    cause: cause.into(),
+                };
+                gaps.push(identity(1), gap.to_values()).unwrap();
+            }
+            let sample = SampleRow {
+                physical_bytes: 20,
+                available_bytes: step.available,
+                owner_idle_ms: step.owner_is_seen.then_some(time_ms - active_ms),
+                load5: Some(step.load),
+                ..SampleRow::default()
+            };
+            samples.push(identity(2), sample.to_values()).unwrap();
+        }
+        let mut writer = Writer::open(folder.path()).unwrap();
+        for (table, rows) in [
+            (&HostRow::TABLE, hosts),
+            (&SampleRow::TABLE, samples),
+            (&GapRow::TABLE, gaps),
+        ] {
+            writer.append(table, rows.finish().unwrap()).unwrap();
+        }
+        writer.seal().unwrap();
+        let parameters = Parameters {
+            region_bytes: vec![5],
+            region_shares: vec![0.45],
+            measures: vec!["forecasts".to_owned()],
+            ..Parameters::default()
+        };
+        let dataset = Dataset::open(folder.path()).unwrap();
+        let calendar = Calendar::new("UTC").unwrap();
+        let trace = HostTrace::read(&dataset, "h", &parameters, &calendar).unwrap();
+        let mut found = Forecasts::of_host(&trace.unwrap(), &parameters).unwrap();
+        found.hosts.remove(0)
+    }
+
+    /// What the host teaches before a day, by scope and region.
+    fn learnt_before(part: &HostPart, origin: i64) -> Vec<Learnt> {
+        let of = |scope, region: usize| {
+            let counts = part.counts(scope).get(region);
+            let counts: &[Count] = counts.map_or(&[], |c| &c.counts);
+            let mut at_origin = None;
+            let (last, _) = rolling::roll(&[counts], |day, learnt| {
+                if day >= origin && at_origin.is_none() {
+                    at_origin = Some(learnt.clone());
+                }
+            });
+            at_origin.unwrap_or(last)
+        };
+        let scopes = [Scope::All, Scope::Idle].into_iter();
+        scopes
+            .flat_map(|scope| [of(scope, 0), of(scope, 1)])
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        /// Whatever is recorded from an origin on, gaps and the owner's return included: forecasts made at it stay.
+        #[test]
+        fn nothing_recorded_later_changes_a_forecast(
+            steps in prop::collection::vec(step(), 400..700),
+            later in prop::collection::vec(step(), 700),
+            days in 2..5i64,
+        ) {
+            let origin = FIRST_DAY + days;
+            let before = part(&steps, origin);
+            let whole = part(&steps, i64::MAX);
+            prop_assert_eq!(learnt_before(&before, origin), learnt_before(&whole, origin));
+            // Another future.
+            let mut now = FIRST_DAY * DAY_MS;
+            let past = steps.iter().take_while(|s| {
+                now += s.minutes * MINUTE_MS;
+                day(now) < origin
+            });
+            let mut other: Vec<Step> = past.cloned().collect();
+            let past_count = other.len();
+            other.extend(later);
+            // The first of the other samples must not fall into the past.
+            if let Some(first) = other.get_mut(past_count) {
+                first.minutes += DAY_MS / MINUTE_MS;
+            }
+            let other = part(&other, i64::MAX);
+            prop_assert_eq!(learnt_before(&other, origin), learnt_before(&before, origin));
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! What was learnt and how good it was, as findings.
+
+use super::counts::Count;
+use super::instants::DAY_MS;
+use super::learnt::{Learnt, MODELS, Shares};
+use super::rolling::{CALIBRATION_BINS, Score, Scores, roll};
+use super::{HostPart, Region};
+use crate::in_order;
+use gleaner_policy::forecast::table::{self, Question, Table};
+use gleaner_policy::forecast::{AHEAD, AHEAD_S, Bins, SLOTS, TABLE_VERSION};
+use gleaner_schemas::findings::{
+    Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
+    ForecastTableSize, ForecastWeight, NotMeasured, Parameters, Scope,
+};
+use gleaner_schemas::units::Seconds;
+use std::array::from_fn;
+use std::sync::Arc;
+
+/// One region in one scope: where its records go.
+#[derive(Clone, Copy, Debug)]
+struct Series {
+    scope: Scope,
+    /// Its place among the regions.
+    index: usize,
+    region_bytes: Option<i64>,
+    region_share: Option<f64>,
+}
+
+/// Writes all records of the hosts, which stand in the order of their ids.
+pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: &mut Findings) {
+    let mut all: Vec<Series> = Vec::new();
+    for scope in [Scope::All, Scope::Idle] {
+        if hosts.iter().any(|h| !h.counts(scope).is_empty()) {
+            let regions = Region::all(parameters).into_iter().enumerate();
+            all.extend(regions.map(|(index, region)| Series::new(scope, index, region)));
+        }
+    }
+    let roll = |series: &Series| {
+        let counts: Vec<&[Count]> = hosts.iter().map(|h| series.of(h)).collect();
+        Ok(roll(&counts, |_, _| {}))
+    };
+    let mut together: Vec<(Scope, Vec<Score>)> = Vec::new();
+    let mut at = all.iter();
+    let written = in_order::each(&all, roll, |(learnt, scores)| {
+        if let Some(series) = at.next() {
+            series.quality(&scores, findings);
+            for (ahead, score) in scores.ahead.iter().enumerate() {
+                findings
+                    .forecast_calibration
+                    .extend(series.calibration(ahead, score));
+            }
+            series.cells(&learnt, findings);
+            series.habits(hosts, &learnt, findings);
+            series.weights(&learnt, findings);
+            pool(&mut together, series.scope, &scores);
+        }
+    });
+    debug_assert!(written.is_ok(), "counting cannot fail");
+    for (scope, scores) in &together {
+        let regions = Series {
+            scope: *scope,
+            index: 0,
+            region_bytes: None,
+            region_share: None,
+        };
+        for (ahead, score) in scores.iter().enumerate() {
+            findings
+                .forecast_calibration
+                .extend(regions.calibration(ahead, score));
+        }
+    }
+    findings.forecast_table_size.push(ForecastTableSize::of(
+        TABLE_VERSION,
+        &findings.forecast_table,
+        &findings.forecast_habits,
+        &findings.forecast_weights,
+    ));
+    forecasts(hosts, &all, findings);
+    missing(hosts, findings);
+}
+
+fn pool(together: &mut Vec<(Scope, Vec<Score>)>, scope: Scope, scores: &Scores) {
+    match together.iter_mut().find(|(s, _)| *s == scope) {
+        Some((_, pooled)) => {
+            for (mine, score) in pooled.iter_mut().zip(&scores.ahead) {
+                mine.add_calibration(score);
+            }
+        }
+        None => together.push((scope, scores.ahead.to_vec())),
+    }
+}
+
+/// Of each host at its last sample, from the table as it was written.
+fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
+    let Some(table) = Table::of(findings) else {
+        return; // it was written just now
+    };
+    for host in hosts.iter().filter(|h| h.covered_ms >= DAY_MS) {
+        for series in all {
+            let counts = host.counts(series.scope).get(series.index);
+            let region = table::Region::of(series.region_bytes, series.region_share);
+            let (Some(state), Some(region)) = (counts.and_then(|c| c.last), region) else {
+                continue;
+            };
+            findings
+                .forecasts
+                .extend(AHEAD_S.iter().filter_map(|&ahead_s| {
+                    let probability = table.probability(&Question {
+                        host: &host.host,
+                        scope: series.scope,
+                        region,
+                        state,
+                        hour_of_week: host.hour_of_week,
+                        ahead_s,
+                    })?;
+                    Some(Forecast {
+                        host: host.host.clone(),
+                        time_ms: host.time_ms,
+                        scope: series.scope,
+                        region_bytes: state.region_bytes,
+                        region_share: series.region_share,
+                        ahead_s,
+                        probability: rounded(probability),
+                    })
+                }));
+        }
+    }
+}
+
+/// What cannot be said, and why.
+fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
+    let quality_is_empty = findings.forecast_quality.is_empty();
+    let mut say = |measure: &str, host: &str, reason: String| {
+        findings.not_measured.push(NotMeasured {
+            measure: measure.to_owned(),
+            host: host.to_owned(),
+            reason,
+        });
+    };
+    for host in hosts.iter().filter(|h| h.covered_ms < DAY_MS) {
+        let covered = Seconds::from_ms(host.covered_ms);
+        let reason = format!("its samples cover {covered}, and a forecast needs a day of them");
+        say("forecasts", &host.host, reason);
+    }
+    if hosts.iter().all(|h| h.idle.is_empty()) {
+        let reason = "in idle time: of no host can it be told when it was idle";
+        say("forecasts", "all", reason.to_owned());
+    }
+    if quality_is_empty {
+        let reason = "no region was available on days that lay ahead of all that was learnt from: \
+                      it takes three days at least";
+        say("forecast_quality", "all", reason.to_owned());
+    }
+}
+
+impl Series {
+    fn new(scope: Scope, index: usize, region: Region) -> Self {
+        let (region_bytes, region_share) = match region {
+            Region::Bytes(bytes) => (Some(bytes), None),
+            Region::Share(share) => (None, Some(share)),
+        };
+        Self {
+            scope,
+            index,
+            region_bytes,
+            region_share,
+        }
+    }
+
+    /// Its counts on one host.
+    fn of(self, host: &HostPart) -> &[Count] {
+        let counts = host.counts(self.scope).get(self.index);
+        counts.map_or(&[], |c| &c.counts)
+    }
+
+    fn quality(self, scores: &Scores, findings: &mut Findings) {
+        for (score, ahead_s) in scores.ahead.iter().zip(AHEAD_S) {
+            if score.instants == 0 {
+                continue;
+            }
+            let models = MODELS.iter().zip(score.squares);
+            findings
+                .forecast_quality
+                .extend(models.map(|(model, squares)| ForecastQuality {
+                    scope: self.scope,
+                    region_bytes: self.region_bytes,
+                    region_share: self.region_share,
+                    ahead_s,
+                    model: (*model).to_owned(),
+                    brier_score: squares / score.instants as f64,
+                    instants: score.instants as i64,
+                    origins: score.origins as i64,
+                    hosts_count: score.hosts_count as i64,
+                }));
+        }
+    }
+
+    fn calibration(self, ahead: usize, score: &Score) -> impl Iterator<Item = ForecastCalibration> {
+        let bins = score.calibration.iter().zip(CALIBRATION_BINS.windows(2));
+        bins.filter(|(bin, _)| bin.instants > 0)
+            .map(move |(bin, bounds)| ForecastCalibration {
+                scope: self.scope,
+                region_bytes: self.region_bytes,
+                region_share: self.region_share,
+                ahead_s: AHEAD_S[ahead],
+                bin_low: bounds[0],
+                bin_high: bounds[1],
+                mean_forecast: bin.forecast / bin.instants as f64,
+                observed_share: bin.stayed as f64 / bin.instants as f64,
+                instants: bin.instants as i64,
+            })
+    }
+
+    /// Every cell that was seen, and the coarser ones that it refines.
+    fn cells(self, learnt: &Learnt, findings: &mut Findings) {
+        let mut cell =
+            |bins: [Option<u8>; 3], shares: &Shares, lost: &dyn Fn(usize) -> Option<f64>| {
+                for (ahead, share) in shares.iter().enumerate().filter(|(_, s)| s.instants > 0) {
+                    findings
+                        .forecast_table
+                        .extend(lost(ahead).map(|lost| ForecastCell {
+                            scope: self.scope,
+                            region_bytes: self.region_bytes,
+                            region_share: self.region_share,
+                            age_bin: bins[0].map(i64::from),
+                            margin_bin: bins[1].map(i64::from),
+                            low_bin: bins[2].map(i64::from),
+                            ahead_s: AHEAD_S[ahead],
+                            probability: rounded(1.0 - lost),
+                            instants: share.instants as i64,
+                        }));
+                }
+            };
+        cell([None; 3], &learnt.all, &|ahead| learnt.climatology(ahead));
+        let [ages, margins, lows] = Bins::COUNTS.map(|count| 0..count as u8);
+        for (age, shares) in ages.zip(&learnt.by_age) {
+            cell([Some(age), None, None], shares, &|ahead| {
+                learnt.of_age(age.into(), ahead)
+            });
+            for margin in margins.clone() {
+                let any_low = Bins {
+                    age,
+                    margin,
+                    low: 0,
+                };
+                let (by_margin, by_bins) = super::learnt::places(any_low);
+                cell(
+                    [Some(age), Some(margin), None],
+                    &learnt.by_margin[by_margin],
+                    &|ahead| learnt.of_margin(any_low, ahead),
+                );
+                for low in lows.clone() {
+                    let bins = Bins { low, ..any_low };
+                    cell(
+                        [Some(age), Some(margin), Some(low)],
+                        &learnt.by_bins[by_bins + usize::from(low)],
+                        &|ahead| learnt.state(bins, ahead),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Of every host at any time, and at the times of the week at which it was seen where it ever lost such a region.
+    fn habits(self, hosts: &[Arc<HostPart>], learnt: &Learnt, findings: &mut Findings) {
+        for (index, part) in hosts.iter().enumerate() {
+            let of_host = &learnt.hosts[index];
+            if of_host.iter().all(|s| s.instants == 0) {
+                continue;
+            }
+            let habit = |slot: Option<u8>, shares: &Shares, lost: [Option<f64>; AHEAD]| {
+                ForecastHabit {
+                    scope: self.scope,
+                    region_bytes: self.region_bytes,
+                    region_share: self.region_share,
+                    host: part.host.clone(),
+                    slot: slot.map(i64::from),
+                    instants: shares[0].instants as i64,
+                    ..ForecastHabit::default()
+                }
+                .with_lost(lost.map(|lost| lost.map(rounded)))
+            };
+            let any_time = from_fn(|ahead| learnt.habit(index, None, ahead));
+            findings
+                .forecast_habits
+                .push(habit(None, of_host, any_time));
+            for slot in 0..SLOTS as u8 {
+                let shares = &learnt.slots[index][usize::from(slot)];
+                let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
+                    let is_told = of_host[ahead].lost > 0 && shares[ahead].instants > 0;
+                    let lost = is_told.then(|| learnt.habit(index, Some(slot), ahead));
+                    lost.flatten()
+                });
+                if lost.iter().any(Option::is_some) {
+                    findings
+                        .forecast_habits
+                        .push(habit(Some(slot), shares, lost));
+                }
+            }
+        }
+    }
+
+    fn weights(self, learnt: &Learnt, findings: &mut Findings) {
+        for (ahead, &ahead_s) in AHEAD_S.iter().enumerate() {
+            if learnt.all[ahead].instants > 0 {
+                findings.forecast_weights.push(ForecastWeight {
+                    scope: self.scope,
+                    region_bytes: self.region_bytes,
+                    region_share: self.region_share,
+                    ahead_s,
+                    habit_weight: rounded(learnt.habit_weight(ahead)),
+                });
+            }
+        }
+    }
+}
+
+/// As many digits as a share of so few instants bears; the table stays small.
+fn rounded(probability: f64) -> f64 {
+    (probability * 1e5).round() / 1e5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::counts::Counts;
+    use gleaner_policy::forecast::State;
+    use proptest::prelude::*;
+
+    fn count() -> impl Strategy<Value = Count> {
+        let bins = (0..4u8, 0..6u8, 0..6u8);
+        let fates = prop::array::uniform9((0..100u8, 0..100u8));
+        (0..4i32, 0..3u8, 0..12u8, bins, fates).prop_map(
+            |(day, known_after_days, slot, (age, margin, low), fates)| Count {
+                day,
+                known_after_days,
+                slot,
+                bins: Bins { age, margin, low },
+                instants: fates.map(|(instants, _)| instants),
+                lost: fates.map(|(instants, lost)| lost.min(instants)),
+            },
+        )
+    }
+
+    /// Some state in these bins.
+    fn state(bins: Bins) -> State {
+        let region_bytes = 1_000_000;
+        let of = |parts: [f64; 6], bin: u8| (parts[usize::from(bin)] * 1e6) as i64;
+        State {
+            age_s: [0, 1800, 14_400, 86_400][usize::from(bins.age)],
+            available_bytes: of([1.0, 1.1, 1.25, 1.5, 2.0, 4.0], bins.margin),
+            low_bytes: of([0.1, 0.8, 1.0, 1.25, 1.5, 2.0], bins.low),
+            region_bytes,
+        }
+    }
+
+    proptest! {
+        /// Whoever loads the table hears what the scores were given for.
+        #[test]
+        fn the_table_says_what_was_scored(
+            hosts in prop::collection::vec(prop::collection::vec(count(), 1..20), 1..4)
+        ) {
+            let slices: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();
+            let (learnt, _) = roll(&slices, |_, _| {});
+            let parts: Vec<Arc<HostPart>> = (0..hosts.len())
+                .map(|i| Arc::new(HostPart {
+                    host: format!("host {i}"),
+                    time_ms: 0,
+                    hour_of_week: 0,
+                    covered_ms: DAY_MS,
+                    all: vec![Counts::default()],
+                    idle: Vec::new(),
+                }))
+                .collect();
+            let series = Series::new(Scope::All, 0, Region::Share(0.5));
+            let mut found = Findings::default();
+            series.cells(&learnt, &mut found);
+            series.habits(&parts, &learnt, &mut found);
+            series.weights(&learnt, &mut found);
+            let table = Table::new(
+                &found.forecast_table, &found.forecast_habits, &found.forecast_weights,
+            );
+            for (host, counts) in hosts.iter().enumerate() {
+                for count in counts {
+                    for (ahead, ahead_s) in AHEAD_S.into_iter().enumerate() {
+                        let scored = learnt.probabilities(host, count.slot, count.bins, ahead);
+                        let said = table.probability(&Question {
+                            host: &parts[host].host,
+                            scope: Scope::All,
+                            region: table::Region::Millionths(500_000),
+                            state: state(count.bins),
+                            hour_of_week: count.slot / 6 * 120 + count.slot % 6 * 4,
+                            ahead_s,
+                        });
+                        let close = scored.map(|p| 1.0 - p.models[0])
+                            .zip(said)
+                            .map(|(scored, said)| (scored - said).abs() < 3e-5);
+                        prop_assert!(close.unwrap_or(scored.is_none() && said.is_none()));
+                    }
+                }
+            }
+        }
+    }
+}

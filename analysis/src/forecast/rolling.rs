@@ -1,0 +1,347 @@
+//! Forecasts of days that lay ahead, each made from what was known when the day began, and their scores.
+//!
+//! Day by day (UTC): first every instant of the day is forecast from what had been learnt before; then the fates that came
+//! to be known on that day are learnt, whichever day they began on. The first half of the days only teaches.
+
+use super::counts::Count;
+use super::learnt::{Learnt, MODELS_COUNT, Weight};
+use gleaner_policy::forecast::AHEAD;
+use std::collections::BTreeMap;
+
+/// Share of the days that only teach.
+const TEACHING_SHARE: f64 = 0.5;
+/// Bounds of the bins of probability to stay available: most forecasts are close to 1.
+pub(super) const CALIBRATION_BINS: [f64; 13] = [
+    0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0,
+];
+const BINS_COUNT: usize = CALIBRATION_BINS.len() - 1;
+
+/// How good the forecasts of one region were.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scores {
+    pub(super) ahead: [Score; AHEAD],
+}
+
+/// Some time ahead.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Score {
+    /// Sums of squared errors of each model.
+    pub(super) squares: [f64; MODELS_COUNT],
+    pub(super) instants: u64,
+    pub(super) origins: u64,
+    pub(super) hosts_count: u64,
+    pub(super) calibration: [CalibrationBin; BINS_COUNT],
+}
+
+/// Forecasts of about the same probability.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct CalibrationBin {
+    pub(super) instants: u64,
+    /// Sum of the forecasts.
+    pub(super) forecast: f64,
+    /// Regions that stayed available.
+    pub(super) stayed: u64,
+}
+
+/// Goes through all days of all hosts, each by its counts. Gives what was learnt in the end, and the scores on the way;
+/// tells `before` of each day and what was learnt before it.
+pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> (Learnt, Scores) {
+    let mut learnt = Learnt::nothing(hosts.len());
+    let mut scores = Scores {
+        ahead: Default::default(),
+    };
+    let known_on = |count: &Count| i64::from(count.day) + i64::from(count.known_after_days);
+    // Only days on which something happened: a clock may have been years off.
+    let mut begun: BTreeMap<i64, Vec<(usize, &Count)>> = BTreeMap::new();
+    let mut known: BTreeMap<i64, Known<'_>> = BTreeMap::new();
+    for (host, counts) in hosts.iter().enumerate() {
+        for count in *counts {
+            begun
+                .entry(count.day.into())
+                .or_default()
+                .push((host, count));
+            let known = known.entry(known_on(count)).or_default();
+            known.counts.push((host, count));
+        }
+    }
+    let mut scored_hosts = vec![[false; AHEAD]; hosts.len()];
+    let days: Vec<i64> = {
+        let mut days: Vec<i64> = begun.keys().chain(known.keys()).copied().collect();
+        days.sort_unstable();
+        days.dedup();
+        days
+    };
+    let teaching_count = (days.len() as f64 * TEACHING_SHARE).ceil() as usize;
+    let first_scored = days.get(teaching_count).copied().unwrap_or(i64::MAX);
+    for day in days {
+        before(day, &learnt);
+        let mut is_scored = [false; AHEAD];
+        for (host, count) in begun.remove(&day).unwrap_or_default() {
+            let weights = &mut known.entry(known_on(count)).or_default().weights;
+            for ahead in 0..AHEAD {
+                let (instants, lost) = (count.instants[ahead], count.lost[ahead]);
+                if instants == 0 {
+                    continue;
+                }
+                let Some(given) = learnt.probabilities(host, count.slot, count.bins, ahead) else {
+                    continue;
+                };
+                weights[ahead].add(Weight::of(&given, instants, lost));
+                if day >= first_scored {
+                    scores.ahead[ahead].add(&given.models, instants, lost);
+                    is_scored[ahead] = true;
+                    scored_hosts[host][ahead] = true;
+                }
+            }
+        }
+        for (score, is_scored) in scores.ahead.iter_mut().zip(is_scored) {
+            score.origins += u64::from(is_scored);
+        }
+        if let Some(known) = known.remove(&day) {
+            for (host, count) in known.counts {
+                learnt.add(host, count);
+            }
+            learnt.add_weights(&known.weights);
+        }
+    }
+    for (ahead, score) in scores.ahead.iter_mut().enumerate() {
+        score.hosts_count = scored_hosts.iter().filter(|h| h[ahead]).count() as u64;
+    }
+    (learnt, scores)
+}
+
+/// What comes to be known on one day.
+#[derive(Default)]
+struct Known<'a> {
+    counts: Vec<(usize, &'a Count)>,
+    weights: [Weight; AHEAD],
+}
+
+impl Score {
+    fn add(&mut self, models: &[f64; MODELS_COUNT], instants: u8, lost: u8) {
+        let (lost_count, stayed) = (f64::from(lost), f64::from(instants - lost));
+        for (squares, p) in self.squares.iter_mut().zip(models) {
+            *squares += lost_count * (1.0 - p) * (1.0 - p) + stayed * p * p;
+        }
+        self.instants += u64::from(instants);
+        let [gleaner, ..] = models;
+        let forecast = 1.0 - gleaner;
+        let inner = &CALIBRATION_BINS[1..BINS_COUNT];
+        let bin = &mut self.calibration[inner.partition_point(|bound| *bound <= forecast)];
+        bin.instants += u64::from(instants);
+        bin.forecast += forecast * f64::from(instants);
+        bin.stayed += u64::from(instants - lost);
+    }
+
+    /// Adds the forecasts of another region to the calibration.
+    pub(super) fn add_calibration(&mut self, other: &Self) {
+        for (mine, other) in self.calibration.iter_mut().zip(&other.calibration) {
+            mine.instants += other.instants;
+            mine.forecast += other.forecast;
+            mine.stayed += other.stayed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::availability::periods::window::Window;
+    use crate::forecast::counts::Seen;
+    use crate::forecast::instants::{self, DAY_MS, day};
+    use gleaner_policy::forecast::{AHEAD_S, LOW_WATER_S, State, slot};
+    use proptest::prelude::*;
+
+    const REGION: i64 = 5;
+
+    /// A host of (minutes since the sample before, available): a pause of more than half an hour hides what happened.
+    fn trace(steps: &[(i64, i64)], until_ms: i64) -> (Vec<i64>, Vec<i64>) {
+        let mut now = 0;
+        let times = steps.iter().map(|(minutes, _)| {
+            now += minutes * 60_000;
+            now
+        });
+        let all = times.zip(steps.iter().map(|(_, available)| *available));
+        all.take_while(|(time, _)| *time < until_ms).unzip()
+    }
+
+    fn windows(time: &[i64]) -> Vec<Window> {
+        let ends =
+            (1..=time.len()).filter(|&i| i == time.len() || time[i] - time[i - 1] > 30 * 60_000);
+        let mut start = 0;
+        ends.map(|end| {
+            let window = Window {
+                samples: start..end,
+                end_ms: time[end - 1],
+                start_seen: false,
+                end: None,
+                observed_to_ms: time[end - 1],
+            };
+            start = end;
+            window
+        })
+        .collect()
+    }
+
+    fn hours(time: &[i64]) -> Vec<u8> {
+        let hour = |t: &i64| (t.div_euclid(3_600_000)).rem_euclid(168) as u8;
+        time.iter().map(hour).collect()
+    }
+
+    fn counts(steps: &[(i64, i64)], until_ms: i64) -> Vec<Count> {
+        let (time, available) = trace(steps, until_ms);
+        let (windows, instants) = (windows(&time), instants::of(&time));
+        let seen = Seen {
+            time_ms: &time,
+            available_bytes: &available,
+            hours_of_week: &hours(&time),
+            instants: &instants,
+            low_bytes: &instants::low_water(&time, &available, &instants),
+            last_low_bytes: 0,
+            known_after_days: &instants::known_after_days(&time, &instants, &windows),
+            windows: &windows,
+            is_open: None,
+        };
+        seen.count(|_| REGION).counts
+    }
+
+    /// A few days of a region that comes and goes.
+    fn hosts() -> impl Strategy<Value = Vec<Vec<(i64, i64)>>> {
+        let minutes = prop_oneof![20 => 1..20i64, 1 => 31..600i64];
+        let step = (minutes, prop_oneof![12 => 5..12i64, 1 => 0..5i64]);
+        prop::collection::vec(prop::collection::vec(step, 300..700), 1..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// What was learnt before a day is what a trace that ends there teaches: nothing later went in.
+        #[test]
+        fn the_future_changes_no_forecast(hosts in hosts(), origin in 1..6i64) {
+            let of = |until_ms| -> Vec<Vec<Count>> {
+                hosts.iter().map(|steps| counts(steps, until_ms)).collect()
+            };
+            let (whole, cut) = (of(i64::MAX), of(origin * DAY_MS));
+            let slices = |all: &[Vec<Count>]| roll_before(all, origin);
+            prop_assert_eq!(slices(&whole), slices(&cut));
+        }
+
+        /// Counted instant by instant, from the definition.
+        #[test]
+        fn counts_equal_the_slow_version(hosts in hosts()) {
+            let steps = &hosts[0];
+            let found = counts(steps, i64::MAX);
+            let (time, available) = trace(steps, i64::MAX);
+            let mut slowly = std::collections::BTreeMap::new();
+            for window in windows(&time) {
+                for i in window.samples.clone() {
+                    let is_instant = i == 0 || time[i] / 600_000 != time[i - 1] / 600_000;
+                    if !is_instant || available[i] < REGION {
+                        continue;
+                    }
+                    let first = (window.samples.start..=i).rev().take_while(|&k| available[k] >= REGION);
+                    let last_day = (0..=i).filter(|&k| time[i] - time[k] <= LOW_WATER_S * 1000);
+                    let state = State {
+                        age_s: (time[i] - time[first.last().unwrap()]) / 1000,
+                        available_bytes: available[i],
+                        low_bytes: last_day.map(|k| available[k]).min().unwrap(),
+                        region_bytes: REGION,
+                    };
+                    for (ahead, ahead_s) in AHEAD_S.into_iter().enumerate() {
+                        let then = time[i] + ahead_s * 1000;
+                        let beyond = window.samples.clone().find(|&k| time[k] > then);
+                        let Some(beyond) = beyond else { continue };
+                        let lost = (i..=beyond).any(|k| time[k] <= then && available[k] < REGION);
+                        let key = (
+                            day(time[i]), day(time[beyond]), slot(hours(&time)[i]),
+                            state.bins().unwrap(), ahead,
+                        );
+                        let sum: &mut (u64, u64) = slowly.entry(key).or_default();
+                        sum.0 += 1;
+                        sum.1 += u64::from(lost);
+                    }
+                }
+            }
+            let mut fast = std::collections::BTreeMap::new();
+            for c in &found {
+                for ahead in (0..AHEAD).filter(|&a| c.instants[a] > 0) {
+                    let day = i64::from(c.day);
+                    let key = (day, day + i64::from(c.known_after_days), c.slot, c.bins, ahead);
+                    let sums = (u64::from(c.instants[ahead]), u64::from(c.lost[ahead]));
+                    prop_assert_eq!(fast.insert(key, sums), None, "one count each");
+                }
+            }
+            prop_assert_eq!(fast, slowly);
+        }
+    }
+
+    /// What was learnt before a day, in the end where the counts do not reach it.
+    fn roll_before(hosts: &[Vec<Count>], origin: i64) -> Learnt {
+        let mut at_origin = None;
+        let counts: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();
+        let (last, _) = roll(&counts, |day, learnt| {
+            if day >= origin && at_origin.is_none() {
+                at_origin = Some(learnt.clone());
+            }
+        });
+        at_origin.unwrap_or(last)
+    }
+
+    fn steady(day: i32, instants: u8, lost: u8) -> Count {
+        Count {
+            day,
+            known_after_days: 1,
+            slot: 0,
+            bins: gleaner_policy::forecast::Bins {
+                age: 0,
+                margin: 0,
+                low: 0,
+            },
+            instants: [instants; AHEAD],
+            lost: [lost; AHEAD],
+        }
+    }
+
+    #[test]
+    fn scores_worked_by_hand() {
+        // Known a day later, so that the last of five days is 4: the first three teach.
+        let counts: Vec<Count> = [1, 3, 0, 2]
+            .into_iter()
+            .zip(0..)
+            .map(|(lost, day)| steady(day, 4, lost))
+            .collect();
+        let (learnt, scores) = roll(&[&counts], |_, _| {});
+        let score = &scores.ahead[0];
+        // Day 3 was forecast from days 0 and 1, whose fates were known on day 2: 4 of 8 lost.
+        assert_eq!(
+            (score.instants, score.origins, score.hosts_count),
+            (4, 1, 1)
+        );
+        for squares in &score.squares {
+            assert!((squares - 4.0 * 0.25).abs() < 1e-12, "{squares}");
+        }
+        let bin = score.calibration[5];
+        assert_eq!((bin.instants, bin.stayed), (4, 2));
+        assert!((bin.forecast - 2.0).abs() < 1e-12);
+        assert_eq!((learnt.all[0].instants, learnt.all[0].lost), (16, 6));
+    }
+
+    #[test]
+    fn nothing_gives_no_score() {
+        let (_, scores) = roll(&[], |_, _| {});
+        assert!(scores.ahead.iter().all(|s| s.instants == 0));
+        let one = [steady(7, 4, 1)];
+        let (_, scores) = roll(&[&one, &[]], |_, _| {});
+        assert!(scores.ahead.iter().all(|s| s.instants == 0));
+    }
+
+    #[test]
+    fn a_clock_that_was_years_off_shortens_no_lesson() {
+        let mut counts = vec![steady(0, 4, 1)];
+        counts.extend((20_000..20_008).map(|day| steady(day, 4, 1)));
+        counts.push(steady(i32::MAX, 4, 1));
+        let (_, scores) = roll(&[&counts], |_, _| {});
+        // Days 0, 1, 20000 to 20008 and the last two: seven of the thirteen teach.
+        assert_eq!(scores.ahead[0].origins, 4);
+    }
+}

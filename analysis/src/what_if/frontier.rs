@@ -1,0 +1,93 @@
+//! The settings that no other beats.
+
+use gleaner_schemas::findings::WhatIf;
+
+/// Marks the records that lend more than all others of their mode and scope that cost no more.
+pub(super) fn mark(records: &mut [WhatIf]) {
+    let is_known = records
+        .iter()
+        .any(|r| r.context_per_host_day_bytes.is_some());
+    let cost = |r: &WhatIf| match r.context_per_host_day_bytes {
+        Some(bytes) => bytes,
+        // Nothing was ever taken back.
+        None if is_known => 0.0,
+        None => r.returned_per_host_day_bytes,
+    };
+    let point = |r: &WhatIf| (r.mode, r.scope, r.lent_mean_bytes, cost(r));
+    let all: Vec<_> = records.iter().map(point).collect();
+    for (record, &(mode, scope, lent, cost)) in records.iter_mut().zip(&all) {
+        let beats = |&(_, _, more, less): &(_, _, f64, f64)| {
+            more >= lent && less <= cost && (more > lent || less < cost)
+        };
+        let mut alike = all.iter().filter(|(m, s, ..)| (*m, *s) == (mode, scope));
+        record.on_frontier = !alike.any(beats);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::findings::{LendingMode, Scope};
+
+    fn record(mode: LendingMode, lent: f64, returned: f64) -> WhatIf {
+        WhatIf {
+            varied: String::new(),
+            idle_after_s: 0.0,
+            load_limit: None,
+            headroom_share: 0.0,
+            minimum_idle_s: 0.0,
+            scope: Scope::Idle,
+            mode,
+            hosts_count: 1,
+            observed_s: 1.0,
+            lent_mean_bytes: lent,
+            lent_share: 0.0,
+            reclaims_per_host_day: 0.0,
+            returned_mean_bytes: None,
+            returned_per_host_day_bytes: returned,
+            context_mean_bytes: None,
+            context_p99_bytes: None,
+            context_per_host_day_bytes: None,
+            on_frontier: false,
+        }
+    }
+
+    #[test]
+    fn worked_by_hand() {
+        use LendingMode::{Gentle, Paper};
+        let mut records = [
+            record(Paper, 10.0, 5.0),
+            record(Paper, 10.0, 5.0), // as good is not better
+            record(Paper, 10.0, 6.0), // costs more
+            record(Paper, 9.0, 5.0),  // lends less
+            record(Paper, 4.0, 1.0),
+            record(Paper, 0.0, 0.0),
+            record(Gentle, 1.0, 7.0), // by itself in its mode
+        ];
+        mark(&mut records);
+        let marked = records.map(|r| r.on_frontier);
+        assert_eq!(marked, [true, true, false, false, true, true, true]);
+        mark(&mut []);
+    }
+
+    #[test]
+    fn what_is_paged_in_again_is_the_cost_where_it_is_known() {
+        let with = |lent, context| WhatIf {
+            context_per_host_day_bytes: context,
+            ..record(LendingMode::Paper, lent, 1.0)
+        };
+        let mut records = [
+            with(10.0, Some(5.0)),
+            with(8.0, Some(6.0)),
+            with(7.0, Some(0.0)),
+            with(6.0, None), // never taken back: no cost
+            WhatIf {
+                scope: Scope::All,
+                ..with(20.0, None)
+            },
+        ];
+        mark(&mut records);
+        let marked = records.map(|r| r.on_frontier);
+        assert_eq!(marked, [true, false, true, false, true]);
+    }
+}

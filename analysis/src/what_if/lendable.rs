@@ -1,0 +1,161 @@
+//! What one host could lend under one mode and headroom, summed up so that any stretch of time costs the same.
+
+use crate::owner::quota::categories;
+use crate::trace::samples::{Samples, unsigned};
+use gleaner_policy::accounting::harvestable_bytes;
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::quota::{Limits, Mode, Reason, quota};
+use gleaner_schemas::units::stored;
+use std::ops::Range;
+
+/// What could be lent, were the host idle: a sample's figure holds until the next sample of its run.
+#[derive(Debug, Default)]
+pub(super) struct Lendable {
+    /// At each sample; nothing where it is not known.
+    pub(super) bytes: Vec<i64>,
+    /// Bytes times milliseconds before each sample.
+    byte_ms: Vec<i128>,
+    /// Bytes by which it had shrunk, from one sample to the next, up to each sample.
+    shrunk_bytes: Vec<i128>,
+    /// Time in which it is known.
+    pub(super) known_ms: i64,
+    /// Physical memory times that time.
+    pub(super) physical_byte_ms: i128,
+}
+
+impl Lendable {
+    pub(super) fn of(
+        samples: &Samples,
+        segments: &[Range<usize>],
+        mode: Mode,
+        headroom_share: f64,
+    ) -> Self {
+        let mut found = Self::default();
+        let (mut byte_ms, mut shrunk_bytes) = (0, 0);
+        for run in segments {
+            let mut before: Option<i64> = None;
+            for at in run.clone() {
+                let known = at_sample(samples, at, mode, headroom_share);
+                let bytes = known.unwrap_or(0);
+                let until = if at + 1 < run.end { at + 1 } else { at };
+                let ms = samples.time_ms[until].saturating_sub(samples.time_ms[at]);
+                shrunk_bytes += i128::from(before.map_or(0, |b| (b - bytes).max(0)));
+                found.bytes.push(bytes);
+                found.byte_ms.push(byte_ms);
+                found.shrunk_bytes.push(shrunk_bytes);
+                byte_ms += i128::from(bytes) * i128::from(ms);
+                if known.is_some() {
+                    found.known_ms = found.known_ms.saturating_add(ms);
+                    let physical = i128::from(samples.physical_bytes[at]);
+                    found.physical_byte_ms += physical * i128::from(ms);
+                }
+                before = known;
+            }
+        }
+        found
+    }
+
+    /// Bytes times milliseconds from one instant to another of the same run; `first` is its first sample.
+    pub(super) fn lent_byte_ms(&self, run: &[i64], first: usize, from_ms: i64, to_ms: i64) -> i128 {
+        let until = |ms: i64| {
+            let at = first + place(run, ms);
+            let since_ms = ms.saturating_sub(run[at - first]).max(0);
+            self.byte_ms[at] + i128::from(self.bytes[at]) * i128::from(since_ms)
+        };
+        until(to_ms) - until(from_ms)
+    }
+
+    /// Bytes by which it shrank after one instant and up to another of the same run.
+    pub(super) fn shrunk_bytes(&self, run: &[i64], first: usize, from_ms: i64, to_ms: i64) -> i128 {
+        let until = |ms: i64| self.shrunk_bytes[first + place(run, ms)];
+        until(to_ms) - until(from_ms)
+    }
+}
+
+/// The last sample of a run that is not after an instant; the first where all are.
+fn place(run: &[i64], ms: i64) -> usize {
+    run.partition_point(|&t| t <= ms).saturating_sub(1)
+}
+
+/// `None` where the trace does not have what the mode needs.
+fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
+    let physical_bytes = unsigned(samples.physical_bytes[at]);
+    let harvestable = samples.mem_available_bytes[at]
+        .map(|available| harvestable_bytes(unsigned(available), physical_bytes, headroom_share));
+    let limits = Limits {
+        mode,
+        headroom_share,
+        cap_bytes: None,
+    };
+    let found = quota(
+        &categories(samples, at)?,
+        harvestable,
+        Verdict::Unknown,
+        &limits,
+    );
+    (found.reason != Reason::HarvestableUnknown).then(|| stored(found.once_idle_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::findings::Category;
+    use proptest::prelude::*;
+
+    /// Samples of (milliseconds since the one before, available), all else 0.
+    fn samples(steps: &[(i64, Option<i64>)]) -> Samples {
+        let mut now = 0;
+        let time = steps.iter().map(|(ms, _)| {
+            now += ms;
+            now
+        });
+        let mut categories = vec![vec![Some(0); steps.len()]; Category::ALL.len()];
+        categories[Category::Available as usize] = steps.iter().map(|(_, a)| *a).collect();
+        Samples {
+            time_ms: time.collect(),
+            physical_bytes: vec![100; steps.len()],
+            categories,
+            remainder_bytes: vec![Some(0); steps.len()],
+            mem_available_bytes: steps.iter().map(|(_, a)| a.map(|a| a / 2)).collect(),
+            ..Samples::default()
+        }
+    }
+
+    proptest! {
+        /// Against the sum over every millisecond, and over every sample.
+        #[test]
+        fn stretches_equal_the_slow_version(
+            steps in prop::collection::vec((1..9i64, prop::option::weighted(0.9, 0..90i64)), 2..20),
+            cut in 1..19usize,
+            (from, to) in (0..80i64, 0..80i64),
+            mode in prop_oneof![Just(Mode::Paper), Just(Mode::Gentle)],
+        ) {
+            let samples = samples(&steps);
+            let cut = cut.min(steps.len() - 1);
+            let segments = [0..cut, cut..steps.len()];
+            let found = Lendable::of(&samples, &segments, mode, 0.1);
+            let lends = |at: usize| steps[at].1.map_or(0, |a| match mode {
+                Mode::Paper => (a - 10).max(0),
+                Mode::Gentle => (a / 2 - 10).max(0).min((a - 10).max(0)),
+            });
+            let mut known_ms = 0;
+            for run in &segments {
+                let time = &samples.time_ms[run.clone()];
+                let (first, last) = (time[0], time[time.len() - 1]);
+                let (from, to) = (from.clamp(first, last), to.clamp(first, last));
+                let (from, to) = (from.min(to), from.max(to));
+                let at = |ms: i64| run.start + time.iter().rposition(|&t| t <= ms).unwrap();
+                let lent: i64 = (from..to).map(|ms| lends(at(ms))).sum();
+                prop_assert_eq!(found.lent_byte_ms(time, run.start, from, to), i128::from(lent));
+                let shrunk: i64 = (at(from) + 1..=at(to))
+                    .filter(|&k| steps[k - 1].1.is_some())
+                    .map(|k| (lends(k - 1) - lends(k)).max(0))
+                    .sum();
+                prop_assert_eq!(found.shrunk_bytes(time, run.start, from, to), i128::from(shrunk));
+                known_ms += (first..last).filter(|&ms| steps[at(ms)].1.is_some()).count() as i64;
+            }
+            prop_assert_eq!(found.known_ms, known_ms);
+            prop_assert_eq!(found.physical_byte_ms, 100 * i128::from(known_ms));
+        }
+    }
+}

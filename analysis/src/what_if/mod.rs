@@ -1,0 +1,133 @@
+//! What other limits would give: memory gained against what it costs the owners.
+//!
+//! Nothing need have been lent in the trace. An idle host lends what `policy::quota` allows ([`lendable`]), from when the
+//! idle rule of the setting has held, and for `minimum_idle_s` more, to the end of the idle period; where a gap ends it,
+//! nothing is taken back. A *reclaim* is such an end by the owner or the load while something is lent.
+//! What it costs is the memory context (`policy::memory_context`) with G what was lent at the last idle sample. Quotas also
+//! shrink while a host stays idle, and those of scope `all` as the owner works: that is in `returned_per_host_day_bytes`,
+//! and costs guests rather than owners; the two scopes are therefore not weighed against each other.
+//!
+//! The rule is folded anew for each idle threshold and load limit; all else are differences of sums.
+
+mod frontier;
+mod lendable;
+mod outcome;
+mod setting;
+
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::owner::idle::{IdlePeriod, Idleness};
+use crate::owner::memory_context::wanted_at;
+use crate::owner::returns::{self, Return};
+use crate::trace::HostTrace;
+use gleaner_policy::idle::IdleRule;
+use gleaner_policy::quota::Mode;
+use gleaner_schemas::findings::{Findings, NotMeasured, Parameters};
+use lendable::Lendable;
+use outcome::{Absence, Outcome};
+use setting::Setting;
+use std::ops::Range;
+
+/// Every setting's outcome, in the order of [`Setting::all`].
+#[derive(Clone, Debug)]
+pub(crate) struct WhatIf(Vec<Outcome>);
+
+impl Measure for WhatIf {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let settings = Setting::all(parameters);
+        if trace.idleness.is_unknown() {
+            return Ok(Self(vec![Outcome::default(); settings.len()]));
+        }
+        let by_sample = trace.processes.by_sample(trace.samples.len());
+        let mut rules: Vec<(IdleRule, Vec<Absence>)> = Vec::new();
+        let mut lendables: Vec<((Mode, f64), Lendable)> = Vec::new();
+        let mut outcomes = Vec::with_capacity(settings.len());
+        for setting in &settings {
+            let rule = setting.rule();
+            if !rules.iter().any(|(r, _)| *r == rule) {
+                let found = absences(trace, &by_sample, &rule, parameters.return_window_s)?;
+                rules.push((rule, found));
+            }
+            let limits = (setting.policy_mode(), setting.headroom_share);
+            if !lendables.iter().any(|(l, _)| *l == limits) {
+                let (samples, segments) = (&trace.samples, &trace.segments);
+                lendables.push((limits, Lendable::of(samples, segments, limits.0, limits.1)));
+            }
+            let absences = rules.iter().find(|(r, _)| *r == rule);
+            let lendable = lendables.iter().find(|(l, _)| *l == limits);
+            outcomes.push(match (absences, lendable) {
+                (Some((_, absences)), Some((_, lendable))) => {
+                    Outcome::of_host(trace, setting, lendable, absences)
+                }
+                _ => Outcome::default(),
+            });
+        }
+        Ok(Self(outcomes))
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (mine, other) in self.0.iter_mut().zip(&other.0) {
+            mine.merge(other);
+        }
+    }
+
+    fn write(&self, _size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+        let settings = Setting::all(parameters);
+        let records = settings.iter().zip(&self.0);
+        let mut records: Vec<_> = records
+            .filter_map(|(s, outcome)| outcome.record(s))
+            .collect();
+        frontier::mark(&mut records);
+        if records.is_empty() {
+            findings.not_measured.push(NotMeasured {
+                measure: "what_if".to_owned(),
+                host: "all".to_owned(),
+                reason: "of no host can it be told both when it was idle and where its memory went"
+                    .to_owned(),
+            });
+        }
+        findings.what_if.extend(records);
+    }
+}
+
+/// The idle periods under a rule, with what owners want when they end.
+fn absences(
+    trace: &HostTrace<'_>,
+    by_sample: &[Range<usize>],
+    rule: &IdleRule,
+    return_window_s: f64,
+) -> Result<Vec<Absence>> {
+    let window_ms = (return_window_s * 1000.0) as i64;
+    let idleness = Idleness::of(&trace.samples, &trace.segments, rule);
+    let wanted = |period: IdlePeriod| -> Result<Absence> {
+        let back = return_of(trace, &period, rule, window_ms);
+        let wanted = match &back {
+            Some(back) => wanted_at(trace, by_sample, back)?,
+            None => None,
+        };
+        Ok(Absence {
+            demand: wanted.map(|w| w.demand),
+            period,
+        })
+    };
+    idleness.periods.into_iter().map(wanted).collect()
+}
+
+/// The return that ends a period; `None` where it was cut, or nothing was lent in it.
+fn return_of(
+    trace: &HostTrace<'_>,
+    period: &IdlePeriod,
+    rule: &IdleRule,
+    window_ms: i64,
+) -> Option<Return> {
+    let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
+    let (true, Some(_)) = (is_lent, period.end) else {
+        return None;
+    };
+    let (time_ms, first) = (&trace.samples.time_ms, period.samples.end);
+    Some(Return {
+        at_ms: period.to_ms,
+        last_idle: first.checked_sub(1)?,
+        window: returns::window(time_ms, &trace.segments, first, period.to_ms, window_ms)?,
+    })
+}

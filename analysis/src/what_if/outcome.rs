@@ -1,0 +1,146 @@
+//! What one setting gives, and takes back, on one host or several.
+
+use super::lendable::Lendable;
+use super::setting::Setting;
+use crate::owner::idle::IdlePeriod;
+use crate::statistics::distribution::Distribution;
+use crate::trace::HostTrace;
+use gleaner_policy::memory_context::{Demand, memory_context_bytes};
+use gleaner_schemas::findings::{Scope, WhatIf};
+use gleaner_schemas::units::stored;
+
+const DAY_MS: f64 = 86_400_000.0;
+
+/// Sums over hosts, in whole numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) hosts: i64,
+    pub(super) known_ms: i64,
+    pub(super) physical_byte_ms: i128,
+    pub(super) lent_byte_ms: i128,
+    pub(super) reclaims: i64,
+    /// By reclaims.
+    pub(super) returned_bytes: i128,
+    /// By quotas that shrank while memory was lent.
+    pub(super) shrunk_bytes: i128,
+    /// Memory context sizes of the reclaims of which footprints are known.
+    pub(super) contexts: Distribution,
+}
+
+/// An idle period with what the owner wants at its end, where that is known.
+pub(super) struct Absence {
+    pub(super) period: IdlePeriod,
+    pub(super) demand: Option<Demand>,
+}
+
+impl Outcome {
+    /// On one host, under one of the rules that gave `absences`.
+    pub(super) fn of_host(
+        trace: &HostTrace<'_>,
+        setting: &Setting,
+        lendable: &Lendable,
+        absences: &[Absence],
+    ) -> Self {
+        if lendable.known_ms == 0 {
+            return Self::default();
+        }
+        let mut found = Self {
+            hosts: 1,
+            known_ms: lendable.known_ms,
+            physical_byte_ms: lendable.physical_byte_ms,
+            ..Self::default()
+        };
+        let time_ms = &trace.samples.time_ms;
+        if setting.scope == Scope::All {
+            for run in &trace.segments {
+                if let Some(times @ [from, .., to]) = time_ms.get(run.clone()) {
+                    found.add(lendable, times, run.start, *from, *to);
+                }
+            }
+            return found;
+        }
+        let wait_ms = setting
+            .rule()
+            .idle_after_ms
+            .saturating_add(setting.minimum_idle_ms());
+        let mut contexts = Vec::new();
+        for Absence { period, demand } in absences {
+            let from_ms = period.from_ms.saturating_add(wait_ms);
+            let run = trace
+                .segments
+                .partition_point(|run| run.end <= period.samples.start);
+            let (Some(run), true) = (trace.segments.get(run), from_ms < period.to_ms) else {
+                continue;
+            };
+            found.add(
+                lendable,
+                &time_ms[run.clone()],
+                run.start,
+                from_ms,
+                period.to_ms,
+            );
+            let last = period.samples.end.saturating_sub(1);
+            let returned = lendable.bytes[last];
+            if period.end.is_some() && returned > 0 {
+                found.reclaims += 1;
+                found.returned_bytes += i128::from(returned);
+                contexts.extend(demand.map(|demand| {
+                    let guest_bytes = u64::try_from(returned).unwrap_or(0);
+                    stored(memory_context_bytes(&Demand {
+                        guest_bytes,
+                        ..demand
+                    }))
+                }));
+            }
+        }
+        found.contexts = Distribution::of(contexts.into_iter().map(|bytes| (bytes, 0)));
+        found
+    }
+
+    /// Lends from one instant of a run to another.
+    fn add(&mut self, lendable: &Lendable, run: &[i64], first: usize, from_ms: i64, to_ms: i64) {
+        self.lent_byte_ms += lendable.lent_byte_ms(run, first, from_ms, to_ms);
+        self.shrunk_bytes += lendable.shrunk_bytes(run, first, from_ms, to_ms);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.hosts += other.hosts;
+        self.known_ms = self.known_ms.saturating_add(other.known_ms);
+        self.physical_byte_ms += other.physical_byte_ms;
+        self.lent_byte_ms += other.lent_byte_ms;
+        self.reclaims += other.reclaims;
+        self.returned_bytes += other.returned_bytes;
+        self.shrunk_bytes += other.shrunk_bytes;
+        self.contexts.merge(&other.contexts);
+    }
+
+    /// As a finding, of which it is not yet told whether it is on the frontier; `None` where nothing was observed.
+    pub(super) fn record(&self, setting: &Setting) -> Option<WhatIf> {
+        if self.known_ms <= 0 {
+            return None;
+        }
+        let days = self.known_ms as f64 / DAY_MS;
+        let is_any = self.reclaims > 0;
+        Some(WhatIf {
+            varied: setting.varied.to_owned(),
+            idle_after_s: setting.idle_after_s,
+            load_limit: setting.load_limit,
+            headroom_share: setting.headroom_share,
+            minimum_idle_s: setting.minimum_idle_s,
+            scope: setting.scope,
+            mode: setting.mode,
+            hosts_count: self.hosts,
+            observed_s: self.known_ms as f64 / 1000.0,
+            lent_mean_bytes: self.lent_byte_ms as f64 / self.known_ms as f64,
+            lent_share: self.lent_byte_ms as f64 / (self.physical_byte_ms.max(1)) as f64,
+            reclaims_per_host_day: self.reclaims as f64 / days,
+            returned_mean_bytes: is_any.then(|| self.returned_bytes as f64 / self.reclaims as f64),
+            returned_per_host_day_bytes: (self.returned_bytes + self.shrunk_bytes) as f64 / days,
+            context_mean_bytes: self.contexts.mean(),
+            context_per_host_day_bytes: (self.contexts.mean())
+                .map(|m| m * self.reclaims as f64 / days),
+            context_p99_bytes: self.contexts.quantile(0.99),
+            on_frontier: false,
+        })
+    }
+}

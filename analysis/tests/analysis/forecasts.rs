@@ -1,0 +1,176 @@
+//! Forecasts from whole datasets.
+
+use crate::recording::{MIB, Recording, sample};
+use gleaner_schemas::findings::{Findings, ForecastQuality, Parameters, Scope};
+use gleaner_schemas::rows::{GapRow, SampleRow};
+
+const DAY_S: i64 = 86_400;
+
+/// Days of samples every ten minutes from noon on; `available` says how much in MiB at each second.
+fn record(r: &mut Recording, host: &str, days: i64, available: &dyn Fn(i64) -> i64) {
+    r.host(host, 600);
+    for (at, second) in (0..days * DAY_S).step_by(600).enumerate() {
+        let row = SampleRow {
+            owner_idle_ms: Some(second * 1000),
+            ..sample(available(second))
+        };
+        r.row(host, at as i64 + 1, second, &row);
+    }
+}
+
+fn parameters() -> Parameters {
+    Parameters {
+        region_bytes: vec![256 * MIB],
+        region_shares: vec![0.5],
+        measures: vec!["forecasts".into()],
+        ..Parameters::default()
+    }
+}
+
+fn quality<'a>(
+    found: &'a Findings,
+    scope: Scope,
+    ahead_s: i64,
+    model: &str,
+) -> &'a ForecastQuality {
+    let mut such = found.forecast_quality.iter().filter(|q| {
+        q.scope == scope && q.region_bytes.is_some() && q.ahead_s == ahead_s && q.model == model
+    });
+    such.next().unwrap()
+}
+
+#[test]
+fn what_never_fails_is_forecast_to_last() {
+    let mut r = Recording::new();
+    record(&mut r, "a", 6, &|_| 700);
+    record(&mut r, "b", 6, &|_| 700);
+    // Watched for half a day.
+    r.host("c", 600)
+        .row("c", 1, 0, &sample(700))
+        .row("c", 2, DAY_S / 2, &sample(700));
+    let found = r.analyzed(&parameters()).unwrap();
+    for scope in [Scope::All, Scope::Idle] {
+        for model in ["gleaner", "climatology", "age", "host_rate", "bins"] {
+            let q = quality(&found, scope, 3600, model);
+            assert_eq!((q.brier_score, q.hosts_count), (0.0, 2), "{q:?}");
+            // From noon to noon: seven days of the calendar, the last three and a half of them scored, each of the last
+            // hour's instants without a known fate.
+            assert_eq!(
+                (q.origins, q.instants),
+                (3, 2 * (2 * 144 + 72 - 7)),
+                "{q:?}"
+            );
+        }
+    }
+    // A region by size and one by share, nine times ahead, both scopes, two hosts.
+    assert_eq!(found.forecasts.len(), 2 * 9 * 2 * 2);
+    assert!(found.forecasts.iter().all(|f| f.probability == 1.0));
+    let half = found
+        .forecasts
+        .iter()
+        .find(|f| f.region_share.is_some())
+        .unwrap();
+    assert_eq!(half.region_bytes, 512 * MIB);
+    let missing: Vec<&str> = (found.not_measured.iter())
+        .filter(|n| n.measure == "forecasts")
+        .map(|n| n.host.as_str())
+        .collect();
+    assert_eq!(missing, ["c"]);
+    let size = &found.forecast_table_size[0];
+    assert_eq!(size.cells_count as usize, found.forecast_table.len());
+    assert!(size.json_bytes > size.figures_bytes && size.figures_bytes > 0);
+}
+
+#[test]
+fn habits_of_the_hour_are_learnt() {
+    // Each day from 20:00 to 21:00 the memory is needed, on one of two hosts.
+    let mut r = Recording::new();
+    record(&mut r, "a", 14, &|second| {
+        if second % DAY_S / 3600 == 8 { 100 } else { 700 }
+    });
+    record(&mut r, "b", 14, &|_| 700);
+    let found = r.analyzed(&parameters()).unwrap();
+    let brier = |model| quality(&found, Scope::All, 14_400, model).brier_score;
+    for baseline in ["climatology", "age", "host_rate", "bins"] {
+        assert!(
+            brier("gleaner") < brier(baseline),
+            "{baseline}: {} {}",
+            brier("gleaner"),
+            brier(baseline)
+        );
+    }
+    // At the last sample, ten to noon: the hour is within twelve hours and not within six.
+    let forecast = |host, ahead_s| {
+        let mut such = found.forecasts.iter().filter(|f| {
+            f.host == host
+                && f.ahead_s == ahead_s
+                && f.scope == Scope::All
+                && f.region_share.is_none()
+        });
+        such.next().unwrap().probability
+    };
+    assert!(forecast("a", 43_200) < 0.5, "{}", forecast("a", 43_200));
+    assert!(forecast("a", 21_600) > forecast("a", 43_200) + 0.2);
+    assert!(forecast("b", 43_200) > forecast("a", 43_200) + 0.3);
+}
+
+#[test]
+fn a_sleep_loses_regions_and_an_unexplained_gap_does_not() {
+    let with_gaps = |cause: Option<&str>| {
+        let mut r = Recording::new();
+        r.host("a", 600);
+        let mut sequence = 0;
+        for second in (0..6 * DAY_S).step_by(600) {
+            // Six hours a day without samples.
+            if second % DAY_S < 6 * 3600 && second >= DAY_S {
+                continue;
+            }
+            sequence += 1;
+            r.row("a", sequence, second, &sample(700));
+            if let (Some(cause), true, true) = (cause, second >= DAY_S, second % DAY_S == 6 * 3600)
+            {
+                let gap = GapRow {
+                    from_time_ms: crate::recording::NOON + (second - 6 * 3600 - 600) * 1000,
+                    to_time_ms: crate::recording::NOON + second * 1000,
+                    cause: cause.into(),
+                };
+                sequence += 1;
+                r.row("a", sequence, second, &gap);
+            }
+        }
+        r.analyzed(&parameters()).unwrap()
+    };
+    let lost = |found: &Findings, ahead_s| {
+        let any = found
+            .forecast_table
+            .iter()
+            .find(|c| c.age_bin.is_none() && c.region_bytes.is_some() && c.ahead_s == ahead_s);
+        any.map(|c| 1.0 - c.probability)
+    };
+    let unexplained = with_gaps(None);
+    assert_eq!(lost(&unexplained, 14_400), Some(0.0));
+    // No run is long enough but the first day's, which ends the moment it is.
+    assert_eq!(lost(&unexplained, 86_400), None);
+    let asleep = with_gaps(Some("sleep"));
+    let hour = lost(&asleep, 3600).unwrap();
+    assert!(hour > 0.03 && hour < 0.09, "{hour}");
+    assert!(lost(&asleep, 86_400).unwrap() > 0.99);
+}
+
+#[test]
+fn too_little_is_no_forecast() {
+    let mut r = Recording::new();
+    r.host("a", 600).row("a", 1, 0, &sample(700));
+    let found = r.analyzed(&parameters()).unwrap();
+    assert!(found.forecasts.is_empty() && found.forecast_quality.is_empty());
+    assert!(found.forecast_table.is_empty());
+    let of = |measure| {
+        found
+            .not_measured
+            .iter()
+            .filter(move |n| n.measure == measure)
+            .count()
+    };
+    // Too short a trace, and no idle time.
+    assert_eq!((of("forecasts"), of("forecast_quality")), (2, 1));
+}

@@ -1,0 +1,194 @@
+//! `gleaner analyze` and `gleaner explain` as people use them, on good, bad and hardly any data.
+
+use gleaner_schemas::findings::{Explanation, Findings};
+use gleaner_tests::{program, repository};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+fn gleaner(args: &[&str]) -> Output {
+    let mut command = Command::new(program("gleaner").unwrap());
+    command.args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+#[track_caller]
+fn told(args: &[&str]) -> String {
+    let output = gleaner(args);
+    assert!(output.status.success(), "{}", failure(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn failure(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What it refuses with, and its exit code.
+#[track_caller]
+fn refused(args: &[&str], code: i32) -> String {
+    let output = gleaner(args);
+    assert_eq!(output.status.code(), Some(code), "{}", failure(&output));
+    assert!(output.stdout.is_empty());
+    failure(&output)
+}
+
+/// Four synthetic hosts of three days.
+fn fleet() -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = text(folder.path().join("dataset"));
+    told(&["synth", "-o", &dataset, "--hosts", "4", "--days", "3"]);
+    (folder, dataset)
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_measure_can_be_printed_by_its_key_and_the_parts_are_the_whole() {
+    let (_folder, dataset) = fleet();
+    let whole: Findings = serde_json::from_str(&told(&["analyze", &dataset, "--json"])).unwrap();
+    let whole = serde_json::to_value(&whole).unwrap();
+    for key in Findings::keys() {
+        if key == "not_measured" {
+            continue; // what is missing depends on what was asked for
+        }
+        // By other notions than what is available now they are told where those are asked for.
+        let asked = match key.as_str() {
+            "availability_periods" | "availability_odds" => format!("{key},notions"),
+            _ => key.clone(),
+        };
+        let args = ["analyze", &dataset, "--measure", &asked, "--json"];
+        let part: serde_json::Value = serde_json::from_str(&told(&args)).unwrap();
+        assert_eq!(
+            part[&key], whole[&key],
+            "{key} alone is not what it is among all"
+        );
+    }
+    let keys = Findings::keys().join(",");
+    let tables = told(&["analyze", &dataset, "--measure", &keys, "--rows", "3"]);
+    assert!(
+        !tables.contains("NaN") && !tables.contains("null"),
+        "{tables}"
+    );
+    assert!(
+        tables.contains("more: --measure"),
+        "long lists are cut: {tables}"
+    );
+}
+
+#[test]
+fn what_most_people_want_is_printed_by_itself() {
+    let (_folder, dataset) = fleet();
+    let said = told(&["analyze", &dataset, "--time-zone", "Europe/Berlin"]);
+    for heading in [
+        "Use of memory",
+        "How long regions stay available",
+        "How often owners take memory back",
+        "The hosts together",
+        "How good forecasts are",
+    ] {
+        assert!(said.contains(heading), "{heading} is missing in {said}");
+    }
+    let classes = told(&[
+        "analyze",
+        &dataset,
+        "--measure",
+        "memory_usage",
+        "--class",
+        "20GiB",
+    ]);
+    assert!(classes.contains("up to 20 GiB"), "{classes}");
+}
+
+#[test]
+fn a_wrong_wish_is_refused_with_what_could_be_wished() {
+    let (_folder, dataset) = fleet();
+    let said = refused(&["analyze", &dataset, "--measure", "dipps"], 1);
+    assert!(
+        said.contains("dipps") && said.contains("availability_periods"),
+        "{said}"
+    );
+    let said = refused(&["analyze", &dataset, "--time-zone", "Europe/Atlantis"], 1);
+    assert!(said.contains("Europe/Atlantis"), "{said}");
+    let said = refused(&["analyze", &dataset, "--headroom", "130"], 1);
+    assert!(
+        said.contains("headroom_share") && said.contains("from 0 to 1"),
+        "{said}"
+    );
+    refused(&["analyze", &dataset, "--dip", "many"], 2);
+    let said = refused(&["analyze", "/nowhere/at/all"], 1);
+    assert!(said.contains("/nowhere/at/all"), "{said}");
+}
+
+#[test]
+fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
+    let empty = tempfile::tempdir().unwrap();
+    let said = refused(&["analyze", &text(empty.path())], 1);
+    assert!(said.contains(&text(empty.path())), "{said}");
+    // Of every version, a few hand-made rows: one sample here, a gap there.
+    for version in ["v1", "v2", "v3", "v4"] {
+        let golden: PathBuf = repository().join("dataset/golden").join(version);
+        let json = told(&["analyze", &text(&golden), "--json"]);
+        let found: Findings = serde_json::from_str(&json).unwrap();
+        assert!(!found.hosts.is_empty(), "{version}");
+        assert!(
+            !found.not_measured.is_empty(),
+            "{version}: so few rows leave much unmeasured"
+        );
+        told(&["analyze", &text(&golden)]);
+        told(&["explain", &text(&golden), "--host", &found.hosts[0].host]);
+    }
+}
+
+#[test]
+fn one_instant_of_one_host_is_explained() {
+    let (_folder, dataset) = fleet();
+    let found: Findings = serde_json::from_str(&told(&[
+        "analyze",
+        &dataset,
+        "--measure",
+        "hosts",
+        "--json",
+    ]))
+    .unwrap();
+    let host = &found.hosts[0];
+    let at = (host.from_time_ms + 600_000).to_string();
+    let args = ["explain", &dataset, "--host", &host.host_name, "--at", &at];
+    let said = told(&args);
+    for word in [
+        "Memory",
+        "dynamic kernel",
+        "MemFree",
+        "Idle?",
+        "Lease quota",
+        "recruitable",
+    ] {
+        assert!(said.contains(word), "{word} is missing in {said}");
+    }
+    let json = told(&[&args[..], &["--json"]].concat());
+    let explained: Explanation = serde_json::from_str(&json).unwrap();
+    assert!(explained.time_ms <= explained.asked_time_ms);
+    // What counters alone make is explained to the byte; synthetic processes map files that no row names.
+    for category in ["static_kernel", "dynamic_kernel", "available"] {
+        let one = explained
+            .categories
+            .iter()
+            .find(|c| c.category == category)
+            .unwrap();
+        assert_eq!(one.unexplained_bytes, Some(0), "{category}: {one:?}");
+    }
+    let said = refused(&["explain", &dataset, "--host", "nobody"], 1);
+    assert!(said.contains("nobody"), "{said}");
+    let said = refused(
+        &[
+            "explain",
+            &dataset,
+            "--host",
+            &host.host,
+            "--at",
+            "1999-01-01",
+        ],
+        1,
+    );
+    assert!(said.contains("does not reach"), "{said}");
+}

@@ -1,0 +1,74 @@
+"""What `gleaner analyze --json` and `gleaner explain --json` print, against the published JSON Schemas."""
+
+import copy
+import json
+
+import pytest
+from conftest import CHECKOUT
+from jsonschema import Draft202012Validator
+
+
+def published(name: str) -> Draft202012Validator:
+    schema = json.loads((CHECKOUT / "schemas" / f"{name}.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def wrong(validator: Draft202012Validator, document: dict) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+
+@pytest.fixture(scope="module")
+def findings(gleaner, synthetic) -> dict:
+    """Of hosts that record all there is to record."""
+    return json.loads(gleaner("analyze", synthetic.root, "--json"))
+
+
+def test_findings_of_a_synthetic_dataset(findings):
+    assert not wrong(published("findings"), findings)
+    untried = [key for key, records in findings.items() if records == []]
+    assert not untried
+
+
+def test_findings_of_an_imported_dataset(gleaner, imported):
+    found = json.loads(gleaner("analyze", imported, "--json"))
+    assert not wrong(published("findings"), found)
+    assert found["not_measured"]
+
+
+def test_explanations(gleaner, synthetic, imported):
+    validator = published("explanation")
+    for dataset in (synthetic.root, imported):
+        found = json.loads(gleaner("analyze", dataset, "--json", "--measure", "memory_usage"))
+        for host in found["hosts"]:
+            for time in ("from_time_ms", "to_time_ms"):
+                asked = ["--host", host["host"], "--at", str(host[time])]
+                explained = json.loads(gleaner("explain", dataset, "--json", *asked))
+                assert not wrong(validator, explained)
+                assert wrong(validator, {**explained, "colour": "red"})
+
+
+def test_schemas_refuse_what_they_do_not_describe(findings):
+    validator = published("findings")
+
+    def refused(change) -> bool:
+        other = copy.deepcopy(findings)
+        change(other)
+        return bool(wrong(validator, other))
+
+    assert refused(lambda f: f["dips"][0].update(colour="red"))
+    assert refused(lambda f: f["dips"][0].pop("intervals"))
+    assert refused(lambda f: f["dips"][0].update(intervals=0.5))
+    assert refused(lambda f: f["memory_usage"][0].update(mean_bytes=None))
+    assert refused(lambda f: f["availability_periods"][0].update(scope="busy"))
+    assert refused(lambda f: f["parameters"].update(colour="red"))
+    assert refused(lambda f: f.update(colours=[]))
+    assert refused(lambda f: f.pop("dips"))
+    assert refused(lambda f: f.update(findings_version=f["findings_version"] + 1))
+    assert not refused(lambda f: f["dips"].clear())
+
+
+@pytest.mark.parametrize("name", ["findings", "explanation"])
+def test_printed_schema_is_the_published_one(gleaner, name):
+    committed = (CHECKOUT / "schemas" / f"{name}.schema.json").read_bytes()
+    assert gleaner("schema", "--as", name) == committed
