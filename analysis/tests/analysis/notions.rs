@@ -4,12 +4,12 @@
 //! been away since before the trace. The headroom is 15 %, which is 153.6 MiB.
 
 use crate::owner::{HEADROOM, contexts, with_processes};
-use crate::recording::{MIB, Recording, sample};
+use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{
     AvailabilityOdds, AvailabilityPeriods, Findings, LendingMode, Notion, NotionSizes, Parameters,
     Scope,
 };
-use gleaner_schemas::rows::{FileRow, SampleRow};
+use gleaner_schemas::rows::{FileRow, GapRow, SampleRow};
 
 fn parameters(measures: &[&str]) -> Parameters {
     Parameters {
@@ -106,6 +106,46 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
     // Of what is available now alone.
     let curve = f.survival_curves.iter();
     assert_eq!(curve.filter(|c| c.size_class == "all").count(), 2);
+}
+
+#[test]
+fn what_is_unknown_ends_what_can_be_followed() {
+    // Harvestable until 20; asleep from 30 to 60, which ends leases and hides nothing; at 60 it is not known.
+    let mut r = Recording::new();
+    r.host("a", 300);
+    let minutes = (0..=30).step_by(5).chain((60..=120).step_by(5));
+    for (i, minute) in minutes.enumerate() {
+        let sequence = 2 * i as i64 + 1;
+        let row = SampleRow {
+            mem_available_bytes: match minute {
+                60 => None,
+                20..=30 => Some(300 * MIB),
+                _ => Some(600 * MIB),
+            },
+            ..sample(900)
+        };
+        if minute == 60 {
+            let gap = GapRow {
+                from_time_ms: NOON + 30 * 60_000,
+                to_time_ms: NOON + 60 * 60_000,
+                cause: "sleep".into(),
+            };
+            r.row("a", sequence - 1, minute * 60, &gap);
+        }
+        r.row("a", sequence, minute * 60, &row);
+    }
+    let f = r.analyzed(&parameters(&[])).unwrap();
+    let half_an_hour = |notion: Notion| {
+        let of = |o: &&AvailabilityOdds| {
+            o.size_class == "all" && o.ahead_s == 1800.0 && o.notion == notion
+        };
+        let odds = f.availability_odds.iter().find(of).unwrap();
+        (odds.observed_s / 60.0, odds.still_available)
+    };
+    // Of 0-20 nothing is known half an hour later, and of 65-120 what lies before 90.
+    assert_eq!(half_an_hour(Notion::Harvestable), (25.0, 1.0));
+    // What is available now can be followed to the end: 0-30, which the sleep ends, and 60-90.
+    assert_eq!(half_an_hour(Notion::Available), (60.0, 0.5));
 }
 
 #[test]
