@@ -5,7 +5,9 @@
 
 use crate::availability::dip_hosts::DipCounts;
 use crate::availability::hours::Hours;
+use crate::availability::notions::Notions;
 use crate::availability::periods::Periods;
+use crate::availability::periods::by_hour::AvailabilityByHour;
 use crate::availability::usage::Usage;
 use crate::error::Result;
 use crate::forecast::Forecasts;
@@ -13,6 +15,7 @@ use crate::owner::busy::Lengths;
 use crate::owner::live_files::LiveFileCache;
 use crate::owner::memory_context::MemoryContext;
 use crate::owner::owner_cost::OwnerCost;
+use crate::owner::reclaims_by_hour::ReclaimsByHour;
 use crate::owner::returns;
 use crate::trace::HostTrace;
 use crate::what_if::WhatIf;
@@ -71,10 +74,14 @@ measures! {
             "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"
         ],
         hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
+        availability_by_hour: AvailabilityByHour => ["availability_by_hour"],
+        reclaims_by_hour: ReclaimsByHour => ["reclaims_by_hour"],
         absence_lengths: Lengths => ["absence_lengths"],
         reclaims: returns::Count => ["reclaims"],
         live_file_cache: LiveFileCache => ["live_file_cache"],
-        memory_context: MemoryContext => ["memory_context"],
+        memory_context: MemoryContext => ["memory_context", "notions"],
+        // It reads what the memory context wrote.
+        notions: Notions => ["notions"],
         owner_cost: OwnerCost => ["owner_cost"],
     }
 }

@@ -1,7 +1,9 @@
 //! What a part of the page is about: all hosts together, or one of them.
 
 use crate::clock::Clock;
-use gleaner_schemas::findings::{Category, Findings, HostSummary, MemoryPoint};
+use gleaner_schemas::findings::{
+    AvailabilityPeriods, Category, Findings, HostSummary, MemoryPoint, Notion,
+};
 
 /// Findings of all hosts or of one, and how to show them.
 pub(crate) struct View<'a> {
@@ -73,8 +75,12 @@ pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<
 impl<'a> View<'a> {
     /// All hosts.
     pub(crate) fn all(findings: &Findings, clock: &'a Clock) -> Self {
+        let mut findings = findings.clone();
+        // A report has one notion of available: what the owner does not use now.
+        let is_shown = |p: &AvailabilityPeriods| p.notion == Notion::Available;
+        findings.availability_periods.retain(is_shown);
         Self {
-            findings: findings.clone(),
+            findings,
             clock,
             prefix: String::new(),
         }

@@ -77,6 +77,8 @@ def analyzed(programs, root, region_bytes: int):
 
     def of_all(key) -> pd.DataFrame:
         records = pd.DataFrame(findings[key])
+        if "notion" in records:
+            records = records[records["notion"] == "available"]
         return records[(records["size_class"] == "all") & (records["scope"] == "all")]
 
     return of_all

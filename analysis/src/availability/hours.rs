@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::trace::HostTrace;
-use crate::trace::calendar::HOURS_OF_WEEK;
+use crate::trace::calendar::{HOURS_OF_WEEK, weekday_and_hour};
 use gleaner_schemas::findings::{
     Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
 };
@@ -141,10 +141,9 @@ impl Measure for Hours {
     }
 
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
-        let of_weekday = |hour: usize| ((hour / 24 + 1) as i64, (hour % 24) as i64);
         for (name, by_hour) in MEASURED.iter().zip(&self.usage) {
             let records = by_hour.iter().enumerate().filter_map(|(at, sizes)| {
-                let (weekday, hour) = of_weekday(at);
+                let (weekday, hour) = weekday_and_hour(at);
                 Some(MemoryUsageByHour {
                     size_class: size_class.to_owned(),
                     weekday,
@@ -171,7 +170,7 @@ impl Measure for Hours {
         {
             let seen = by_hour.iter().enumerate().filter(|(_, share)| share.of > 0);
             findings.dips_by_hour.extend(seen.map(|(at, share)| {
-                let (weekday, hour) = of_weekday(at);
+                let (weekday, hour) = weekday_and_hour(at);
                 DipsByHour {
                     size_class: size_class.to_owned(),
                     weekday,
@@ -189,7 +188,7 @@ impl Measure for Hours {
             .enumerate()
             .filter(|(_, share)| share.of > 0);
         findings.idle_by_hour.extend(seen.map(|(at, share)| {
-            let (weekday, hour) = of_weekday(at);
+            let (weekday, hour) = weekday_and_hour(at);
             IdleByHour {
                 size_class: size_class.to_owned(),
                 weekday,

@@ -3,6 +3,7 @@
 pub(crate) mod dip_hosts;
 pub(crate) mod dips;
 pub(crate) mod hours;
+pub(crate) mod notions;
 pub(crate) mod over_time;
 pub(crate) mod periods;
 pub(crate) mod sizes;

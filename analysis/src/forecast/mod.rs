@@ -18,13 +18,14 @@ mod learnt;
 mod records;
 mod rolling;
 
+use crate::availability::notions::Sizes;
 use crate::availability::periods::lease_windows::LeaseWindows;
 use crate::availability::periods::window::Window;
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::trace::HostTrace;
 use counts::{Counts, Seen};
-use gleaner_schemas::findings::{Findings, Parameters, Scope};
+use gleaner_schemas::findings::{Findings, Notion, Parameters, Scope};
 use std::sync::Arc;
 
 /// A region as it was asked for.
@@ -106,6 +107,7 @@ impl Measure for Forecasts {
             Region::all(parameters).into_iter().map(region).collect()
         };
         let lease_windows = LeaseWindows::new(trace);
+        let known = Sizes::of(trace, Notion::Available).known;
         let is_idle: Vec<bool> = (trace.idleness.verdicts.iter())
             .map(|verdict| verdict.is_idle())
             .collect();
@@ -115,9 +117,9 @@ impl Measure for Forecasts {
                 time_ms: time_ms.last().copied().unwrap_or(0),
                 hour_of_week: trace.hours_of_week.last().copied().unwrap_or(0),
                 covered_ms: trace.covered_ms(),
-                all: count(&lease_windows.of_runs(), None),
+                all: count(&lease_windows.of_runs(&known), None),
                 idle: if trace.idle_can_be_told() {
-                    count(&lease_windows.of_absences(), Some(&is_idle))
+                    count(&lease_windows.of_absences(&known), Some(&is_idle))
                 } else {
                     Vec::new()
                 },

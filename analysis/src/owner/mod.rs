@@ -6,4 +6,5 @@ pub(crate) mod live_files;
 pub(crate) mod memory_context;
 pub(crate) mod owner_cost;
 pub(crate) mod quota;
+pub(crate) mod reclaims_by_hour;
 pub(crate) mod returns;

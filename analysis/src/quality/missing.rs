@@ -68,7 +68,9 @@ pub(crate) fn of_host(
             ),
         );
     }
-    if parameters.wants(&["live_file_cache", "memory_usage"]) && trace.live_files.is_absent() {
+    if parameters.wants(&["live_file_cache", "memory_usage", "notions"])
+        && trace.live_files.is_absent()
+    {
         let why = if trace.files.rows.rows_count() == 0 {
             let why = why_absent(&found.absences, "files");
             format!("no file was recorded{why}")
@@ -114,6 +116,7 @@ fn owner(
     if !parameters.wants(&[
         "absence_lengths",
         "reclaims",
+        "reclaims_by_hour",
         "memory_context",
         "owner_cost",
     ]) {

@@ -36,6 +36,21 @@ pub(crate) struct Residual<const CAUSES: usize> {
     pub(crate) ahead: Vec<Ahead<CAUSES>>,
 }
 
+impl Spell {
+    /// The ends of its instants whose fate `ahead_ms` later is known, and of those of them that it outlasts by as much.
+    /// Both begin where it does.
+    pub(crate) fn followed_to_ms(&self, ahead_ms: i64) -> (i64, i64) {
+        let observed_to_ms = match self.cause {
+            Some(_) => self.observed_to_ms.max(self.to_ms),
+            None => self.to_ms,
+        };
+        let ahead_of = |end_ms: i64| end_ms.saturating_sub(ahead_ms);
+        let counted_to_ms = self.to_ms.min(ahead_of(observed_to_ms)).max(self.from_ms);
+        let survived_to_ms = ahead_of(self.to_ms).max(self.from_ms).min(counted_to_ms);
+        (counted_to_ms, survived_to_ms)
+    }
+}
+
 impl<const CAUSES: usize> Residual<CAUSES> {
     /// Nothing yet, for these times ahead.
     pub(crate) fn new(ahead_ms: &[i64]) -> Self {
@@ -53,16 +68,11 @@ impl<const CAUSES: usize> Residual<CAUSES> {
     /// Adds one period. One whose cause has no number below `CAUSES` counts as cut.
     pub(crate) fn add(&mut self, spell: &Spell) {
         let cause = spell.cause.filter(|&cause| cause < CAUSES);
-        let observed_to_ms = if cause.is_some() {
-            spell.observed_to_ms.max(spell.to_ms)
-        } else {
-            spell.to_ms
-        };
+        let spell = Spell { cause, ..*spell };
         for sum in &mut self.ahead {
-            let until = |end_ms: i64| end_ms.saturating_sub(spell.from_ms).max(0);
-            let last_ms = observed_to_ms.saturating_sub(sum.ahead_ms);
-            let counted_ms = until(spell.to_ms.min(last_ms));
-            let survived_ms = until(spell.to_ms.saturating_sub(sum.ahead_ms)).min(counted_ms);
+            let (counted_to_ms, survived_to_ms) = spell.followed_to_ms(sum.ahead_ms);
+            let counted_ms = counted_to_ms.saturating_sub(spell.from_ms);
+            let survived_ms = survived_to_ms.saturating_sub(spell.from_ms);
             sum.counted_ms = sum.counted_ms.saturating_add(counted_ms);
             sum.survived_ms = sum.survived_ms.saturating_add(survived_ms);
             if let Some(ended_ms) = cause.and_then(|cause| sum.ended_ms.get_mut(cause)) {

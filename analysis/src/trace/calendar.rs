@@ -6,9 +6,14 @@ use jiff::tz::TimeZone;
 
 /// Hours in a week.
 pub(crate) const HOURS_OF_WEEK: usize = 168;
-const HOUR_MS: i64 = 3_600_000;
+pub(super) const HOUR_MS: i64 = 3_600_000;
 /// Every time zone's offset changes on a multiple of this.
 const OFFSET_MS: i64 = 15 * 60_000;
+
+/// Weekday (1 is Monday) and hour of the day of an hour of the week.
+pub(crate) fn weekday_and_hour(hour_of_week: usize) -> (i64, i64) {
+    ((hour_of_week / 24 + 1) as i64, (hour_of_week % 24) as i64)
+}
 
 /// A time zone.
 pub(crate) struct Calendar {
@@ -33,10 +38,24 @@ impl Calendar {
     }
 
     /// Local less UTC at `time_ms`.
-    fn offset_ms(&self, time_ms: i64) -> i64 {
+    pub(super) fn offset_ms(&self, time_ms: i64) -> i64 {
         // A time that jiff cannot hold is in no zone either.
         let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
         i64::from(self.zone.to_offset(time).seconds()) * 1000
+    }
+
+    /// The next time after `time_ms` at which the offset may change.
+    pub(super) fn next_change_ms(&self, time_ms: i64) -> i64 {
+        match Timestamp::from_millisecond(time_ms) {
+            Ok(time) => {
+                let next = self.zone.following(time).next();
+                let next_ms = next.map(|change| change.timestamp().as_millisecond());
+                next_ms.unwrap_or(Timestamp::MAX.as_millisecond() + 1)
+            }
+            // In no zone: up to where there are some, or for ever.
+            Err(_) if time_ms < 0 => Timestamp::MIN.as_millisecond(),
+            Err(_) => i64::MAX,
+        }
     }
 
     /// The hour of the week of each time: 0 is Monday's first.
@@ -54,7 +73,7 @@ impl Calendar {
 }
 
 /// Of a time as clocks on the wall show it.
-fn hour_of_week(local_ms: i64) -> u8 {
+pub(super) fn hour_of_week(local_ms: i64) -> u8 {
     // 1 January 1970 was a Thursday.
     let hour = local_ms.div_euclid(HOUR_MS) + 3 * 24;
     hour.rem_euclid(HOURS_OF_WEEK as i64) as u8

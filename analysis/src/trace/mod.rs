@@ -10,6 +10,7 @@ pub(crate) mod reader;
 pub(crate) mod samples;
 pub(crate) mod segments;
 pub(crate) mod standing;
+pub(crate) mod time_by_hour;
 
 use crate::error::Result;
 use crate::owner::busy::{self, BusyPeriod};
@@ -42,11 +43,18 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 4] = ["top_processes", "memory_context", "owner_cost", "what_if"];
+const PROCESS_USERS: [&str; 5] = [
+    "top_processes",
+    "memory_context",
+    "notions",
+    "owner_cost",
+    "what_if",
+];
 /// Findings that rest on `files`.
-const FILE_USERS: [&str; 3] = ["top_files", "live_file_cache", "memory_usage"];
+const FILE_USERS: [&str; 4] = ["top_files", "live_file_cache", "memory_usage", "notions"];
 /// Findings that rest on `clocks`.
-const ARRIVAL_USERS: [&str; 12] = [
+const ARRIVAL_USERS: [&str; 13] = [
+    "availability_by_hour",
     "availability_periods",
     "survival_curves",
     "period_ends",

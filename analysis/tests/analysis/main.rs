@@ -1,6 +1,7 @@
 //! Datasets built row by row, analysed through the public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod by_hour;
 mod cluster;
 mod edges;
 mod explain;
@@ -8,6 +9,7 @@ mod forecasts;
 mod hand_worked;
 mod hours;
 mod leases;
+mod notions;
 mod owner;
 mod recording;
 mod thinned;

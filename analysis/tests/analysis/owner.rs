@@ -204,7 +204,7 @@ fn live_files_need_files_and_the_owner_in_sight() {
 }
 
 /// 15 % of 1 GiB.
-const HEADROOM: i64 = 161_061_273;
+pub(crate) const HEADROOM: i64 = 161_061_273;
 
 fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {
     ProcessRow {
@@ -222,7 +222,7 @@ fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {
 ///
 /// The return is at 500 s, which is 1500 s after boot; samples 6 and 7 lie within 200 s of it, and sample 5 is the
 /// last idle one.
-fn with_processes(lent_mib: i64) -> Recording {
+pub(crate) fn with_processes(lent_mib: i64) -> Recording {
     let mut r = Recording::new();
     r.host("a", 90);
     for i in 0..OWNER_IDLE_S.len() {
@@ -257,7 +257,7 @@ fn with_processes(lent_mib: i64) -> Recording {
     r
 }
 
-fn contexts(f: &Findings, size_class: &str) -> Vec<MemoryContext> {
+pub(crate) fn contexts(f: &Findings, size_class: &str) -> Vec<MemoryContext> {
     let of = |m: &&MemoryContext| m.size_class == size_class && m.host.is_none();
     f.memory_context.iter().filter(of).cloned().collect()
 }

@@ -1,7 +1,9 @@
 //! Periods as leases would have lasted: odds and bounds, a line a region.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};
-use gleaner_schemas::findings::{AvailabilityOdds, BoundVerdict, Findings, PeriodBound, Scope};
+use gleaner_schemas::findings::{
+    AvailabilityOdds, BoundVerdict, Findings, Notion, PeriodBound, Scope,
+};
 use gleaner_schemas::units::{Bytes, Seconds};
 
 /// How far ahead is shown: what fits a line.
@@ -25,11 +27,12 @@ pub(super) fn odds(findings: &Findings) -> String {
     header.extend(ahead.iter().map(String::as_str));
     let mut t = table(&header, 2);
     let same = |a: &AvailabilityOdds, b: &AvailabilityOdds| {
-        (&a.size_class, a.scope, a.region_bytes) == (&b.size_class, b.scope, b.region_bytes)
+        (&a.size_class, a.scope, a.notion, a.region_bytes)
+            == (&b.size_class, b.scope, b.notion, b.region_bytes)
     };
     for of_region in findings.availability_odds.chunk_by(same) {
         let region = &of_region[0];
-        if !is_worth_a_row(findings, &region.size_class) {
+        if region.notion != Notion::Available || !is_worth_a_row(findings, &region.size_class) {
             continue;
         }
         let mut row = vec![

@@ -1,7 +1,7 @@
 //! How long regions stay available.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};
-use gleaner_schemas::findings::{Findings, Scope};
+use gleaner_schemas::findings::{Findings, Notion, Scope};
 use gleaner_schemas::units::{Bytes, Seconds};
 
 pub(super) fn periods(findings: &Findings) -> String {
@@ -23,7 +23,7 @@ pub(super) fn periods(findings: &Findings) -> String {
     for p in findings
         .availability_periods
         .iter()
-        .filter(|p| is_worth_a_row(findings, &p.size_class))
+        .filter(|p| p.notion == Notion::Available && is_worth_a_row(findings, &p.size_class))
     {
         let seconds = |s: Option<f64>| or_dash(s.map(|s| Seconds(s).to_string()));
         t.add_row(vec![

@@ -1,5 +1,6 @@
 //! Views by hour of the week, in the fleet's time zone ([`crate::findings::Parameters::time_zone`]).
 
+use super::Scope;
 use serde::{Deserialize, Serialize};
 
 /// Use of memory by one category in one hour of the week.
@@ -58,4 +59,47 @@ pub struct IdleByHour {
     pub samples_count: i64,
     /// Share of them in an idle period.
     pub idle_share: f64,
+}
+
+/// How much of one hour of the week a region is available, and of what is available then, how much is still so an hour
+/// later. Of at most three sizes: the smallest, the middle and the largest that a host of the class could have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct AvailabilityByHour {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Which time counts.
+    pub scope: Scope,
+    /// Size of the region.
+    pub region_bytes: i64,
+    /// 1 is Monday, 7 Sunday.
+    pub weekday: i64,
+    /// 0 to 23.
+    pub hour: i64,
+    /// Share of the time that samples cover in that hour in which the region was available (and, in idle time, the owner
+    /// away; of hosts of which that can be told).
+    pub available_share: f64,
+    /// Probability that what is available at an instant of that hour has been so all the while one hour later, as for
+    /// [`crate::findings::AvailabilityOdds`]; absent where nothing could be followed that long.
+    pub still_available_1h: Option<f64>,
+    /// Time in which the region was available and whose fate is known: what `still_available_1h` rests on.
+    pub counted_s: f64,
+}
+
+/// How often owners come back in one hour of the week ([`crate::findings::Reclaims`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct ReclaimsByHour {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// 1 is Monday, 7 Sunday.
+    pub weekday: i64,
+    /// 0 to 23.
+    pub hour: i64,
+    /// Returns in that hour, over hosts and weeks.
+    pub returns: i64,
+    /// Idle time seen in that hour, likewise.
+    pub idle_hours_s: f64,
+    /// Returns per hour of that idle time; absent without any.
+    pub per_idle_hour: Option<f64>,
 }

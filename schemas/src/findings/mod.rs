@@ -60,6 +60,10 @@ pub struct Findings {
     pub dips_by_hour: Vec<DipsByHour>,
     /// When hosts are idle, by hour of the week.
     pub idle_by_hour: Vec<IdleByHour>,
+    /// Whether regions are available, and stay so for an hour, by hour of the week.
+    pub availability_by_hour: Vec<AvailabilityByHour>,
+    /// How often what was lent would be taken back, by hour of the week.
+    pub reclaims_by_hour: Vec<ReclaimsByHour>,
     /// How long regions stay available (Table 4).
     pub availability_periods: Vec<AvailabilityPeriods>,
     /// Share of the periods that last longer than each age (Kaplan-Meier).
@@ -70,6 +74,8 @@ pub struct Findings {
     pub availability_odds: Vec<AvailabilityOdds>,
     /// How long periods last at least.
     pub period_bounds: Vec<PeriodBound>,
+    /// How much there is by each notion of available, side by side, and what lending it would cost.
+    pub notions: Vec<NotionSizes>,
     /// All hosts together over time (Figure 6).
     pub cluster_over_time: Vec<ClusterPoint>,
     /// How much the hosts have available together.

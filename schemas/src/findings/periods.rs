@@ -18,6 +18,28 @@ pub enum Scope {
     Idle,
 }
 
+/// What counts as available.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Notion {
+    /// Physical memory less all that is in use now: what the owner does not use at this moment.
+    #[default]
+    Available,
+    /// The paper's: of that, the cache of files that are used again soon is left to the owner. It takes lookahead, and is
+    /// known where it can be told whether the owner was away, and files were recorded.
+    Paper,
+    /// What could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
+    Harvestable,
+}
+
+impl Notion {
+    /// All, in the order of the declaration.
+    pub const ALL: [Self; 3] = [Self::Available, Self::Paper, Self::Harvestable];
+}
+
 /// What ends a lease of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -58,6 +80,8 @@ pub struct AvailabilityPeriods {
     pub size_class: String,
     /// Which time counts.
     pub scope: Scope,
+    /// What counts as available.
+    pub notion: Notion,
     /// Size of the region.
     pub region_bytes: i64,
     /// Periods kept (not shorter than the minimum), as seen.
@@ -103,7 +127,8 @@ pub struct AvailabilityPeriods {
     pub ended_by_network: i64,
     /// That a silent agent ended.
     pub ended_by_agent: i64,
-    /// Share of the covered time in which the region was available (all scopes: of all covered time).
+    /// Share of the covered time in which the region was available (all scopes: of all covered time; all of it in which
+    /// the notion is known).
     pub available_time_share: Option<f64>,
 }
 
@@ -162,6 +187,9 @@ pub struct AvailabilityOdds {
     pub size_class: String,
     /// Which time counts.
     pub scope: Scope,
+    /// What counts as available.
+    #[serde(default)]
+    pub notion: Notion,
     /// Size of the region.
     pub region_bytes: i64,
     /// How much later.
@@ -229,4 +257,34 @@ pub struct PeriodBound {
     pub autocorrelation: Option<f64>,
     /// Whether it holds.
     pub verdict: BoundVerdict,
+}
+
+/// How much there is by one notion of available, over the samples of the hosts of one class that know it; and for idle
+/// time what lending as much would have cost the owner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct NotionSizes {
+    /// Class by memory size, or `all`.
+    pub size_class: String,
+    /// Which time counts.
+    pub scope: Scope,
+    /// What counts as available.
+    pub notion: Notion,
+    /// Samples that have it.
+    pub samples_count: i64,
+    /// Mean over them.
+    pub mean_bytes: f64,
+    /// Mean share of physical memory.
+    pub mean_share: f64,
+    /// Median.
+    pub median_bytes: f64,
+    /// One sample in twenty has less.
+    pub p5_bytes: f64,
+    /// Idle time, where a mode of lending goes by the notion (`paper`, and `gentle` for `harvestable`): the mean of what
+    /// it lends ([`crate::findings::MemoryContext`]). Absent else and without a return, as all below.
+    pub lendable_mean_bytes: Option<f64>,
+    /// What would have to be paged in again at a return: the mean.
+    pub context_mean_bytes: Option<f64>,
+    /// One return in a hundred would cost more.
+    pub context_p99_bytes: Option<f64>,
 }

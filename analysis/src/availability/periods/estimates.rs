@@ -8,7 +8,7 @@ use crate::statistics::kaplan_meier::{Curve, Step};
 use crate::statistics::quantile_bound::{Lengths, Verdict};
 use crate::statistics::residual::Ahead;
 use gleaner_schemas::findings::{
-    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, Parameters,
+    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, Notion, Parameters,
     PeriodBound, PeriodEnds, Scope, SurvivalPoint,
 };
 
@@ -42,6 +42,7 @@ const CONFIDENCE: f64 = 0.95;
 pub(crate) struct Cell<'a> {
     pub(crate) size_class: &'a str,
     pub(crate) scope: Scope,
+    pub(crate) notion: Notion,
     pub(crate) region_bytes: i64,
 }
 
@@ -59,15 +60,18 @@ pub(crate) fn write(
     let lengths: Vec<Length> = kept.iter().map(Lease::length).collect();
     let curve = Curve::of(&lengths);
     describe(&kept, &curve, periods);
+    if parameters.wants(&["availability_odds"]) {
+        to.availability_odds.extend(odds(leases, cell, resamples));
+    }
+    if cell.notion != Notion::Available {
+        return; // the rest is told of what is available now alone
+    }
     if parameters.wants(&["survival_curves"]) {
         to.survival_curves
             .extend(points(&curve, cell, parameters.curve_points_count as usize));
     }
     if parameters.wants(&["period_ends"]) {
         to.period_ends.extend(ends(&lengths, cell));
-    }
-    if parameters.wants(&["availability_odds"]) {
-        to.availability_odds.extend(odds(leases, cell, resamples));
     }
     if parameters.wants(&["period_bounds"]) && !kept.is_empty() {
         to.period_bounds.extend(bounds(leases, cell));
@@ -155,6 +159,7 @@ fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<Availabi
         Some(AvailabilityOdds {
             size_class: cell.size_class.to_owned(),
             scope: cell.scope,
+            notion: cell.notion,
             region_bytes: cell.region_bytes,
             ahead_s: seconds(ahead.ahead_ms as f64),
             observed_s: seconds(ahead.counted_ms as f64),

@@ -97,7 +97,7 @@ impl Leases {
     }
 }
 
-fn spell(period: &Period) -> Spell {
+pub(super) fn spell(period: &Period) -> Spell {
     Spell {
         from_ms: period.from_ms,
         to_ms: period.to_ms,

@@ -63,10 +63,10 @@ impl<'a> LeaseWindows<'a> {
         }
     }
 
-    /// Scope `all`.
-    pub(crate) fn of_runs(&self) -> Vec<Window> {
+    /// Scope `all`; `known` are the stretches of samples of which it is known what is available.
+    pub(crate) fn of_runs(&self, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.trace.samples.time_ms;
-        let blind_ends = self.blind_ends();
+        let blind_ends = self.blind_ends(known);
         let window = |(i, run): (usize, &Range<usize>)| {
             let window = Window {
                 start_seen: self.starts_after_an_end(i),
@@ -74,17 +74,17 @@ impl<'a> LeaseWindows<'a> {
                 observed_to_ms: observed_to_ms(time, &blind_ends, run.end),
                 ..Window::of_run(time, run)?
             };
-            Some(without_outages(window, time, &self.outages[i]))
+            Some(self.parts(&window, i, known))
         };
         let runs = self.trace.segments.iter().enumerate();
         runs.filter_map(window).flatten().collect()
     }
 
     /// Scope `idle`.
-    pub(crate) fn of_absences(&self) -> Vec<Window> {
+    pub(crate) fn of_absences(&self, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.trace.samples.time_ms;
         let runs = &self.trace.segments;
-        let mut blind_ends = self.blind_ends();
+        let mut blind_ends = self.blind_ends(known);
         blind_ends.extend(starts_out_of_sight(&self.trace.idleness.verdicts));
         blind_ends.sort_unstable();
         let window = |period: &IdlePeriod| {
@@ -99,10 +99,19 @@ impl<'a> LeaseWindows<'a> {
                 observed_to_ms: observed_to_ms(time, &blind_ends, period.samples.end),
                 ..Window::of_idle(period)
             };
-            Some(without_outages(window, time, &self.outages[i]))
+            Some(self.parts(&window, i, known))
         };
         let periods = self.trace.idleness.periods.iter();
         periods.filter_map(window).flatten().collect()
+    }
+
+    /// What is left of a window in a run.
+    fn parts(&self, window: &Window, run: usize, known: &[Range<usize>]) -> Vec<Window> {
+        let time = &self.trace.samples.time_ms;
+        let parts = window.where_known(time, known);
+        parts
+            .flat_map(|part| without_outages(part, time, &self.outages[run]))
+            .collect()
     }
 
     /// Whether what lies before a run ended every lease.
@@ -111,12 +120,13 @@ impl<'a> LeaseWindows<'a> {
         before.is_some_and(|b| b.end.is_some())
     }
 
-    /// Ends of the runs (samples) beyond which nothing can be followed, in order.
-    fn blind_ends(&self) -> Vec<usize> {
+    /// Ends of the runs, and of what is known (samples), beyond which nothing can be followed, in order.
+    fn blind_ends(&self, known: &[Range<usize>]) -> Vec<usize> {
         let runs = self.trace.segments.iter().zip(&self.breaks);
-        runs.filter(|(_, b)| b.is_blind)
-            .map(|(run, _)| run.end)
-            .collect()
+        let runs = runs.filter(|(_, b)| b.is_blind).map(|(run, _)| run.end);
+        let mut ends: Vec<usize> = runs.chain(known.iter().map(|s| s.end)).collect();
+        ends.sort_unstable();
+        ends
     }
 }
 

@@ -1,37 +1,49 @@
-//! How long a region of s bytes stays available (Acharya & Setia, Table 4), and what ends that.
+//! How long a region of s bytes stays available (Acharya & Setia, Table 4), by each notion of available, and what ends
+//! that.
 //!
 //! ```text
 //! runs, idle periods ─► window ────────► seen      the paper's: as long as seen, cut at gaps
 //!                     └ lease_windows ─► lease ─► estimates   ends with their causes; survival, odds, bounds
+//!                                         └► by_hour     both, by hour of the week
 //! ```
 
+pub(crate) mod by_hour;
 mod estimates;
 mod lease;
 pub(crate) mod lease_windows;
 mod seen;
 pub(crate) mod window;
 
+use crate::availability::notions::Sizes;
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::quality::missing;
 use crate::statistics::bootstrap::Resamples;
 use crate::trace::HostTrace;
 use estimates::Cell;
-use gleaner_schemas::findings::{AvailabilityPeriods, Findings, Parameters, Scope};
+use gleaner_schemas::findings::{AvailabilityPeriods, Findings, Notion, Parameters, Scope};
 use lease::Leases;
 use lease_windows::LeaseWindows;
 use seen::SeenPeriods;
 use window::Window;
 
-/// The periods of every region size, in all time and in idle time.
+/// The periods of every region size, by each notion of available.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
-    all: Vec<Region>,
-    /// Empty where no host can tell when it was idle.
-    idle: Vec<Region>,
+    /// In the order of [`Notion::ALL`]; of the first alone where the others are not wanted.
+    notions: Vec<ByScope>,
     hosts_count: usize,
     /// Hosts of which no arrivals at a collector are known.
     hosts_without_arrivals_count: usize,
+}
+
+/// The periods of every region size by one notion.
+#[derive(Clone, Debug)]
+struct ByScope {
+    /// All time. Empty where no host knows the notion.
+    all: Vec<Region>,
+    /// Idle time. Empty where, besides, none can tell when it was idle.
+    idle: Vec<Region>,
 }
 
 /// The periods of one region size, in both readings.
@@ -41,52 +53,112 @@ struct Region {
     leases: Leases,
 }
 
+/// The notions whose periods are wanted: what is available now, and with `notions` the others, which rest on more tables.
+fn wanted(parameters: &Parameters) -> &'static [Notion] {
+    if parameters.wants(&["notions"])
+        && parameters.wants(&["availability_periods", "availability_odds"])
+    {
+        &Notion::ALL
+    } else {
+        &[Notion::Available]
+    }
+}
+
 impl Measure for Periods {
     fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let (time_ms, available) = (&trace.samples.time_ms, &trace.samples.available_bytes);
-        let minimum_ms = parameters.minimum_period_s * 1000.0;
-        let covered_ms = trace.covered_ms();
-        let of = |as_seen: &[Window], as_leases: &[Window]| {
-            let of_region = |&bytes: &i64| Region {
-                seen: SeenPeriods::of(time_ms, available, as_seen, bytes, minimum_ms, covered_ms),
-                leases: Leases::of(time_ms, available, as_leases, bytes, minimum_ms),
-            };
-            parameters.region_bytes.iter().map(of_region).collect()
-        };
-        let runs = trace.segments.iter();
-        let runs: Vec<Window> = runs
-            .filter_map(|run| Window::of_run(time_ms, run))
-            .collect();
-        let absences = trace.idleness.periods.iter().map(Window::of_idle);
         let leases = LeaseWindows::new(trace);
+        let of_notion = |&notion: &Notion| ByScope::of_host(trace, &leases, notion, parameters);
         Ok(Self {
-            all: of(&runs, &leases.of_runs()),
-            idle: if trace.idle_can_be_told() {
-                of(&absences.collect::<Vec<_>>(), &leases.of_absences())
-            } else {
-                Vec::new()
-            },
+            notions: wanted(parameters).iter().map(of_notion).collect(),
             hosts_count: 1,
             hosts_without_arrivals_count: usize::from(trace.arrivals.is_empty()),
         })
     }
 
     fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in [(&mut self.all, &other.all), (&mut self.idle, &other.idle)] {
-            if mine.is_empty() {
-                mine.clone_from(theirs);
-            } else {
-                for (mine, theirs) in mine.iter_mut().zip(theirs) {
-                    mine.seen.merge(&theirs.seen);
-                    mine.leases.merge(&theirs.leases);
-                }
-            }
+        for (mine, theirs) in self.notions.iter_mut().zip(&other.notions) {
+            merge(&mut mine.all, &theirs.all);
+            merge(&mut mine.idle, &theirs.idle);
         }
         self.hosts_count += other.hosts_count;
         self.hosts_without_arrivals_count += other.hosts_without_arrivals_count;
     }
 
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+        for (&notion, of_notion) in Notion::ALL.iter().zip(&self.notions) {
+            of_notion.write(size_class, notion, parameters, findings);
+        }
+        if size_class == "all" && self.hosts_without_arrivals_count > 0 {
+            let without = self.hosts_without_arrivals_count;
+            findings
+                .not_measured
+                .push(missing::no_arrivals(without, self.hosts_count));
+        }
+    }
+}
+
+/// Pools those of other hosts; none know nothing, and count as no host.
+fn merge(mine: &mut Vec<Region>, theirs: &[Region]) {
+    if mine.is_empty() {
+        mine.extend_from_slice(theirs);
+        return;
+    }
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        mine.seen.merge(&theirs.seen);
+        mine.leases.merge(&theirs.leases);
+    }
+}
+
+impl ByScope {
+    fn of_host(
+        trace: &HostTrace<'_>,
+        leases: &LeaseWindows<'_>,
+        notion: Notion,
+        parameters: &Parameters,
+    ) -> Self {
+        let time_ms = &trace.samples.time_ms;
+        let Sizes { bytes, known } = Sizes::of(trace, notion);
+        if known.is_empty() {
+            return Self {
+                all: Vec::new(),
+                idle: Vec::new(),
+            };
+        }
+        let seen = |windows: &mut dyn Iterator<Item = Window>| -> Vec<Window> {
+            windows
+                .flat_map(|w| w.where_known(time_ms, &known).collect::<Vec<_>>())
+                .collect()
+        };
+        let runs = trace.segments.iter();
+        let runs = seen(&mut runs.filter_map(|run| Window::of_run(time_ms, run)));
+        let covered = runs.iter().map(|w| w.covered_ms(time_ms));
+        let covered_ms = covered.fold(0, i64::saturating_add);
+        let minimum_ms = parameters.minimum_period_s * 1000.0;
+        let of = |as_seen: &[Window], as_leases: &[Window]| {
+            let of_region = |&region: &i64| Region {
+                seen: SeenPeriods::of(time_ms, &bytes, as_seen, region, minimum_ms, covered_ms),
+                leases: Leases::of(time_ms, &bytes, as_leases, region, minimum_ms),
+            };
+            parameters.region_bytes.iter().map(of_region).collect()
+        };
+        let absences = trace.idleness.periods.iter().map(Window::of_idle);
+        Self {
+            all: of(&runs, &leases.of_runs(&known)),
+            idle: if trace.idle_can_be_told() {
+                of(&seen(&mut { absences }), &leases.of_absences(&known))
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn write(
+        &self,
+        size_class: &str,
+        notion: Notion,
+        parameters: &Parameters,
+        findings: &mut Findings,
+    ) {
         for (scope, regions) in [(Scope::All, &self.all), (Scope::Idle, &self.idle)] {
             let hosts_count = regions.first().map_or(0, |r| r.seen.hosts_count());
             // The same hosts are drawn for every size of region.
@@ -95,16 +167,11 @@ impl Measure for Periods {
                 let cell = Cell {
                     size_class,
                     scope,
+                    notion,
                     region_bytes,
                 };
                 region.write(&cell, &resamples, parameters, findings);
             }
-        }
-        if size_class == "all" && self.hosts_without_arrivals_count > 0 {
-            let without = self.hosts_without_arrivals_count;
-            findings
-                .not_measured
-                .push(missing::no_arrivals(without, self.hosts_count));
         }
     }
 }
@@ -120,6 +187,7 @@ impl Region {
         let mut periods = AvailabilityPeriods {
             size_class: cell.size_class.to_owned(),
             scope: cell.scope,
+            notion: cell.notion,
             region_bytes: cell.region_bytes,
             ..AvailabilityPeriods::default()
         };

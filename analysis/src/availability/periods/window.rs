@@ -57,6 +57,43 @@ impl Window {
         }
     }
 
+    /// Time that its samples cover.
+    pub(crate) fn covered_ms(&self, time_ms: &[i64]) -> i64 {
+        let first = time_ms.get(self.samples.start);
+        first.map_or(0, |&first| self.end_ms.saturating_sub(first))
+    }
+
+    /// Its parts in which a size is known; `known` are all stretches of samples that have it, in order. Where it is not,
+    /// nothing is seen: periods are cut there as at a gap that says nothing.
+    pub(crate) fn where_known<'a>(
+        &'a self,
+        time_ms: &'a [i64],
+        known: &'a [Range<usize>],
+    ) -> impl Iterator<Item = Self> + 'a {
+        let all = &self.samples;
+        let first = known.partition_point(|stretch| stretch.end <= all.start);
+        let stretches = known[first..].iter().take_while(|s| s.start < all.end);
+        stretches.map(|stretch| {
+            let samples = stretch.start.max(all.start)..stretch.end.min(all.end);
+            let start_seen = self.start_seen && samples.start == all.start;
+            let last = time_ms.get(..samples.end).and_then(<[i64]>::last);
+            match last.filter(|_| samples.end < all.end) {
+                Some(&last_ms) => Self {
+                    samples,
+                    end_ms: last_ms,
+                    start_seen,
+                    end: None,
+                    observed_to_ms: last_ms,
+                },
+                None => Self {
+                    samples,
+                    start_seen,
+                    ..self.clone()
+                },
+            }
+        })
+    }
+
     /// The window's periods of a region of `region_bytes`, in order; those of no length too.
     pub(crate) fn periods<'a>(
         &'a self,
@@ -90,5 +127,98 @@ impl Period {
     /// Whether it counts: one sample before a cut was not seen to last at all.
     pub(crate) fn is_kept(&self, minimum_ms: f64) -> bool {
         self.length_ms() > 0 && self.length_ms() as f64 >= minimum_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_unknown_cuts_worked_by_hand() {
+        let time = [0, 10, 20, 30, 40, 50, 60, 70];
+        let window = Window {
+            samples: 1..7,
+            end_ms: 65,
+            start_seen: true,
+            end: Some(EndCause::Owner),
+            observed_to_ms: 1000,
+        };
+        let of = |known: &[Range<usize>]| -> Vec<_> {
+            let parts = window.where_known(&time, known);
+            parts
+                .map(|w| (w.samples, w.end_ms, w.start_seen, w.end, w.observed_to_ms))
+                .collect()
+        };
+        let owner = Some(EndCause::Owner);
+        assert_eq!(of(&[0..8]), [(1..7, 65, true, owner, 1000)]);
+        let parts = [
+            (1..3, 20, true, None, 20),
+            (4..5, 40, false, None, 40),
+            (6..7, 65, false, owner, 1000),
+        ];
+        assert_eq!(of(&[0..3, 4..5, 6..8]), parts);
+        assert!(of(&[]).is_empty() && of(&[0..1, 7..8]).is_empty());
+    }
+
+    /// What a period says, without the observation's end.
+    type Brief = (i64, i64, bool, bool);
+
+    /// The definition, said slowly: `from..to` is a period when each of its samples is known to have enough, and neither
+    /// neighbour in the run is.
+    fn slowly(time: &[i64], sizes: &[Option<i64>], run: &Range<usize>, bytes: i64) -> Vec<Brief> {
+        let enough = |i: usize| sizes[i].is_some_and(|size| size >= bytes);
+        // Of a neighbour: `None` where nothing is known of it.
+        let lacks = |i: Option<usize>| {
+            let i = i.filter(|i| run.contains(i))?;
+            sizes[i].map(|size| size < bytes)
+        };
+        let mut found = Vec::new();
+        for from in run.clone() {
+            for to in from + 1..=run.end {
+                let before = lacks(from.checked_sub(1));
+                let after = lacks(Some(to));
+                if (from..to).all(enough) && before != Some(false) && after != Some(false) {
+                    let end_ms = if after.is_some() {
+                        time[to]
+                    } else {
+                        time[to - 1]
+                    };
+                    found.push((time[from], end_ms, before.is_some(), after.is_some()));
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn periods_of_what_is_known_equal_the_slow_version(
+            steps in prop::collection::vec((1..100i64, prop::option::weighted(0.8, 0..4i64)), 0..40),
+            cut in 0..40usize,
+            bytes in 0..5i64,
+        ) {
+            let time: Vec<i64> = steps.iter().scan(0, |t, s| { *t += s.0; Some(*t) }).collect();
+            let sizes: Vec<Option<i64>> = steps.iter().map(|s| s.1).collect();
+            let plain: Vec<i64> = sizes.iter().map(|s| s.unwrap_or(0)).collect();
+            let known: Vec<Range<usize>> = (0..sizes.len())
+                .filter(|&i| sizes[i].is_some() && (i == 0 || sizes[i - 1].is_none()))
+                .map(|i| i..(i..sizes.len()).find(|&j| sizes[j].is_none()).unwrap_or(sizes.len()))
+                .collect();
+            let cut = cut.min(time.len());
+            for run in [0..cut, cut..time.len()] {
+                let Some(window) = Window::of_run(&time, &run) else { continue };
+                let found: Vec<Brief> = window
+                    .where_known(&time, &known)
+                    .flat_map(|w| {
+                        let periods = w.periods(&time, &plain, bytes);
+                        let brief = |p: Period| (p.from_ms, p.to_ms, p.start_seen, p.end.is_some());
+                        periods.map(brief).collect::<Vec<_>>()
+                    })
+                    .collect();
+                prop_assert_eq!(found, slowly(&time, &sizes, &run, bytes));
+            }
+        }
     }
 }

@@ -1,0 +1,63 @@
+//! Returns by hour of the week, in the fleet's time zone, beside the idle time in which they could come.
+
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::trace::HostTrace;
+use crate::trace::calendar::{Calendar, HOURS_OF_WEEK, weekday_and_hour};
+use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
+use gleaner_schemas::findings::{self, Findings, Parameters};
+
+/// Of hosts that can tell when their owners were away.
+#[derive(Clone, Debug)]
+pub(crate) struct ReclaimsByHour {
+    /// In each hour.
+    returns: Vec<i64>,
+    idle: TimeByHour,
+}
+
+impl Measure for ReclaimsByHour {
+    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        let mut found = Self {
+            returns: vec![0; HOURS_OF_WEEK],
+            idle: TimeByHour::default(),
+        };
+        if !trace.idle_can_be_told() {
+            return Ok(found);
+        }
+        let calendar = Calendar::new(&parameters.time_zone)?;
+        let at_ms: Vec<i64> = trace.returns.iter().map(|back| back.at_ms).collect();
+        for hour in calendar.hours_of_week(&at_ms) {
+            found.returns[usize::from(hour)] += 1;
+        }
+        let mut hours = HourSplitter::new(&calendar);
+        for period in &trace.idleness.periods {
+            hours.add(period.from_ms, period.to_ms, &mut found.idle);
+        }
+        Ok(found)
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.returns.iter_mut().zip(&other.returns) {
+            *mine += theirs;
+        }
+        self.idle.merge(&other.idle);
+    }
+
+    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
+        let hours = self.returns.iter().enumerate();
+        let record = |(at, &returns): (usize, &i64)| {
+            let (weekday, hour) = weekday_and_hour(at);
+            let idle_ms = self.idle.ms(at);
+            (returns > 0 || idle_ms > 0).then(|| findings::ReclaimsByHour {
+                size_class: size_class.to_owned(),
+                weekday,
+                hour,
+                returns,
+                idle_hours_s: idle_ms as f64 / 1000.0,
+                per_idle_hour: (idle_ms > 0)
+                    .then(|| returns as f64 / (idle_ms as f64 / 3_600_000.0)),
+            })
+        };
+        findings.reclaims_by_hour.extend(hours.filter_map(record));
+    }
+}

@@ -1,0 +1,192 @@
+//! Three notions of available, worked by hand.
+//!
+//! One host of 1 GiB, a sample every 5 minutes from 0 to 60, times in minutes; 900 MiB are available, and the owner has
+//! been away since before the trace. The headroom is 15 %, which is 153.6 MiB.
+
+use crate::owner::{HEADROOM, contexts, with_processes};
+use crate::recording::{MIB, Recording, sample};
+use gleaner_schemas::findings::{
+    AvailabilityOdds, AvailabilityPeriods, Findings, LendingMode, Notion, NotionSizes, Parameters,
+    Scope,
+};
+use gleaner_schemas::rows::{FileRow, SampleRow};
+
+fn parameters(measures: &[&str]) -> Parameters {
+    Parameters {
+        region_bytes: vec![256 * MIB],
+        measures: measures.iter().map(|m| (*m).to_owned()).collect(),
+        ..Parameters::default()
+    }
+}
+
+/// MemAvailable is 600 MiB, of 45 to 50 300 MiB, and not known at 30.
+fn harvested() -> Recording {
+    let mut r = Recording::new();
+    r.host("a", 300);
+    for (i, minute) in (0..=60).step_by(5).enumerate() {
+        let row = SampleRow {
+            owner_idle_ms: Some((minute + 60) * 60_000),
+            mem_available_bytes: match minute {
+                30 => None,
+                45 => Some(300 * MIB),
+                _ => Some(600 * MIB),
+            },
+            ..sample(900)
+        };
+        r.row("a", i as i64 + 1, minute * 60, &row);
+    }
+    r
+}
+
+/// A file of 700 MiB is open at 20 alone; the owner is out of sight from 40 on.
+fn with_a_file() -> Recording {
+    let mut r = Recording::new();
+    r.host("a", 300);
+    for (i, minute) in (0..=60).step_by(5).enumerate() {
+        let in_use_mib = if minute == 20 { 700 } else { 0 };
+        let row = SampleRow {
+            owner_idle_ms: (minute < 40).then_some((minute + 60) * 60_000),
+            file_cache_bytes: in_use_mib * MIB,
+            files_whole: minute == 0,
+            ..sample(900 - in_use_mib)
+        };
+        let sequence = i as i64 + 1;
+        r.row("a", sequence, minute * 60, &row);
+        if minute == 20 || minute == 25 {
+            let file = FileRow {
+                file_id: 1,
+                open_count: i64::from(minute == 20),
+                cached_bytes: (minute == 20).then_some(700 * MIB),
+                ..Default::default()
+            };
+            r.row("a", sequence, minute * 60, &file);
+        }
+    }
+    r
+}
+
+fn periods(f: &Findings, scope: Scope, notion: Notion) -> Option<&AvailabilityPeriods> {
+    let of = |p: &&AvailabilityPeriods| (p.scope, p.notion) == (scope, notion);
+    f.availability_periods
+        .iter()
+        .filter(|p| p.size_class == "all")
+        .find(of)
+}
+
+fn sizes(f: &Findings, scope: Scope, notion: Notion) -> Option<&NotionSizes> {
+    let of = |n: &&NotionSizes| (n.scope, n.notion) == (scope, notion);
+    f.notions.iter().filter(|n| n.size_class == "all").find(of)
+}
+
+#[test]
+fn what_is_unknown_cuts_periods_on_both_sides() {
+    let f = harvested().analyzed(&parameters(&[])).unwrap();
+    for scope in [Scope::All, Scope::Idle] {
+        // 0-25, cut where it is not known; 35-45, cut likewise at its start; 50-60.
+        let p = periods(&f, scope, Notion::Harvestable).unwrap();
+        assert_eq!((p.periods, p.censored), (3, 3));
+        assert_eq!((p.start_cut, p.end_cut, p.ended_by_memory), (2, 2, 1));
+        assert_eq!(p.mean_s, Some(15.0 * 60.0));
+        // Known for 25 minutes twice.
+        assert_eq!(p.available_time_share, Some(45.0 / 50.0));
+        // Ten minutes ahead can be told of 0-15, 35-45, and nothing after 50.
+        let of = |o: &&AvailabilityOdds| {
+            let is_of_all = o.size_class == "all" && o.ahead_s == 600.0;
+            is_of_all && (o.scope, o.notion) == (scope, Notion::Harvestable)
+        };
+        let ten = f.availability_odds.iter().find(of).unwrap();
+        assert_eq!((ten.observed_s, ten.still_available), (1500.0, 0.6));
+        assert_eq!(ten.lost_to_memory, 0.4);
+        let available = periods(&f, scope, Notion::Available).unwrap();
+        assert_eq!((available.periods, available.longest_s), (1, Some(3600.0)));
+        // No file was recorded.
+        assert_eq!(periods(&f, scope, Notion::Paper), None);
+        assert_eq!(sizes(&f, scope, Notion::Paper), None);
+    }
+    // Of what is available now alone.
+    let curve = f.survival_curves.iter();
+    assert_eq!(curve.filter(|c| c.size_class == "all").count(), 2);
+}
+
+#[test]
+fn how_much_there_is_side_by_side() {
+    let f = harvested().analyzed(&parameters(&["notions"])).unwrap();
+    let mib = MIB as f64;
+    let headroom = HEADROOM as f64;
+    let now = sizes(&f, Scope::All, Notion::Available).unwrap();
+    assert_eq!((now.samples_count, now.mean_bytes), (13, 900.0 * mib));
+    assert!((now.mean_share - 900.0 / 1024.0).abs() < 1e-12);
+    let harvestable = sizes(&f, Scope::Idle, Notion::Harvestable).unwrap();
+    assert_eq!(harvestable.samples_count, 12);
+    assert!((harvestable.mean_bytes - (575.0 * mib - headroom)).abs() < 1.0);
+    assert_eq!(harvestable.median_bytes, 600.0 * mib - headroom);
+    assert_eq!(harvestable.p5_bytes, 300.0 * mib - headroom);
+    // No owner came back.
+    assert_eq!(harvestable.context_mean_bytes, None);
+}
+
+#[test]
+fn the_papers_notion_ends_where_idleness_cannot_be_told() {
+    let f = with_a_file().analyzed(&parameters(&[])).unwrap();
+    // The file is live all the time that the owner is seen to be away, 0 to 35: 200 MiB are left of 900.
+    for scope in [Scope::All, Scope::Idle] {
+        let paper = sizes(&f, scope, Notion::Paper).unwrap();
+        assert_eq!(paper.samples_count, 8);
+        assert_eq!(paper.mean_bytes, (200 * MIB) as f64);
+        let p = periods(&f, scope, Notion::Paper).unwrap();
+        assert_eq!((p.periods, p.available_time_share), (0, Some(0.0)));
+    }
+    let small = Parameters {
+        region_bytes: vec![200 * MIB],
+        ..parameters(&[])
+    };
+    let f = with_a_file().analyzed(&small).unwrap();
+    for (notion, minutes) in [(Notion::Available, 60.0), (Notion::Paper, 35.0)] {
+        let p = periods(&f, Scope::All, notion).unwrap();
+        assert_eq!((p.periods, p.start_cut, p.end_cut), (1, 1, 1));
+        assert_eq!(p.mean_s, Some(minutes * 60.0));
+        assert_eq!(p.available_time_share, Some(1.0));
+    }
+}
+
+#[test]
+fn what_lending_would_cost_stands_beside_idle_time() {
+    let f = with_processes(0)
+        .analyzed(&parameters(&["notions"]))
+        .unwrap();
+    let gentle = &contexts(&f, "all")[1];
+    assert_eq!(gentle.mode, LendingMode::Gentle);
+    let harvestable = sizes(&f, Scope::Idle, Notion::Harvestable).unwrap();
+    // Ten samples of 500 MiB and one of 300.
+    let mean = (5300.0 / 11.0) * MIB as f64 - HEADROOM as f64;
+    assert!((harvestable.mean_bytes - mean).abs() < 1.0);
+    assert_eq!(harvestable.lendable_mean_bytes, gentle.mean_lendable_bytes);
+    assert!(harvestable.lendable_mean_bytes.is_some());
+    assert_eq!(harvestable.context_mean_bytes, Some(gentle.mean_bytes));
+    assert_eq!(harvestable.context_p99_bytes, Some(gentle.p99_bytes));
+    // Nobody lends by this notion, and in all time nobody lends.
+    for (scope, notion) in [
+        (Scope::Idle, Notion::Available),
+        (Scope::All, Notion::Harvestable),
+    ] {
+        let other = sizes(&f, scope, notion).unwrap();
+        assert_eq!(other.lendable_mean_bytes, None);
+        assert_eq!(other.context_mean_bytes, None);
+    }
+}
+
+#[test]
+fn the_other_notions_come_with_the_list_of_them() {
+    let of = |measures: &[&str]| {
+        let f = harvested().analyzed(&parameters(measures)).unwrap();
+        let mut found: Vec<Notion> = f.availability_periods.iter().map(|p| p.notion).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    assert_eq!(of(&["availability_periods"]), [Notion::Available]);
+    assert_eq!(
+        of(&["availability_periods", "notions"]),
+        [Notion::Available, Notion::Harvestable]
+    );
+}
