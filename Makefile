@@ -21,12 +21,14 @@ lint: ## Format, clippy, scripts
 	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
-bench: setup ## Measure the agent beside five tracers, and the collector beside pyarrow and with 10,000 hosts
+bench: setup ## Measure the agent, the collector and the analysis (10,000 and 1,000 hosts) beside their peers
+	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
 	bench/run
 	.venv/bin/python bench/collector.py
 	.venv/bin/python bench/fleet.py
 	.venv/bin/python bench/fleet.py --hosts 1000 --backlog 960
+	.venv/bin/python bench/analysis.py
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm

@@ -136,7 +136,7 @@ impl<'a> HostTrace<'a> {
         calendar: &Calendar,
     ) -> Result<Option<Self>> {
         let mut reader = HostReader::new(dataset, host);
-        let samples = Samples::read(&mut reader, parameters.headroom_share)?;
+        let samples = Samples::read(&mut reader, parameters)?;
         if samples.is_empty() {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
 use gleaner_policy::accounting::harvestable_bytes;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::Category;
+use gleaner_schemas::findings::{Category, Parameters};
 use gleaner_schemas::rows::SampleRow;
 
 /// Kernel counters that tell what a want of memory costs; they only grow within a boot.
@@ -17,6 +17,33 @@ pub(crate) const COUNTERS: [&str; 6] = [
     "refault_anon_total_count",
     "swap_in_total_count",
     "major_fault_total_count",
+];
+
+/// Findings that need no more of a sample than [`FEW`] columns: where others are not wanted, the rest is not read, and
+/// stays absent.
+const CONTENT_WITH_FEW: [&str; 13] = [
+    "hosts",
+    "gaps",
+    "dips",
+    "dip_hosts",
+    "dips_by_hour",
+    "idle_periods",
+    "idle_by_hour",
+    "absence_lengths",
+    "availability_periods",
+    "survival_curves",
+    "period_ends",
+    "availability_odds",
+    "period_bounds",
+];
+const FEW: [&str; 7] = [
+    "boot_id",
+    "interval_ms",
+    "physical_bytes",
+    "available_bytes",
+    "load5",
+    "owner_idle_ms",
+    "files_whole",
 ];
 
 /// Index in [`Samples::categories`] of each category: its place in [`Category::ALL`].
@@ -48,8 +75,8 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Reads them; `headroom_share` is what `harvestable_bytes` shall leave.
-    pub(crate) fn read(reader: &mut HostReader<'_>, headroom_share: f64) -> Result<Self> {
+    /// Reads them.
+    pub(crate) fn read(reader: &mut HostReader<'_>, parameters: &Parameters) -> Result<Self> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend(COUNTERS);
         columns.extend([
@@ -67,8 +94,16 @@ impl Samples {
             "agent_cpu_us",
             "agent_rss_bytes",
         ]);
+        let is_whole = Self::are_read_whole(parameters);
+        columns.retain(|column| is_whole || FEW.contains(column));
         let frame = reader.read(&SampleRow::TABLE, &columns)?;
-        let optional = |column| Ok(frame.integers(column)?.iter().collect());
+        let optional = |column| {
+            Ok(if columns.contains(&column) {
+                frame.integers(column)?.iter().collect()
+            } else {
+                vec![None; frame.rows_count()]
+            })
+        };
         let categories = Category::ALL
             .iter()
             .map(|c| optional(c.column()))
@@ -79,7 +114,12 @@ impl Samples {
             .collect::<Result<Vec<_>>>()?;
         let physical_bytes = frame.present("physical_bytes")?.to_vec();
         Ok(Self {
-            harvestable_bytes: harvestable(&frame, &physical_bytes, headroom_share)?,
+            harvestable_bytes: harvestable(
+                &optional("harvestable_bytes")?,
+                &optional("mem_available_bytes")?,
+                &physical_bytes,
+                parameters.headroom_share,
+            ),
             mem_available_bytes: optional("mem_available_bytes")?,
             database: frame.present(DATABASE)?.to_vec(),
             sequence: frame.present(SEQUENCE)?.to_vec(),
@@ -103,6 +143,12 @@ impl Samples {
             agent_rss_bytes: optional("agent_rss_bytes")?,
             physical_bytes,
         })
+    }
+
+    /// Whether what is asked for needs all columns.
+    pub(crate) fn are_read_whole(parameters: &Parameters) -> bool {
+        let few = |measure: &String| CONTENT_WITH_FEW.contains(&measure.as_str());
+        parameters.measures.is_empty() || !parameters.measures.iter().all(few)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -179,26 +225,23 @@ pub(crate) fn in_both<'a>(
     .collect()
 }
 
-/// The stored figure rests on the agent's headroom; this one on the analysis' own, where
-/// MemAvailable is there to make it from.
+/// What `headroom_share` leaves, where MemAvailable is there to make it from; the stored figure rests on the agent's own
+/// headroom.
 fn harvestable(
-    frame: &Frame,
+    stored: &[Option<i64>],
+    mem_available_bytes: &[Option<i64>],
     physical_bytes: &[i64],
     headroom_share: f64,
-) -> Result<Vec<Option<i64>>> {
-    let stored = frame.integers("harvestable_bytes")?.iter();
-    let available = frame.integers("mem_available_bytes")?.iter();
-    Ok(stored
-        .zip(available)
-        .zip(physical_bytes)
-        .map(|((stored, available), &physical)| {
-            let own = available.map(|a| {
-                let bytes = harvestable_bytes(unsigned(a), unsigned(physical), headroom_share);
-                gleaner_schemas::units::stored(bytes)
-            });
-            own.or(stored)
-        })
-        .collect())
+) -> Vec<Option<i64>> {
+    let all = stored.iter().zip(mem_available_bytes).zip(physical_bytes);
+    all.map(|((stored, available), &physical)| {
+        let own = available.map(|a| {
+            let bytes = harvestable_bytes(unsigned(a), unsigned(physical), headroom_share);
+            gleaner_schemas::units::stored(bytes)
+        });
+        own.or(*stored)
+    })
+    .collect()
 }
 
 /// A stored size as the policy has it; a negative one, which no kernel states, counts as none.
