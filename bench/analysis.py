@@ -68,7 +68,8 @@ def tables(args: argparse.Namespace) -> dict:
     parquet = args.folder / f"parquet-{args.hosts}-{args.days}"
     if not parquet.exists():
         export = [GLEANER, "export", dataset, "--to", "parquet", "-o", parquet]
-        subprocess.run([*export, "--table", "samples", "--columns", COLUMNS], check=True)
+        export = [str(part) for part in [*export, "--table", "samples", "--columns", COLUMNS]]
+        subprocess.run(export, check=True, stdout=sys.stderr)
     sizes = [f"--region={size}" for size in REGIONS] + [f"--dip={size}" for size in DIPS]
     asked = ["--measure", "dips,availability_periods", "--bootstrap", "0", *sizes]
     costs, results = {}, {}
