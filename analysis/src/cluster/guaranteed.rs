@@ -3,16 +3,21 @@
 //! From each cell on: the sum over hosts of the least that each has to lend up to a time ahead, since what
 //! is lent stays where it is; and beside it the least sum of what is lendable *somewhere*, though hosts take
 //! turns. The probability is the share of cells. A cell counts as a start when the fate of nine hosts
-//! of ten, or more, of those seen in it is known; the others are left out of what was there at first, too.
+//! of ten, or more, of those seen in it is known; the others are left out of what was there at first, too. A host
+//! whose samples are missing for up to a week counts as one of unknown fate meanwhile: its memory is not gone.
 
 use crate::cluster::by_cell::ByCell;
-use crate::cluster::grid::HostCells;
+use crate::cluster::grid::{After, HostCells, Run};
 use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
 use gleaner_schemas::findings::{Findings, Guaranteed, Residence};
+use std::ops::Range;
 
 /// In 1000 cells so many have as much, or more.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
+
+/// A host that is missing for longer is no part of the cluster meanwhile.
+const LONGEST_MISSING_MS: i64 = 7 * 86_400_000;
 
 /// Sums over hosts from one cell on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +30,7 @@ struct Known {
 /// Sums over the hosts of which it is known what they can lend in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lendable {
+    /// With those that are missing.
     hosts: i64,
     bytes: i64,
     /// Those of known fate, by time ahead.
@@ -54,6 +60,13 @@ impl Guarantees {
         let ahead_cells = ahead_cells(host.cell_ms);
         let mut found = Self::default();
         for (scope, cells) in SCOPES.into_iter().zip(&mut found.scopes) {
+            for cell in host
+                .runs
+                .windows(2)
+                .flat_map(|pair| missing(pair, host.cell_ms))
+            {
+                cells.at(cell).hosts = 1;
+            }
             each_start(host, scope, &ahead_cells, |start| {
                 let sums = cells.at(start.cell);
                 sums.hosts = 1;
@@ -113,6 +126,20 @@ impl Guarantees {
     }
 }
 
+/// Cells between two runs of a host in which its samples are missing.
+fn missing(runs: &[Run], cell_ms: i64) -> Range<i64> {
+    match runs {
+        [run, next]
+            if run.after == After::Unknown
+                && (next.first.saturating_sub(run.end())).saturating_mul(cell_ms)
+                    <= LONGEST_MISSING_MS =>
+        {
+            run.end()..next.first
+        }
+        _ => 0..0,
+    }
+}
+
 /// What was there in each cell that counts as a start; and what stays of it for `ahead` cells where it is, and
 /// what there is somewhere all that time. `at` is the place of `ahead` among the times.
 fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
@@ -131,7 +158,6 @@ fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::grid::After;
     use crate::cluster::outlook::tests::{any_host, host, run, starts as starts_of};
     use gleaner_schemas::findings::Scope;
     use proptest::prelude::*;
@@ -192,6 +218,35 @@ mod tests {
         assert_eq!(found, (vec![7, 7, 4], vec![(7, 7), (7, 7), (4, 4)]));
     }
 
+    #[test]
+    fn hosts_that_are_missing_are_not_gone() {
+        // b's samples are missing in cells 2 and 3: nothing is known then of what both have together.
+        let all = of(&[
+            host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], After::Unknown)]),
+            host(
+                "b",
+                vec![
+                    run(0, &[3, 3], After::Unknown),
+                    run(4, &[3, 3], After::Unknown),
+                ],
+            ),
+        ]);
+        let found = starts(&all.scopes[0], 0, 1);
+        assert_eq!(found, (vec![7, 7], vec![(7, 7), (7, 7)]));
+        // Asleep in them it has nothing to lend, which is known.
+        let all = of(&[
+            host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], After::Unknown)]),
+            host(
+                "b",
+                vec![
+                    run(0, &[3, 3], After::Lost),
+                    run(4, &[3, 3], After::Unknown),
+                ],
+            ),
+        ]);
+        assert_eq!(starts(&all.scopes[0], 0, 1).0, [7, 7, 4, 4, 7]);
+    }
+
     proptest! {
         #[test]
         fn equals_the_slow_version(
@@ -209,7 +264,14 @@ mod tests {
                     for cell in 0..60 {
                         let here = |c: i64| by_host.iter().flatten().filter(move |s| s.0 == c);
                         let known: Vec<_> = here(cell).filter(|s| s.2[at].is_some()).collect();
-                        if known.is_empty() || known.len() * 10 < here(cell).count() * 9 {
+                        let is_missing = |h: &&crate::cluster::grid::HostCells| {
+                            h.runs.windows(2).any(|pair| {
+                                pair[0].after == After::Unknown
+                                    && (pair[0].end()..pair[1].first).contains(&cell)
+                            })
+                        };
+                        let expected_hosts = here(cell).count() + hosts.iter().filter(is_missing).count();
+                        if known.is_empty() || known.len() * 10 < expected_hosts * 9 {
                             continue;
                         }
                         let sum = |c| here(c).map(|s| s.1).sum::<i64>();
