@@ -36,6 +36,9 @@ pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
     ((parameters.cluster_cell_s * 1000.0) as i64).max(1)
 }
 
+/// See [`HostCells::missing`].
+const LONGEST_MISSING_MS: i64 = 7 * 86_400_000;
+
 /// What became of a host after a run of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
@@ -105,6 +108,18 @@ impl HostCells {
             found.add(trace, parameters, from..segment.end, after, &mut taken);
         }
         found
+    }
+
+    /// Cells between two runs in which the host's samples are missing, nobody knows why. Missing for longer than a week it
+    /// is no part of the cluster meanwhile.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = i64> {
+        let pairs = self.runs.windows(2).filter_map(|pair| match pair {
+            [run, next] if run.after == After::Unknown => Some(run.end()..next.first),
+            _ => None,
+        });
+        let longest = LONGEST_MISSING_MS / self.cell_ms.max(1);
+        let short = pairs.filter(move |cells| cells.end.saturating_sub(cells.start) <= longest);
+        short.flatten()
     }
 
     /// Every cell in which the host was seen.

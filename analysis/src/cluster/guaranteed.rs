@@ -4,20 +4,16 @@
 //! is lent stays where it is; and beside it the least sum of what is lendable *somewhere*, though hosts take
 //! turns. The probability is the share of cells. A cell counts as a start when the fate of nine hosts
 //! of ten, or more, of those seen in it is known; the others are left out of what was there at first, too. A host
-//! whose samples are missing for up to a week counts as one of unknown fate meanwhile: its memory is not gone.
+//! that is missing ([`HostCells::missing`]) counts as one of unknown fate meanwhile: its memory is not gone.
 
 use crate::cluster::by_cell::ByCell;
-use crate::cluster::grid::{After, HostCells, Run};
+use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
 use gleaner_schemas::findings::{Findings, Guaranteed, Residence};
-use std::ops::Range;
 
 /// In 1000 cells so many have as much, or more.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
-
-/// A host that is missing for longer is no part of the cluster meanwhile.
-const LONGEST_MISSING_MS: i64 = 7 * 86_400_000;
 
 /// Sums over hosts from one cell on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,11 +56,7 @@ impl Guarantees {
         let ahead_cells = ahead_cells(host.cell_ms);
         let mut found = Self::default();
         for (scope, cells) in SCOPES.into_iter().zip(&mut found.scopes) {
-            for cell in host
-                .runs
-                .windows(2)
-                .flat_map(|pair| missing(pair, host.cell_ms))
-            {
+            for cell in host.missing() {
                 cells.at(cell).hosts = 1;
             }
             each_start(host, scope, &ahead_cells, |start| {
@@ -126,20 +118,6 @@ impl Guarantees {
     }
 }
 
-/// Cells between two runs of a host in which its samples are missing.
-fn missing(runs: &[Run], cell_ms: i64) -> Range<i64> {
-    match runs {
-        [run, next]
-            if run.after == After::Unknown
-                && (next.first.saturating_sub(run.end())).saturating_mul(cell_ms)
-                    <= LONGEST_MISSING_MS =>
-        {
-            run.end()..next.first
-        }
-        _ => 0..0,
-    }
-}
-
 /// What was there in each cell that counts as a start; and what stays of it for `ahead` cells where it is, and
 /// what there is somewhere all that time. `at` is the place of `ahead` among the times.
 fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
@@ -158,6 +136,7 @@ fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::grid::After;
     use crate::cluster::outlook::tests::{any_host, host, run, starts as starts_of};
     use gleaner_schemas::findings::Scope;
     use proptest::prelude::*;

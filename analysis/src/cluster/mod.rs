@@ -179,7 +179,10 @@ mod tests {
                 prop_assert_eq!(point.installed_bytes, cells.len() as f64 * 10.0);
                 let idle = sum(|c| c.idle_available_bytes) as f64;
                 prop_assert_eq!(point.idle_available_bytes, told.then_some(idle));
-                available.push(point.available_bytes);
+                let missing = hosts.iter().filter(|h| h.missing().any(|cell| cell == at)).count();
+                if cells.len() >= 9 * missing {
+                    available.push(point.available_bytes);
+                }
                 returns += sum(|c| i64::from(c.returned));
             }
             prop_assert!(points.next().is_none());

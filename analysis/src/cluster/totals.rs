@@ -12,6 +12,7 @@ use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, Scope}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Total {
     hosts_seen: i64,
+    hosts_missing: i64,
     installed_bytes: i64,
     available_bytes: i64,
     available_least_bytes: i64,
@@ -31,6 +32,7 @@ impl Total {
         // Sums of what is never negative: saturating, their order changes nothing.
         let add = |mine: &mut i64, theirs: i64| *mine = mine.saturating_add(theirs);
         add(&mut self.hosts_seen, other.hosts_seen);
+        add(&mut self.hosts_missing, other.hosts_missing);
         add(&mut self.installed_bytes, other.installed_bytes);
         add(&mut self.available_bytes, other.available_bytes);
         add(&mut self.available_least_bytes, other.available_least_bytes);
@@ -59,10 +61,14 @@ pub(crate) struct Totals {
 impl Totals {
     pub(crate) fn of_host(host: &HostCells) -> Self {
         let mut found = Self::default();
+        for at in host.missing() {
+            found.cells.at(at).hosts_missing = 1;
+        }
         for (at, cell) in host.iter() {
             let told = cell.idle.is_some();
             *found.cells.at(at) = Total {
                 hosts_seen: 1,
+                hosts_missing: 0,
                 installed_bytes: cell.installed_bytes,
                 available_bytes: cell.available_bytes,
                 available_least_bytes: cell.available_least_bytes,
@@ -105,8 +111,14 @@ impl Totals {
         let available = |t: &Total| Some((t.available_bytes, t.installed_bytes));
         let idle =
             |t: &Total| (t.hosts_told > 0).then_some((t.idle_available_bytes, t.installed_bytes));
-        let all = summary(Scope::All, totals.iter().filter_map(available).collect());
-        let idle = summary(Scope::Idle, totals.iter().filter_map(idle).collect());
+        // Where more than one host of ten is missing, the sum is not the cluster's.
+        let whole = || {
+            totals
+                .iter()
+                .filter(|t| t.hosts_seen >= t.hosts_missing.saturating_mul(9))
+        };
+        let all = summary(Scope::All, whole().filter_map(available).collect());
+        let idle = summary(Scope::Idle, whole().filter_map(idle).collect());
         findings
             .cluster_available
             .extend(all.into_iter().chain(idle));

@@ -44,7 +44,8 @@ pub struct ClusterPoint {
 pub struct ClusterAvailable {
     /// On all hosts seen, or on the idle ones among them.
     pub scope: Scope,
-    /// Cells in which a host was seen (scope `idle`: of which it can be told whether it was idle).
+    /// Cells in which a host was seen (scope `idle`: of which it can be told whether it was idle), and no more than one of
+    /// ten was missing, nobody knows why.
     pub cells_count: i64,
     /// Mean over cells.
     pub mean_bytes: f64,
