@@ -11,11 +11,13 @@ use gleaner_schemas::findings::{
 };
 
 /// What is told of each hour, in the order of the findings.
-const MEASURED: [&str; 5] = [
+const MEASURED: [&str; 7] = [
     "kernel",
     "process",
     "file_cache",
+    "live_file_cache",
     "available",
+    "available_paper",
     "harvestable",
 ];
 
@@ -210,6 +212,8 @@ fn measured(trace: &HostTrace<'_>, name: &str, sample: usize) -> Option<i64> {
         "process" => of(Category::Process),
         "file_cache" => of(Category::FileCache),
         "available" => of(Category::Available),
+        "live_file_cache" => *trace.live_files.file_cache_bytes.get(sample)?,
+        "available_paper" => *trace.live_files.available_bytes.get(sample)?,
         _ => trace.samples.harvestable_bytes[sample],
     }
 }

@@ -76,7 +76,9 @@ fn finding(size_class: &str, category: &str, all: &Distribution) -> Option<Memor
         mean_bytes: all.mean()?,
         sd_bytes: all.deviation(),
         min_bytes: all.min,
+        p5_bytes: all.quantile(0.05)?,
         median_bytes: all.median()?,
+        p95_bytes: all.quantile(0.95)?,
         max_bytes: all.max,
         mean_share: all.mean_share()?,
     })

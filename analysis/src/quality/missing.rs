@@ -1,7 +1,6 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
 use crate::trace::HostTrace;
-use crate::trace::samples::Samples;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
     Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
@@ -26,9 +25,9 @@ pub(crate) fn of_host(
     let categories = trace.samples.categories.iter().zip(Category::ALL);
     let others = [(&trace.samples.harvestable_bytes, "harvestable")];
     let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
-    let is_whole = Samples::are_read_whole(parameters);
+    let is_wanted = parameters.wants(&["memory_usage"]);
     for (sizes, category) in named.chain(others) {
-        if is_whole && sizes.iter().all(Option::is_none) {
+        if is_wanted && sizes.iter().all(Option::is_none) {
             let why = why_absent(&found.absences, &format!("{category}_bytes"));
             say(
                 "memory_usage",

@@ -51,7 +51,13 @@ const PROCESS_USERS: [&str; 5] = [
     "what_if",
 ];
 /// Findings that rest on `files`.
-const FILE_USERS: [&str; 4] = ["top_files", "live_file_cache", "memory_usage", "notions"];
+const FILE_USERS: [&str; 5] = [
+    "top_files",
+    "live_file_cache",
+    "memory_usage",
+    "memory_usage_by_hour",
+    "notions",
+];
 /// Findings that rest on `clocks`.
 const ARRIVAL_USERS: [&str; 13] = [
     "availability_by_hour",

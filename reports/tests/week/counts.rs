@@ -193,7 +193,9 @@ pub fn usage(f: &Findings) -> Vec<MemoryUsage> {
                 mean_bytes: mean,
                 sd_bytes: Some((squares / (n - 1.0)).sqrt()),
                 min_bytes: values[0] as i64,
+                p5_bytes: values[(values.len() - 1) / 20],
                 median_bytes: values[values.len() / 2],
+                p95_bytes: values[(values.len() - 1) * 19 / 20],
                 max_bytes: values[values.len() - 1] as i64,
                 mean_share: shares / n,
             });

@@ -13,7 +13,8 @@ pub struct MemoryUsageByHour {
     pub weekday: i64,
     /// 0 to 23.
     pub hour: i64,
-    /// `kernel`, `process`, `file_cache`, `available` or `harvestable`.
+    /// `kernel`, `process`, `file_cache`, `available`, `harvestable`; by the paper's lookahead `live_file_cache` and
+    /// `available_paper`.
     pub category: String,
     /// Samples taken in that hour that have it.
     pub samples_count: i64,

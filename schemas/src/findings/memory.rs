@@ -88,8 +88,12 @@ pub struct MemoryUsage {
     pub sd_bytes: Option<f64>,
     /// Smallest.
     pub min_bytes: i64,
+    /// A twentieth of the samples had no more than this.
+    pub p5_bytes: f64,
     /// Median.
     pub median_bytes: f64,
+    /// Nineteen of twenty had no more than this.
+    pub p95_bytes: f64,
     /// Largest.
     pub max_bytes: i64,
     /// Mean share of physical memory.

@@ -94,8 +94,12 @@ pub struct AvailabilityPeriods {
     pub mean_low_s: Option<f64>,
     /// Its upper limit.
     pub mean_high_s: Option<f64>,
+    /// A twentieth of them were no longer than this.
+    pub p5_s: Option<f64>,
     /// Median length as seen.
     pub median_s: Option<f64>,
+    /// Nineteen of twenty were no longer than this.
+    pub p95_s: Option<f64>,
     /// Longest as seen.
     pub longest_s: Option<f64>,
     /// Kaplan-Meier mean of the periods as leases, restricted to the longest length of theirs. One whose start

@@ -90,6 +90,10 @@ impl SeenPeriods {
         to.mean_low_s = interval.map(|i| seconds(i.low));
         to.mean_high_s = interval.map(|i| seconds(i.high));
         to.median_s = middle.map(|(a, b)| seconds((a + b) / 2.0));
+        // Nearest rank, as everywhere.
+        let rank = |share: f64| ((share * n as f64).ceil() as usize).max(1) - 1;
+        to.p5_s = at(rank(0.05)).map(seconds);
+        to.p95_s = at(rank(0.95)).map(seconds);
         to.longest_s = lengths.last().map(|l| seconds(l.ms as f64));
         to.available_time_share = (self.covered_ms > 0)
             .then(|| (self.available_ms as f64 / self.covered_ms as f64).min(1.0));
@@ -142,6 +146,7 @@ mod tests {
         assert_eq!((finding.periods, finding.censored), (3, 2));
         assert_eq!(finding.mean_s, Some(0.12));
         assert_eq!(finding.median_s, Some(0.09));
+        assert_eq!((finding.p5_s, finding.p95_s), (Some(0.09), Some(0.18)));
         assert_eq!(finding.longest_s, Some(0.18));
         assert_eq!(finding.available_time_share, Some(360.0 / 540.0));
     }
