@@ -9,7 +9,10 @@ use std::path::Path;
 
 pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let mut parameters = parameters(&args.measures);
-    parameters.measures.clone_from(&args.measure);
+    parameters.measures = match (args.json, args.measure.is_empty()) {
+        (false, true) => tables::printed(),
+        _ => args.measure.clone(),
+    };
     let findings = findings(&args.dataset, &parameters)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
@@ -17,7 +20,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
         serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
-        output.write_all(tables::all(&findings, args.rows)?.as_bytes())?;
+        output.write_all(tables::all(findings, &args.measure, args.rows)?.as_bytes())?;
     }
     output.flush()?;
     Ok(())

@@ -95,9 +95,33 @@ fn text(table: &Table) -> String {
     }
 }
 
-/// The measures asked for, or those that most people want; of long lists the first `rows` records.
-pub(crate) fn all(findings: &Findings, rows: usize) -> anyhow::Result<String> {
-    let asked = &findings.parameters.measures;
+/// Keys of the measures that are printed where none is asked for.
+pub(crate) fn printed() -> Vec<String> {
+    PRINTED.iter().map(|(key, _)| (*key).to_owned()).collect()
+}
+
+/// The measures `asked` for, or those that most people want; of long lists the first `rows` records.
+pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyhow::Result<String> {
+    let is_shown = |key: &str| match asked {
+        [] => PRINTED.iter().any(|(printed, _)| *printed == key),
+        some => some.iter().any(|asked| asked == key),
+    };
+    // The longest lists of a fleet are not made into text to be left out.
+    macro_rules! forget_unless_shown {
+        ($($list:ident),+) => {
+            $(if !is_shown(stringify!($list)) {
+                findings.$list = Vec::new();
+            })+
+        };
+    }
+    forget_unless_shown!(
+        memory_over_time,
+        forecast_habits,
+        forecasts,
+        idle_periods,
+        class_over_time
+    );
+    let findings = &findings;
     let mut document = Document::new(findings)?;
     if asked.is_empty() {
         document.keep_the_gist();

@@ -115,6 +115,7 @@ impl Document {
     pub(super) fn table(&self, key: &str, most: usize) -> Option<String> {
         let records = self.parts.get(key).filter(|records| !records.is_empty())?;
         let names: Vec<&str> = records[0].0.iter().map(|(name, _)| name.as_str()).collect();
+        let bears_name = names.contains(&"host_name");
         // A column that is nowhere known says nothing.
         let shown: Vec<usize> = (0..names.len())
             .filter(|&at| {
@@ -140,7 +141,10 @@ impl Document {
         for record in records.iter().take(most) {
             let cell = |&at: &usize| {
                 let field = record.0.get(at);
-                or_dash(field.and_then(|(name, value)| self.cell(name, value)))
+                or_dash(field.and_then(|(name, value)| match value {
+                    Value::String(id) if bears_name && name == "host" => Some(id.clone()),
+                    _ => self.cell(name, value),
+                }))
             };
             t.add_row(shown.iter().map(cell).collect::<Vec<_>>());
         }
