@@ -71,10 +71,10 @@ impl Resamples {
         )
     }
 
-    /// 95 % interval of any statistic, which is told how often each host was drawn and answers `None`
-    /// where it has no value. Slower than [`Self::ratio_interval`]. `None` for fewer than two hosts.
-    #[allow(dead_code)] // until a statistic that is no ratio needs it
-    pub(crate) fn interval(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Option<Interval> {
+    /// The slow version that [`Self::ratio_interval`] is held against: 95 % interval of any statistic, which is told how
+    /// often each host was drawn and answers `None` where it has no value.
+    #[cfg(test)]
+    fn interval(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Option<Interval> {
         if self.hosts_count < 2 {
             return None;
         }
