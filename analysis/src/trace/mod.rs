@@ -58,22 +58,6 @@ const FILE_USERS: [&str; 5] = [
     "memory_usage_by_hour",
     "notions",
 ];
-/// Findings that rest on `clocks`.
-const ARRIVAL_USERS: [&str; 13] = [
-    "availability_by_hour",
-    "availability_periods",
-    "survival_curves",
-    "period_ends",
-    "availability_odds",
-    "period_bounds",
-    "forecasts",
-    "forecast_quality",
-    "forecast_calibration",
-    "forecast_table",
-    "forecast_habits",
-    "forecast_weights",
-    "forecast_table_size",
-];
 /// Columns of `files` that [`HostTrace::files`] has.
 const FILE_COLUMNS: [&str; 7] = [
     "file_id",
@@ -153,11 +137,7 @@ impl<'a> HostTrace<'a> {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
         };
-        let arrivals = if parameters.wants(&ARRIVAL_USERS) {
-            Arrivals::read(&mut reader)?
-        } else {
-            Arrivals::default()
-        };
+        let arrivals = Arrivals::read(&mut reader)?;
         let idleness = Idleness::of(&samples, &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let mut of_samples = |table, columns: &[&str], users: &[&str]| {

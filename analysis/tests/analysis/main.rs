@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod by_hour;
+mod alone;
 mod cluster;
 mod edges;
 mod explain;
