@@ -1,6 +1,6 @@
 //! On how many hosts available memory dips how often (Acharya & Setia, Table 3).
 
-use super::dips;
+use super::dips::{self, Threshold};
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::trace::HostTrace;
@@ -28,15 +28,8 @@ impl Measure for DipCounts {
     }
 
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
-        let absolute = parameters
-            .dip_threshold_bytes
-            .iter()
-            .map(|&b| (Some(b), None));
-        let relative = parameters
-            .dip_threshold_shares
-            .iter()
-            .map(|&s| (None, Some(s)));
-        for ((threshold_bytes, threshold_share), hosts) in absolute.chain(relative).zip(&self.0) {
+        for (threshold, hosts) in Threshold::all(parameters).zip(&self.0) {
+            let (threshold_bytes, threshold_share) = threshold.asked();
             findings
                 .dip_hosts
                 .extend(INTERVALS.map(|at_least| DipHosts {

@@ -3,6 +3,39 @@
 use crate::trace::HostTrace;
 use gleaner_schemas::findings::{Dip, Parameters};
 
+/// What available memory may fall below.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Threshold {
+    Bytes(i64),
+    /// Of the host's physical memory.
+    Share(f64),
+}
+
+impl Threshold {
+    /// Those asked for, absolute ones first.
+    pub(crate) fn all(parameters: &Parameters) -> impl Iterator<Item = Self> + '_ {
+        let absolute = parameters.dip_threshold_bytes.iter().copied();
+        let relative = parameters.dip_threshold_shares.iter().copied();
+        absolute.map(Self::Bytes).chain(relative.map(Self::Share))
+    }
+
+    /// On a host with so much memory.
+    pub(crate) fn on(self, physical_bytes: i64) -> i64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Share(share) => (physical_bytes as f64 * share).round() as i64,
+        }
+    }
+
+    /// As findings have it: bytes or a share, the other absent.
+    pub(crate) const fn asked(self) -> (Option<i64>, Option<f64>) {
+        match self {
+            Self::Bytes(bytes) => (Some(bytes), None),
+            Self::Share(share) => (None, Some(share)),
+        }
+    }
+}
+
 /// One finding a threshold, absolute ones first.
 pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
@@ -16,28 +49,18 @@ pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip
     else {
         return Vec::new();
     };
-    let below = |physical: &[i64], limit: &dyn Fn(i64) -> i64| {
-        let all = available().zip(physical);
-        all.filter(|(bytes, whole)| **bytes < limit(**whole))
-            .count() as i64
+    let record = |threshold: Threshold| {
+        let all = available().zip(&samples.physical_bytes);
+        let below = all.filter(|(bytes, physical)| **bytes < threshold.on(**physical));
+        Dip {
+            host: trace.host().to_owned(),
+            threshold_bytes: threshold.on(physical_bytes),
+            threshold_share: threshold.asked().1,
+            intervals: below.count() as i64,
+            samples_count: samples.len() as i64,
+            min_available_bytes,
+            min_time_ms,
+        }
     };
-    let record = |threshold_bytes, threshold_share, intervals| Dip {
-        host: trace.host().to_owned(),
-        threshold_bytes,
-        threshold_share,
-        intervals,
-        samples_count: samples.len() as i64,
-        min_available_bytes,
-        min_time_ms,
-    };
-    let absolute = parameters.dip_threshold_bytes.iter().map(|&bytes| {
-        let intervals = below(&samples.physical_bytes, &|_| bytes);
-        record(bytes, None, intervals)
-    });
-    let relative = parameters.dip_threshold_shares.iter().map(|&share| {
-        let of = |physical: i64| (physical as f64 * share).round() as i64;
-        let intervals = below(&samples.physical_bytes, &of);
-        record(of(physical_bytes), Some(share), intervals)
-    });
-    absolute.chain(relative).collect()
+    Threshold::all(parameters).map(record).collect()
 }

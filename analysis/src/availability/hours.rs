@@ -2,6 +2,7 @@
 //!
 //! A sample counts for the hour in which it was taken.
 
+use crate::availability::dips::Threshold;
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::trace::HostTrace;
@@ -94,16 +95,14 @@ impl Measure for Hours {
             }
             by_hour
         });
-        let below = |limit: &dyn Fn(i64) -> i64| {
+        let below = |threshold: Threshold| {
             let mut by_hour = vec![Share::default(); HOURS_OF_WEEK];
             let sizes = samples.available_bytes.iter().zip(&samples.physical_bytes);
             for (hour, (&bytes, &physical)) in hours().zip(sizes) {
-                by_hour[hour].add(bytes < limit(physical));
+                by_hour[hour].add(bytes < threshold.on(physical));
             }
             by_hour
         };
-        let absolute = parameters.dip_threshold_bytes.iter();
-        let relative = parameters.dip_threshold_shares.iter();
         let mut idle = vec![Share::default(); HOURS_OF_WEEK];
         for (hour, is_idle) in hours().zip(trace.idleness.by_sample()) {
             if let Some(is_idle) = is_idle {
@@ -112,10 +111,7 @@ impl Measure for Hours {
         }
         Ok(Self {
             usage: usage.into(),
-            dips: absolute
-                .map(|&bytes| below(&|_| bytes))
-                .chain(relative.map(|&share| below(&|all| (all as f64 * share).round() as i64)))
-                .collect(),
+            dips: Threshold::all(parameters).map(below).collect(),
             idle,
         })
     }
@@ -159,17 +155,8 @@ impl Measure for Hours {
             });
             findings.memory_usage_by_hour.extend(records);
         }
-        let absolute = parameters
-            .dip_threshold_bytes
-            .iter()
-            .map(|&b| (Some(b), None));
-        let relative = parameters
-            .dip_threshold_shares
-            .iter()
-            .map(|&s| (None, Some(s)));
-        for ((threshold_bytes, threshold_share), by_hour) in
-            absolute.chain(relative).zip(&self.dips)
-        {
+        for (threshold, by_hour) in Threshold::all(parameters).zip(&self.dips) {
+            let (threshold_bytes, threshold_share) = threshold.asked();
             let seen = by_hour.iter().enumerate().filter(|(_, share)| share.of > 0);
             findings.dips_by_hour.extend(seen.map(|(at, share)| {
                 let (weekday, hour) = weekday_and_hour(at);

@@ -78,7 +78,8 @@ pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopProce
     Ok(found)
 }
 
-fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+/// The sum of what is known; `None` where nothing is.
+pub(crate) fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (a, b) => a.or(b),

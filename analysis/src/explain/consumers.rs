@@ -1,6 +1,7 @@
 //! The processes and files behind one sample.
 
 use super::categories::{FileMemory, ProcessMemory};
+use crate::consumers::processes::sum;
 use crate::error::Result;
 use crate::trace::HostTrace;
 use crate::trace::standing::Standing;
@@ -68,13 +69,6 @@ pub(super) fn files(
         });
     }
     Ok((largest(found), held))
-}
-
-fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    }
 }
 
 fn largest(mut found: Vec<ExplainedConsumer>) -> Vec<ExplainedConsumer> {

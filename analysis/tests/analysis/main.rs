@@ -1,8 +1,8 @@
 //! Datasets built row by row, analysed through the public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod by_hour;
 mod alone;
+mod by_hour;
 mod cluster;
 mod edges;
 mod explain;

@@ -1,6 +1,6 @@
 //! What leases of one region size say, as findings.
 
-use crate::availability::periods::lease::{CAUSES, Lease, Leases};
+use crate::availability::periods::lease::{CAUSES, DAY_MS, HOUR_MS, Lease, Leases, MINUTE_MS};
 use crate::statistics::Length;
 use crate::statistics::bootstrap::Resamples;
 use crate::statistics::incidence::cumulative_incidence;
@@ -11,10 +11,6 @@ use gleaner_schemas::findings::{
     AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, Notion, Parameters,
     PeriodBound, PeriodEnds, Scope, SurvivalPoint,
 };
-
-const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 60 * MINUTE_MS;
-const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// Ages at which it is told what has ended periods.
 const AGES_MS: [i64; 13] = [

@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// Causes, numbered by their declaration.
 pub(crate) const CAUSES: usize = EndCause::ALL.len();
 
-const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 60 * MINUTE_MS;
-const DAY_MS: i64 = 24 * HOUR_MS;
+pub(super) const MINUTE_MS: i64 = 60_000;
+pub(super) const HOUR_MS: i64 = 60 * MINUTE_MS;
+pub(super) const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// How far ahead the odds look.
 const AHEAD_MS: [i64; 10] = [
