@@ -147,7 +147,7 @@ impl ByHost for SimGrid {
         self.hosts_count += 1;
         let [state, share] = ENDINGS;
         self.platform.line(format_args!(
-            "    <host id=\"{}\" speed=\"{}f\" core=\"{}\" state_file=\"{PROFILES}/{number:05}.{state}\" availability_file=\"{PROFILES}/{number:05}.{share}\">",
+            "    <host id=\"{}\" speed=\"{}f\" core=\"{}\" state_file=\"{PROFILES}/{number:05}.{state}\" speed_file=\"{PROFILES}/{number:05}.{share}\">",
             Attribute(&host.host),
             host.physical_bytes.max(1),
             host.cpus_count.unwrap_or(1).max(1)
