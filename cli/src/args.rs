@@ -276,24 +276,24 @@ pub(crate) struct ExportAvailability {
     #[arg(long, value_name = "SIZE", value_parser = size_bytes,
         required_if_eq_any([("to", "availability"), ("to", "fta"), ("to", "simgrid")]))]
     pub(crate) region: Option<i64>,
-    /// Which time counts.
-    #[arg(long, value_enum, default_value_t = ExportScope::All)]
-    pub(crate) scope: ExportScope,
-    /// Leave out periods shorter than this; `analyze` leaves out those under 5m.
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = gleaner_schemas::interval::parse)]
-    pub(crate) least: Duration,
-    /// A host is idle after so many seconds without activity and with a low load.
-    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
-    pub(crate) idle_after: f64,
-    /// The 5-minute load average that is not low any more.
-    #[arg(long, default_value_t = 0.3, value_name = "LOAD")]
-    pub(crate) load_limit: f64,
-    /// Share of physical memory that is never lent.
-    #[arg(long, default_value_t = 15.0, value_name = "PERCENT")]
-    pub(crate) headroom: f64,
-    /// Files of `--to availability`.
-    #[arg(long = "as", value_enum, default_value_t = ColumnFormat::Parquet, value_name = "FORMAT")]
-    pub(crate) columns_as: ColumnFormat,
+    /// Which time counts [default: all].
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<ExportScope>,
+    /// Leave out periods shorter than this, as `analyze` does with 5m [default: 0s].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) least: Option<Duration>,
+    /// A host is idle after so many seconds without activity and with a low load [default: 300].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_after: Option<f64>,
+    /// The 5-minute load average that is not low any more [default: 0.3].
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) load_limit: Option<f64>,
+    /// Share of physical memory that is never lent [default: 15].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) headroom: Option<f64>,
+    /// Files of `--to availability` [default: parquet].
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub(crate) columns_as: Option<ColumnFormat>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

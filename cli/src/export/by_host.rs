@@ -2,11 +2,10 @@
 
 use crate::args::{self, ExportScope, Format};
 use crate::progress;
-use anyhow::bail;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::availability::AvailabilityQuestion;
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::Scope;
+use gleaner_schemas::findings::{Parameters, Scope};
 use gleaner_schemas::rows::SampleRow;
 use gleaner_traces::Exported;
 use gleaner_traces::export::ByHost;
@@ -19,9 +18,6 @@ pub(super) fn run(
     dataset: &Dataset,
     region_bytes: i64,
 ) -> anyhow::Result<Exported> {
-    if !args.tables.table.is_empty() || !args.tables.columns.is_empty() {
-        bail!("--table and --columns choose among stored tables: use --to parquet, csv or arrow");
-    }
     let question = question(args, dataset, region_bytes)?;
     let hosts_count = match &question.hosts {
         Some(hosts) => hosts.len(),
@@ -59,16 +55,19 @@ fn question(
     region_bytes: i64,
 ) -> anyhow::Result<AvailabilityQuestion> {
     let asked = &args.availability;
+    let paper = Parameters::default();
+    let headroom_share = asked.headroom.map(|percent| percent / 100.0);
+    let least_ms = asked.least.map(|least| least.as_millis());
     Ok(AvailabilityQuestion {
         region_bytes,
         scope: match asked.scope {
-            ExportScope::All => Scope::All,
-            ExportScope::Idle => Scope::Idle,
+            None | Some(ExportScope::All) => Scope::All,
+            Some(ExportScope::Idle) => Scope::Idle,
         },
-        least_ms: i64::try_from(asked.least.as_millis()).unwrap_or(i64::MAX),
-        idle_after_s: asked.idle_after,
-        load_limit: asked.load_limit,
-        headroom_share: asked.headroom / 100.0,
+        least_ms: i64::try_from(least_ms.unwrap_or(0)).unwrap_or(i64::MAX),
+        idle_after_s: asked.idle_after.unwrap_or(paper.idle_after_s),
+        load_limit: asked.load_limit.unwrap_or(paper.load_limit),
+        headroom_share: headroom_share.unwrap_or(paper.headroom_share),
         hosts: super::hosts(args, dataset)?,
         from_ms: args.from,
         until_ms: args.until,

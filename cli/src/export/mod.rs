@@ -11,6 +11,9 @@ use gleaner_schemas::units::Bytes;
 use std::collections::BTreeSet;
 
 pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
+    if let Some(option) = out_of_place(args) {
+        bail!("{option} says nothing of this format: `gleaner export --help` lists what does");
+    }
     let dataset = Dataset::open(&args.dataset)?;
     let exported = match args.to {
         Format::Parquet => tables::run(args, &dataset, gleaner_traces::Format::Parquet)?,
@@ -33,8 +36,37 @@ pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn column_format(format: ColumnFormat) -> gleaner_traces::Format {
-    match format {
+/// An option that the format has no use for.
+fn out_of_place(args: &args::Export) -> Option<&'static str> {
+    let (tables, asked) = (&args.tables, &args.availability);
+    let of_tables = [
+        ("--table", !tables.table.is_empty()),
+        ("--columns", !tables.columns.is_empty()),
+    ];
+    let of_availability = [
+        ("--region", asked.region.is_some()),
+        ("--scope", asked.scope.is_some()),
+        ("--least", asked.least.is_some()),
+        ("--idle-after", asked.idle_after.is_some()),
+        ("--load-limit", asked.load_limit.is_some()),
+        ("--headroom", asked.headroom.is_some()),
+    ];
+    let as_columns = [("--as", asked.columns_as.is_some())];
+    let given = |options: &[(&'static str, bool)]| {
+        let mut given = options.iter().filter(|(_, is_given)| *is_given);
+        given.next().map(|(name, _)| *name)
+    };
+    match args.to {
+        Format::Parquet | Format::Csv | Format::Arrow => {
+            given(&of_availability).or_else(|| given(&as_columns))
+        }
+        Format::Availability => given(&of_tables),
+        Format::Fta | Format::Simgrid => given(&of_tables).or_else(|| given(&as_columns)),
+    }
+}
+
+fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
+    match format.unwrap_or(ColumnFormat::Parquet) {
         ColumnFormat::Parquet => gleaner_traces::Format::Parquet,
         ColumnFormat::Csv => gleaner_traces::Format::Csv,
         ColumnFormat::Arrow => gleaner_traces::Format::Arrow,

@@ -38,7 +38,7 @@ struct Fleet(TempDir);
 impl Fleet {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let size = ["--hosts", "4", "--days", "3", "--interval", "2m"];
+        let size = ["--hosts", "4", "--days", "3", "--interval", "4m"];
         told(&[&["synth", "-o", text(folder.path())], &size[..]].concat());
         Self(folder)
     }

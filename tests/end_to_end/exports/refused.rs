@@ -26,6 +26,11 @@ fn nonsense_is_refused_before_a_folder_is_touched() {
         refused(&with(&["--least", "soon"]), 2, "soon");
         refused(&with(&["--host", "nobody"]), 1, "nobody");
     }
+    refused(&["--to", "csv", "--region", REGION], 1, "--region");
+    refused(&["--to", "parquet", "--scope", "idle"], 1, "--scope");
+    refused(&["--to", "arrow", "--as", "csv"], 1, "--as");
+    let fta = ["--to", "fta", "--region", REGION, "--as", "csv"];
+    refused(&fta, 1, "--as");
     fs::create_dir(&out).unwrap();
     fs::write(out.join("thesis.txt"), "years of work").unwrap();
     let args = ["export", fleet.dataset(), "-o", text(&out)];
@@ -40,7 +45,7 @@ fn an_export_is_replaced_by_one_of_another_kind() {
     let folder = tempfile::tempdir().unwrap();
     let files = |to: &str, more: &[&str]| {
         let args = ["export", fleet.dataset(), "-o", text(folder.path())];
-        let kind = ["--to", to, "--region", REGION, "--host", "synthetic-00001"];
+        let kind = ["--to", to, "--host", "synthetic-00001"];
         told(&[&args[..], &kind, more].concat());
         let entries = fs::read_dir(folder.path()).unwrap();
         let mut names: Vec<String> = entries
@@ -50,20 +55,22 @@ fn an_export_is_replaced_by_one_of_another_kind() {
         names.sort();
         names
     };
+    let region = ["--region", REGION];
     let fta = [
         "component.tab",
         "event_trace.tab",
         "node.tab",
         "platform.tab",
     ];
-    assert_eq!(files("fta", &[]), fta);
-    assert_eq!(files("simgrid", &[]), ["platform.xml", "profiles"]);
+    assert_eq!(files("fta", &region), fta);
+    assert_eq!(files("simgrid", &region), ["platform.xml", "profiles"]);
     let profiles = fs::read_dir(folder.path().join("profiles")).unwrap();
     assert_eq!(profiles.count(), 2);
     assert_eq!(files("parquet", &["--table", "hosts"]), ["hosts"]);
     for format in ["csv", "arrow", "parquet"] {
         let expected = ["periods", "samples"].map(|name| format!("{name}.{format}"));
-        assert_eq!(files("availability", &["--as", format]), expected);
+        let columns = [&region[..], &["--as", format]].concat();
+        assert_eq!(files("availability", &columns), expected);
     }
-    assert_eq!(files("fta", &[]), fta);
+    assert_eq!(files("fta", &region), fta);
 }

@@ -147,15 +147,16 @@ impl ByHost for SimGrid {
         self.hosts_count += 1;
         let [state, share] = ENDINGS;
         self.platform.line(format_args!(
-            "    <host id=\"{}\" speed=\"{}f\" core=\"{}\" state_file=\"{PROFILES}/{number:05}.{state}\" speed_file=\"{PROFILES}/{number:05}.{share}\">",
+            "    <host id=\"{}\" speed=\"{}f\" state_file=\"{PROFILES}/{number:05}.{state}\" speed_file=\"{PROFILES}/{number:05}.{share}\">",
             Attribute(&host.host),
-            host.physical_bytes.max(1),
-            host.cpus_count.unwrap_or(1).max(1)
+            host.physical_bytes.max(1)
         ))?;
         self.platform
             .line(Property("      ", "host_name", &host.host_name))?;
-        self.platform
-            .line(Property("      ", "physical_bytes", host.physical_bytes))?;
+        if let Some(cpus_count) = host.cpus_count {
+            self.platform
+                .line(Property("      ", "cpus_count", cpus_count))?;
+        }
         self.platform.line(Property(
             "      ",
             "traced_from_s",
