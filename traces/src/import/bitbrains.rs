@@ -11,62 +11,50 @@
 //! is no word of owners, processes or files: all that is absent.
 
 use super::files::{Line, Lines, MachineFile, of_folder};
-use super::write::Importing;
-use super::{
-    Filled, ImportError, Imported, Machine, Mended, Outcome, Progress, Reading, Source, mend,
-};
+use super::{Filled, ImportError, Importer, Listed, Reading, Readings, Source};
 use gleaner_schemas::units::kib_to_bytes;
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 /// The columns of either trace.
-const FILLS: &[Filled] = &[
-    filled(
-        "samples",
-        "interval_ms",
-        "time since the sample before, where that is not more than two of the machine's median steps",
-    ),
-    filled("samples", "files_whole", "false: of files nothing is known"),
-    filled(
+const FILLS: &[Filled<'static>] = &[
+    Filled::INTERVAL_MS,
+    Filled::FILES_WHOLE,
+    Filled::new(
         "samples",
         "physical_bytes",
         "Memory capacity provisioned [KB], of 1024 bytes",
     ),
-    filled(
+    Filled::new(
         "samples",
         "available_bytes",
         "Memory capacity provisioned less Memory usage [KB]; an upper bound",
     ),
-    filled("hosts", "host_name", "the file's name"),
-    filled("hosts", "cpus_count", "CPU cores"),
-    filled(
+    Filled::new("hosts", "host_name", "the file's name"),
+    Filled::new("hosts", "cpus_count", "CPU cores"),
+    Filled::new(
         "hosts",
         "physical_bytes",
         "Memory capacity provisioned [KB], of 1024 bytes",
     ),
-    filled("hosts", "source", "the trace's name"),
+    Filled::SOURCE,
 ];
 
 /// 500 machines of a mixed kind, on slower storage.
-pub const RND: Source = Source {
+pub const RND: Source<'static> = Source {
     name: "GWA-T-12 Bitbrains rnd",
     host_prefix: "bitbrains-rnd",
+    available: "Available memory is an upper bound: use is what the hypervisor saw in active use.",
     fills: FILLS,
+    columns: &[],
 };
 
 /// 1,250 machines on fast storage.
-pub const FAST_STORAGE: Source = Source {
+pub const FAST_STORAGE: Source<'static> = Source {
     name: "GWA-T-12 Bitbrains fastStorage",
     host_prefix: "bitbrains-fast",
-    fills: FILLS,
+    ..RND
 };
-
-const fn filled(table: &'static str, column: &'static str, from: &'static str) -> Filled {
-    Filled {
-        table,
-        column,
-        from,
-    }
-}
 
 const TIME: &str = "Timestamp [ms]";
 const CPUS: &str = "CPU cores";
@@ -155,9 +143,10 @@ impl Columns {
         // Whole and within the bounds above.
         let reading = Reading {
             time_ms: time_ms as i64,
-            capacity_bytes: bytes(capacity),
-            used_bytes: bytes(usage),
+            physical_bytes: bytes(capacity),
+            available_bytes: bytes(capacity) - bytes(usage),
             cpus_count: cpus.round().min(1e6) as i64,
+            booted_ms: 0,
         };
         Ok(Row {
             reading,
@@ -185,106 +174,90 @@ fn cut(text: &str) -> String {
     cut
 }
 
-/// Imports every machine in `folder` into the dataset in `dataset`, which is made where there is none. In memory is
-/// one machine's trace, and what waits to be sealed. `progress` is called after each machine.
-///
-/// # Errors
-/// [`ImportError`]. Headers are looked at before anything is written; of what fails later, the machines sealed
-/// before stay, and importing again goes on.
-pub fn import(
-    folder: &Path,
-    dataset: &Path,
-    source: Source,
-    mut progress: impl FnMut(&Progress<'_>),
-) -> Result<Imported, ImportError> {
-    let (files, passed_over) = of_folder(folder)?;
-    for file in &files {
-        header(file)?;
-    }
-    let mut done = Imported {
-        source: source.name,
-        machines: Vec::with_capacity(files.len()),
-        total: Mended::default(),
-        passed_over,
-        new_rows_count: 0,
-        known_rows_count: 0,
-        files_count: 0,
-        files_bytes: 0,
-    };
-    let mut importing = Importing::into(dataset, source);
-    for (at, file) in files.iter().enumerate() {
-        let mut mended = Mended::default();
-        let readings = read(file, &mut mended)?;
-        let samples = mend(readings, &mut mended);
-        importing.add(&file.machine, &samples, &mut done)?;
-        done.total.add(&mended);
-        done.machines.push(Machine {
-            machine: file.machine.clone(),
-            host_name: source.host_name(&file.machine),
-            host_id: source.host_id(&file.machine),
-            outcome: Outcome::of(&mended),
-            mended,
-        });
-        progress(&Progress {
-            machines: at + 1,
-            machines_in_all: files.len(),
-            machine: &file.machine,
-        });
-    }
-    importing.seal(&mut done)?;
-    match done.machines.first() {
-        Some(first) if done.total.samples_count == 0 => Err(ImportError::NoSamples {
+/// The machines' files in a folder.
+#[derive(Debug)]
+pub struct Bitbrains {
+    folder: PathBuf,
+    source: Source<'static>,
+    files: HashMap<String, PathBuf>,
+}
+
+impl Bitbrains {
+    /// Of `folder`, as `source` ([`RND`] or [`FAST_STORAGE`]).
+    #[must_use]
+    pub fn new(folder: &Path, source: Source<'static>) -> Self {
+        Self {
             folder: folder.to_owned(),
-            machines: done.machines.len(),
-            first: first.machine.clone(),
-            reason: first.reason(),
-        }),
-        _ => Ok(done),
+            source,
+            files: HashMap::new(),
+        }
+    }
+}
+
+impl Importer for Bitbrains {
+    fn source(&self) -> Source<'_> {
+        self.source
+    }
+
+    fn origin(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn machines(&mut self) -> Result<Listed, ImportError> {
+        let (files, passed_over) = of_folder(&self.folder)?;
+        for file in &files {
+            header(&file.path)?;
+        }
+        let machines = files.iter().map(|file| file.machine.clone()).collect();
+        let places = files
+            .into_iter()
+            .map(|MachineFile { machine, path }| (machine, path));
+        self.files = places.collect();
+        Ok(Listed {
+            machines,
+            passed_over,
+        })
+    }
+
+    fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError> {
+        let Some(path) = self.files.get(machine) else {
+            return Ok(());
+        };
+        let Some((columns, mut lines)) = header(path)? else {
+            return Ok(());
+        };
+        let failed = || ImportError::io("read", path);
+        while let Some((number, line)) = lines.next().map_err(failed())? {
+            let row = match line {
+                Line::Text(text) if text.trim().is_empty() => continue,
+                Line::Text(text) => columns.row(text),
+                Line::Unreadable(why) => Err(why.to_owned()),
+            };
+            match row {
+                Ok(row) => {
+                    readings.mended.in_seconds_count += u64::from(row.in_seconds);
+                    readings.push(row.reading, &[]);
+                }
+                Err(why) => readings.unreadable(format_args!("line {number}"), why),
+            }
+        }
+        Ok(())
     }
 }
 
 /// The columns of a machine's file, and its lines after the header; `None` where the file is empty.
-fn header(file: &MachineFile) -> Result<Option<(Columns, Lines<std::fs::File>)>, ImportError> {
-    let mut lines = Lines::open(&file.path).map_err(ImportError::io("open", &file.path))?;
-    let first = lines.next().map_err(ImportError::io("read", &file.path))?;
+fn header(path: &Path) -> Result<Option<(Columns, Lines<std::fs::File>)>, ImportError> {
+    let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
+    let first = lines.next().map_err(ImportError::io("read", path))?;
     let columns = match first {
         None => return Ok(None),
         Some((_, Line::Text(line))) => Columns::of_header(line),
         Some((_, Line::Unreadable(why))) => Err(format!("the line is {why}")),
     };
     let columns = columns.map_err(|found| ImportError::Header {
-        path: file.path.clone(),
+        path: path.to_owned(),
         found,
         expected: NEEDED.join(", "),
     })?;
     Ok(Some((columns, lines)))
-}
-
-/// The rows of a machine's file.
-fn read(file: &MachineFile, mended: &mut Mended) -> Result<Vec<Reading>, ImportError> {
-    let Some((columns, mut lines)) = header(file)? else {
-        return Ok(Vec::new());
-    };
-    let mut readings = Vec::new();
-    let failed = || ImportError::io("read", &file.path);
-    while let Some((number, line)) = lines.next().map_err(failed())? {
-        let row = match line {
-            Line::Text(text) if text.trim().is_empty() => continue,
-            Line::Text(text) => columns.row(text),
-            Line::Unreadable(why) => Err(why.to_owned()),
-        };
-        mended.rows_count += 1;
-        match row {
-            Ok(row) => {
-                mended.in_seconds_count += u64::from(row.in_seconds);
-                readings.push(row.reading);
-            }
-            Err(why) => {
-                mended.unreadable_count += 1;
-                let first = || format!("line {number}: {why}");
-                mended.first_unreadable.get_or_insert_with(first);
-            }
-        }
-    }
-    Ok(readings)
 }

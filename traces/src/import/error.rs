@@ -26,6 +26,18 @@ pub enum ImportError {
         /// What was expected.
         expected: String,
     },
+    /// A line without which nothing can be made of the rest.
+    #[error("{} line {line}: {found}; {advice}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is there.
+        found: String,
+        /// What to do about it.
+        advice: String,
+    },
     /// A name that no id can be made from.
     #[error("{}: its name is not UTF-8; rename the file", path.display())]
     Name {
@@ -33,18 +45,14 @@ pub enum ImportError {
         path: PathBuf,
     },
     /// No machine has a sample.
-    #[error(
-        "none of the {machines} machines in {} has a row that could be imported; of {first}: {reason}", folder.display()
-    )]
+    #[error("none of the {machines} machines in {origin} has a row that could be imported{first}")]
     NoSamples {
-        /// The folder.
-        folder: PathBuf,
-        /// How many files there are.
+        /// What was read: a path or an address.
+        origin: String,
+        /// How many machines there are.
         machines: usize,
-        /// The first of them.
+        /// The first of them, and what became of it, in words; empty where there are none.
         first: String,
-        /// What became of it.
-        reason: String,
     },
     /// A file could not be read.
     #[error("cannot {action} {}: {source}", path.display())]

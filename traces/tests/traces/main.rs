@@ -3,6 +3,7 @@
 
 mod export;
 mod import;
+mod kernel;
 mod mending;
 mod obeys;
 mod synth;

@@ -1,0 +1,76 @@
+//! Arguments of `gleaner import`: a source each.
+
+use super::columns::help;
+use clap::{Subcommand, ValueEnum};
+use gleaner_traces::import::bitbrains;
+use std::path::{Path, PathBuf};
+
+/// Take the trace of another program into a dataset.
+///
+/// What the source lacks is absent in the dataset, never 0 (docs/import.md). What was imported before is left as it is.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner import bitbrains rnd/2013-7 -o out/bitbrains
+  gleaner import bitbrains --columns
+  gleaner analyze out/bitbrains")]
+pub(crate) struct Import {
+    #[command(subcommand)]
+    pub(crate) source: ImportSource,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ImportSource {
+    Bitbrains(ImportBitbrains),
+}
+
+/// What every source is asked.
+#[derive(clap::Args)]
+pub(crate) struct Into {
+    /// Folder of the dataset; made where there is none, else added to.
+    #[arg(
+        long,
+        short,
+        value_name = "DATASET",
+        required_unless_present = "columns"
+    )]
+    output: Option<PathBuf>,
+    /// Print which columns are filled, in which unit and from what, and import nothing.
+    #[arg(long)]
+    columns: bool,
+    /// Print what was done, or the columns, as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Into {
+    /// The dataset, unless only the columns are asked for.
+    pub(crate) fn dataset(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|_| !self.columns)
+    }
+}
+
+/// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
+///
+/// One CSV a machine. Prints what was mended, merged and dropped, by machine and in all.
+#[derive(clap::Args)]
+#[command(after_help = help(&bitbrains::RND, "
+  gleaner import bitbrains rnd/2013-7 -o out/bitbrains
+  gleaner import bitbrains fastStorage/2013-8 -o out/bitbrains --trace fast-storage --json"))]
+pub(crate) struct ImportBitbrains {
+    /// Folder of the CSV files.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Which of the two traces it is; machines of both have the same numbers.
+    #[arg(long, value_enum, default_value_t = BitbrainsTrace::Rnd)]
+    pub(crate) trace: BitbrainsTrace,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum BitbrainsTrace {
+    /// 500 machines.
+    Rnd,
+    /// 1,250 machines on fast storage.
+    FastStorage,
+}
