@@ -2,7 +2,7 @@
 
 use super::columns::help;
 use clap::{Subcommand, ValueEnum};
-use gleaner_traces::import::bitbrains;
+use gleaner_traces::import::{bitbrains, materna};
 use std::path::{Path, PathBuf};
 
 /// Take the trace of another program into a dataset.
@@ -21,6 +21,7 @@ pub(crate) struct Import {
 #[derive(Subcommand)]
 pub(crate) enum ImportSource {
     Bitbrains(ImportBitbrains),
+    Materna(ImportMaterna),
 }
 
 /// What every source is asked.
@@ -73,4 +74,35 @@ pub(crate) enum BitbrainsTrace {
     Rnd,
     /// 1,250 machines on fast storage.
     FastStorage,
+}
+
+/// Virtual machines of Materna's data centres: GWA-T-13 of the Grid Workloads Archive.
+///
+/// One CSV a machine. Read by what is published of the format (docs/import.md).
+#[derive(clap::Args)]
+#[command(after_help = help(&materna::TRACES[0], "
+  gleaner import materna Materna-Trace-1 -o out/materna
+  gleaner import materna Materna-Trace-3 -o out/materna --trace 3"))]
+pub(crate) struct ImportMaterna {
+    /// Folder of the CSV files.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Which of the three traces it is; machines of all of them have the same numbers.
+    #[arg(long, value_enum, default_value_t = MaternaTrace::One)]
+    pub(crate) trace: MaternaTrace,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum MaternaTrace {
+    /// November 2015.
+    #[value(name = "1")]
+    One,
+    /// December 2015.
+    #[value(name = "2")]
+    Two,
+    /// January 2016.
+    #[value(name = "3")]
+    Three,
 }

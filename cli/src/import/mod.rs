@@ -5,8 +5,9 @@ mod columns;
 mod told;
 
 use crate::progress;
-use args::{BitbrainsTrace, Import, ImportSource, Into};
-use gleaner_traces::import::bitbrains::{Bitbrains, FAST_STORAGE, RND};
+use args::{BitbrainsTrace, Import, ImportSource, Into, MaternaTrace};
+use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
+use gleaner_traces::import::materna;
 use gleaner_traces::import::{Importer, Progress, Source, import};
 use std::io::Write;
 use std::path::Path;
@@ -20,8 +21,23 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
                 BitbrainsTrace::FastStorage => FAST_STORAGE,
             };
             match (&args.folder, args.into.dataset()) {
+                (Some(folder), Some(dataset)) => take(
+                    &mut bitbrains::importer(folder, source),
+                    dataset,
+                    &args.into,
+                ),
+                _ => columns(&source, &args.into),
+            }
+        }
+        ImportSource::Materna(args) => {
+            let source = match args.trace {
+                MaternaTrace::One => materna::TRACES[0],
+                MaternaTrace::Two => materna::TRACES[1],
+                MaternaTrace::Three => materna::TRACES[2],
+            };
+            match (&args.folder, args.into.dataset()) {
                 (Some(folder), Some(dataset)) => {
-                    take(&mut Bitbrains::new(folder, source), dataset, &args.into)
+                    take(&mut materna::importer(folder, source), dataset, &args.into)
                 }
                 _ => columns(&source, &args.into),
             }

@@ -6,6 +6,11 @@ use gleaner_schemas::rows::SampleRow;
 use std::cmp::{Ordering, Reverse};
 use std::fmt::Display;
 
+/// From 2000-01-01 to 2100-01-01: a row of another time was not recorded by a machine.
+pub const TIMES_MS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
+/// A machine with more is a mistake: 1 PiB.
+pub const MEMORY_BYTES: i64 = 1 << 50;
+
 /// What every row of every source says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {

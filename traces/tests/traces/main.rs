@@ -4,6 +4,7 @@
 mod export;
 mod import;
 mod kernel;
+mod materna;
 mod mending;
 mod obeys;
 mod synth;
