@@ -2,7 +2,8 @@
 
 use super::columns::help;
 use clap::{Subcommand, ValueEnum};
-use gleaner_traces::import::{bitbrains, materna};
+use gleaner_traces::import::alibaba::Alibaba;
+use gleaner_traces::import::{Importer, bitbrains, materna};
 use std::path::{Path, PathBuf};
 
 /// Take the trace of another program into a dataset.
@@ -20,7 +21,9 @@ pub(crate) struct Import {
 
 #[derive(Subcommand)]
 pub(crate) enum ImportSource {
+    Alibaba(ImportAlibaba),
     Bitbrains(ImportBitbrains),
+    Csv(ImportCsv),
     Materna(ImportMaterna),
 }
 
@@ -32,11 +35,11 @@ pub(crate) struct Into {
         long,
         short,
         value_name = "DATASET",
-        required_unless_present = "columns"
+        required_unless_present = "no-import"
     )]
     output: Option<PathBuf>,
     /// Print which columns are filled, in which unit and from what, and import nothing.
-    #[arg(long)]
+    #[arg(long, group = "no-import")]
     columns: bool,
     /// Print what was done, or the columns, as one JSON document.
     #[arg(long)]
@@ -48,6 +51,24 @@ impl Into {
     pub(crate) fn dataset(&self) -> Option<&Path> {
         self.output.as_deref().filter(|_| !self.columns)
     }
+}
+
+/// Machines of Alibaba's cluster-trace-v2018: machine_usage.csv, unpacked.
+///
+/// Memory is normalised in that trace: 100 GiB stands for all that a machine has. The file is read several times, since it
+/// is larger than memory and in no order; some 1 GiB is held.
+#[derive(clap::Args)]
+#[command(after_help = help(&Alibaba::new(Path::new(""), None).source(), "
+  gleaner import alibaba machine_usage.csv -o out/alibaba"))]
+pub(crate) struct ImportAlibaba {
+    /// The file machine_usage.csv.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) file: Option<PathBuf>,
+    /// When the trace's second 0 was, as 2018-03-05T00:00:00+08:00; it is not published [default: 2018-01-01T00:00:00Z].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) start: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    pub(crate) into: Into,
 }
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
@@ -74,6 +95,29 @@ pub(crate) enum BitbrainsTrace {
     Rnd,
     /// 1,250 machines on fast storage.
     FastStorage,
+}
+
+/// Plain CSV, with a mapping file that says which column is what (docs/import.md).
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner import csv --mapping lab.toml --check lab/*.csv      # what it would make of the first rows
+  gleaner import csv --mapping lab.toml --columns
+  gleaner import csv --mapping lab.toml lab/*.csv -o out/lab
+
+Every column of samples that is a figure can be filled, and of hosts cpus_count, kernel_release, architecture, os_name, \
+cpu_model and machine_model. All others are absent.")]
+pub(crate) struct ImportCsv {
+    /// The files.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The mapping: TOML.
+    #[arg(long, short, value_name = "MAP")]
+    pub(crate) mapping: PathBuf,
+    /// Print what the mapping makes of the first ten rows of the first file, and import nothing.
+    #[arg(long, group = "no-import")]
+    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) into: Into,
 }
 
 /// Virtual machines of Materna's data centres: GWA-T-13 of the Grid Workloads Archive.

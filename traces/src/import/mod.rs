@@ -11,10 +11,13 @@
 //! is written. Ids follow from the names of source and machine, and a record's number from its time: what was
 //! imported before is imported again without effect, into whatever dataset.
 
+pub mod alibaba;
 pub mod archive;
 pub mod bitbrains;
+pub mod csv;
 mod error;
 mod files;
+mod grouped;
 mod importer;
 pub mod kernel;
 mod machine;
