@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Report(Report),
     Export(Export),
-    Import(Import),
+    Import(crate::import::args::Import),
     Synth(Synth),
     Lab(crate::lab::args::Lab),
     Schema(Schema),
@@ -328,53 +328,6 @@ pub(crate) enum ExportScope {
     All,
     /// While the owner is away: it ends when the owner returns as well.
     Idle,
-}
-
-/// Take the trace of another program into a dataset.
-///
-/// What the source lacks is absent in the dataset, never 0 (docs/import.md).
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  gleaner import bitbrains rnd/2013-7 -o out/bitbrains
-  gleaner analyze out/bitbrains")]
-pub(crate) struct Import {
-    #[command(subcommand)]
-    pub(crate) source: ImportSource,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum ImportSource {
-    Bitbrains(ImportBitbrains),
-}
-
-/// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
-///
-/// One CSV a machine. Prints what was mended, merged and dropped, by machine and in all. What was imported before
-/// is left as it is.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  gleaner import bitbrains rnd/2013-7 -o out/bitbrains
-  gleaner import bitbrains fastStorage/2013-8 -o out/bitbrains --trace fast-storage --json")]
-pub(crate) struct ImportBitbrains {
-    /// Folder of the CSV files.
-    pub(crate) folder: PathBuf,
-    /// Folder of the dataset; made where there is none, else added to.
-    #[arg(long, short, value_name = "DATASET")]
-    pub(crate) output: PathBuf,
-    /// Which of the two traces it is; machines of both have the same numbers.
-    #[arg(long, value_enum, default_value_t = BitbrainsTrace::Rnd)]
-    pub(crate) trace: BitbrainsTrace,
-    /// Print what was done as one JSON document.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum BitbrainsTrace {
-    /// 500 machines.
-    Rnd,
-    /// 1,250 machines on fast storage.
-    FastStorage,
 }
 
 /// Write a dataset of hosts that never were, for benches and loads.
