@@ -1,5 +1,6 @@
 //! Traces of other programs and for other programs: exports of a dataset as Parquet, CSV and Arrow,
-//! imports ([`import`]), and synthetic clusters ([`synth`]).
+//! imports ([`import`]), synthetic clusters ([`synth`]), and the published figures that those are fitted to
+//! ([`published`]).
 //!
 //! ```text
 //! OUT/gleaner-export.json                          says that the folder is an export, and whether whole
@@ -11,6 +12,7 @@ mod export;
 mod file;
 mod folder;
 pub mod import;
+pub mod published;
 pub mod synth;
 
 pub use error::{ExportError, Result};
