@@ -115,8 +115,8 @@ pub struct Names {
     pub background: Vec<String>,
     /// Work that takes much memory.
     pub hogs: Vec<String>,
-    /// What is left running when the owner goes.
-    pub overnight: Vec<String>,
+    /// What runs while the owner is away.
+    pub away: Vec<String>,
 }
 
 /// A kind of host.
@@ -149,8 +149,8 @@ pub struct Class {
     pub background: Job,
     /// Work that takes much memory, on some hosts.
     pub hogs: Job,
-    /// What is left running when the owner goes for long.
-    pub overnight: Overnight,
+    /// What runs while the owner is away.
+    pub away: Away,
 }
 
 /// What a host does when its owner leaves.
@@ -255,12 +255,17 @@ pub struct Job {
     pub load: f64,
 }
 
-/// What is left running, without much load, until the owner returns.
+/// What runs, without much load, from some time after the owner has left until they return: a screen saver, work left
+/// away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Overnight {
-    /// Share of absences of four hours and more that have it.
+pub struct Away {
+    /// Share of the owner's absences that have it, of those that are long enough.
     pub share: f64,
+    /// Minutes that such an absence takes at least.
+    pub least_minutes: f64,
+    /// Minutes after the owner left at which it begins, on average.
+    pub after_minutes: f64,
     /// Share of the hosts that have such work at all.
     pub hosts_share: f64,
     /// Mean memory.
@@ -355,9 +360,9 @@ impl Fleet {
             commands,
             background,
             hogs,
-            overnight,
+            away,
         } = &self.names;
-        let lists = [daemons, programs, commands, background, hogs, overnight];
+        let lists = [daemons, programs, commands, background, hogs, away];
         if lists.iter().any(|names| names.is_empty()) {
             return Err("each list of names needs one at least".to_owned());
         }
@@ -403,7 +408,7 @@ impl Class {
             files,
             daemons,
             programs,
-            overnight,
+            away,
             ..
         } = self;
         let taken = kernel.mib + files.mib * files.always_share + daemons.mib;
@@ -419,8 +424,8 @@ impl Class {
             files.always_share,
             programs.attention,
             programs.lingers,
-            overnight.share,
-            overnight.hosts_share,
+            away.share,
+            away.hosts_share,
         ];
         let of_jobs = jobs.iter().flat_map(|job| [job.hosts_share, job.takes_all]);
         if shares.into_iter().chain(of_jobs).any(|s| !(0.0..=1.0).contains(&s)) {
@@ -443,8 +448,10 @@ impl Class {
             programs.hours,
             programs.between_hosts,
             programs.attention_minutes,
-            overnight.mib,
-            overnight.sigma,
+            away.mib,
+            away.sigma,
+            away.least_minutes,
+            away.after_minutes,
         ];
         let of_jobs = jobs.iter().flat_map(|job| {
             let [present, away] = job.per_hour;

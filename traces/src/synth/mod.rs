@@ -33,8 +33,8 @@ mod write;
 pub use cluster::{Cluster, Parameters};
 pub use error::SynthError;
 pub use fleet::{
-    Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names, Overnight,
-    Owner, Programs, Share, System,
+    Away, Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names, Owner,
+    Programs, Share, System,
 };
 pub use host::HostTrace;
 pub use life::{Life, Moment};

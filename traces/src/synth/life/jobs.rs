@@ -1,24 +1,24 @@
-//! Work that begins now and then, and ends by itself; and what is left running overnight.
+//! Work that begins now and then, and ends by itself; and what runs while the owner is away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::MIB;
 use crate::synth::dice::Dice;
-use crate::synth::fleet::{Class, Job, Names, Overnight};
+use crate::synth::fleet::{Away, Class, Job, Names};
 use crate::synth::spread::{Property, Standing};
 use std::sync::Arc;
 
 const MINUTE_MS: f64 = 60_000.0;
-/// An absence of the owner that is long.
-const LONG_MS: i64 = 4 * 3_600_000;
 
 #[derive(Debug)]
 pub(super) struct Jobs {
     kinds: [Kind; 3],
-    overnight: Overnight,
-    overnight_names: Vec<Arc<str>>,
-    has_overnight: bool,
+    away: Away,
+    away_names: Vec<Arc<str>>,
+    has_away: bool,
     /// The absence that was looked at last, by its end.
     absence_ms: i64,
+    /// When something begins in it.
+    begins_ms: Option<i64>,
     physical_bytes: i64,
     dice: Dice,
 }
@@ -44,10 +44,11 @@ impl Jobs {
                 kind(&class.background, &names.background, Property::Background),
                 kind(&class.hogs, &names.hogs, Property::Hogs),
             ],
-            has_overnight: standing.of(Property::Overnight) < class.overnight.hosts_share,
-            overnight: class.overnight.clone(),
-            overnight_names: shared(&names.overnight),
+            has_away: standing.of(Property::Away) < class.away.hosts_share,
+            away: class.away.clone(),
+            away_names: shared(&names.away),
             absence_ms: i64::MIN,
+            begins_ms: None,
             physical_bytes: class.memory_mib * MIB,
             dice,
         }
@@ -87,12 +88,18 @@ impl Jobs {
         if has_left {
             self.absence_ms = step.returns_ms;
             let from_ms = step.left_ms.unwrap_or(step.time_ms);
-            let is_long = step.returns_ms - from_ms >= LONG_MS;
-            if self.has_overnight && is_long && dice.chance(self.overnight.share) {
-                let bytes = size(dice, self.overnight.mib, self.overnight.sigma);
-                let name = one_of(dice, &self.overnight_names);
-                start(name, step.returns_ms, bytes.min(self.physical_bytes), 0.0);
-            }
+            let least_ms = (self.away.least_minutes * MINUTE_MS) as i64;
+            let is_long = step.returns_ms - from_ms >= least_ms;
+            // Drawn in any case, so that a draw more or less does not depend on the owner.
+            let (has, after) = (dice.chance(self.away.share), 0.5 + dice.share());
+            let after_ms = (self.away.after_minutes * MINUTE_MS * after) as i64;
+            self.begins_ms = (self.has_away && is_long && has).then_some(from_ms + after_ms);
+        }
+        if !step.is_present && self.begins_ms.is_some_and(|begins_ms| begins_ms <= step.time_ms) {
+            self.begins_ms = None;
+            let bytes = size(dice, self.away.mib, self.away.sigma);
+            let name = one_of(dice, &self.away_names);
+            start(name, step.returns_ms, bytes.min(self.physical_bytes), 0.0);
         }
     }
 }
