@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     Synth(Synth),
+    Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
