@@ -5,12 +5,12 @@ use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_traces::synth::{Cluster, Moment};
 use std::ops::{AddAssign, Range};
 
-pub const MIB: i64 = 1 << 20;
+pub(crate) const MIB: i64 = 1 << 20;
 /// Columns of Table 4, MiB.
-pub const REGIONS_MIB: [i64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
+pub(crate) const REGIONS_MIB: [i64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
 /// Rows of Table 3, MiB, and its columns after the first.
-pub const DIPS_MIB: [i64; 3] = [8, 6, 4];
-pub const INTERVALS: [usize; 5] = [1, 6, 11, 21, 31];
+pub(crate) const DIPS_MIB: [i64; 3] = [8, 6, 4];
+pub(crate) const INTERVALS: [usize; 5] = [1, 6, 11, 21, 31];
 const INTERVAL_MS: i64 = 90_000;
 /// From boot to the agent's first sample.
 const FIRST_MS: i64 = 20_000;
@@ -18,7 +18,7 @@ const SHORTEST_MS: i64 = 300_000;
 
 /// Sums over samples, from which means and deviations follow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sums {
+pub(crate) struct Sums {
     count: f64,
     sum: f64,
     squares: f64,
@@ -33,21 +33,23 @@ impl Sums {
     }
 
     /// KiB.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.sum / self.count
     }
 
     /// KiB.
-    pub fn deviation(&self) -> f64 {
-        (self.squares / self.count - self.mean().powi(2)).max(0.0).sqrt()
+    pub(crate) fn deviation(&self) -> f64 {
+        (self.squares / self.count - self.mean().powi(2))
+            .max(0.0)
+            .sqrt()
     }
 }
 
 /// Lengths of periods.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lengths {
-    pub count: f64,
-    pub minutes: f64,
+pub(crate) struct Lengths {
+    pub(crate) count: f64,
+    pub(crate) minutes: f64,
 }
 
 impl Lengths {
@@ -56,23 +58,23 @@ impl Lengths {
         self.minutes += ms as f64 / 60_000.0;
     }
 
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.minutes / self.count
     }
 }
 
 /// What is measured of some hosts.
 #[derive(Clone, Debug, Default)]
-pub struct Cells {
-    pub hosts: f64,
+pub(crate) struct Cells {
+    pub(crate) hosts: f64,
     /// Kernel, file cache, process, available.
-    pub memory: [Sums; 4],
+    pub(crate) memory: [Sums; 4],
     /// Scope all and idle, by region.
-    pub periods: [[Lengths; 8]; 2],
-    pub busy: Lengths,
-    pub idle: Lengths,
+    pub(crate) periods: [[Lengths; 8]; 2],
+    pub(crate) busy: Lengths,
+    pub(crate) idle: Lengths,
     /// Hosts with none, and with at least so many dips.
-    pub dips: [[f64; 6]; 3],
+    pub(crate) dips: [[f64; 6]; 3],
 }
 
 impl AddAssign<&Self> for Cells {
@@ -83,39 +85,57 @@ impl AddAssign<&Self> for Cells {
 
 impl Cells {
     /// Adds what was measured of other hosts, each for so many.
-    pub fn add_weighted(&mut self, other: &Self, weight: f64) {
+    pub(crate) fn add_weighted(&mut self, other: &Self, weight: f64) {
         self.hosts += weight * other.hosts;
         for (mine, of) in self.memory.iter_mut().zip(&other.memory) {
             mine.count += weight * of.count;
             mine.sum += weight * of.sum;
             mine.squares += weight * of.squares;
         }
-        let mine = self.periods.iter_mut().flatten().chain([&mut self.busy, &mut self.idle]);
-        for (mine, of) in mine.zip(other.periods.iter().flatten().chain([&other.busy, &other.idle])) {
+        let mine = self
+            .periods
+            .iter_mut()
+            .flatten()
+            .chain([&mut self.busy, &mut self.idle]);
+        for (mine, of) in mine.zip(
+            other
+                .periods
+                .iter()
+                .flatten()
+                .chain([&other.busy, &other.idle]),
+        ) {
             mine.count += weight * of.count;
             mine.minutes += weight * of.minutes;
         }
-        for (mine, of) in self.dips.iter_mut().flatten().zip(other.dips.iter().flatten()) {
+        for (mine, of) in self
+            .dips
+            .iter_mut()
+            .flatten()
+            .zip(other.dips.iter().flatten())
+        {
             *mine += weight * of;
         }
     }
 
     /// Of the host numbered `index`.
-    pub fn of_host(cluster: &Cluster, index: usize) -> Self {
+    pub(crate) fn of_host(cluster: &Cluster, index: usize) -> Self {
         let parameters = cluster.parameters();
         let mut life = cluster.life(index);
         let first_ms = parameters.start_ms + FIRST_MS;
         let samples = (cluster.end_ms() - first_ms + INTERVAL_MS - 1) / INTERVAL_MS;
         let time_ms = |sample: usize| first_ms + sample as i64 * INTERVAL_MS;
-        let moments: Vec<Moment> =
-            (0..samples as usize).map(|s| life.step(time_ms(s), INTERVAL_MS)).collect();
+        let moments: Vec<Moment> = (0..samples as usize)
+            .map(|s| life.step(time_ms(s), INTERVAL_MS))
+            .collect();
 
         let idle = idle_periods(&moments, first_ms);
         let live = live_files(&moments, &idle);
         let available: Vec<i64> = moments
             .iter()
             .zip(&live)
-            .map(|(m, live)| m.available_bytes().max(0) - (live - m.file_bytes).min(m.available_bytes().max(0)))
+            .map(|(m, live)| {
+                m.available_bytes().max(0) - (live - m.file_bytes).min(m.available_bytes().max(0))
+            })
             .collect();
         let mut cells = Self {
             hosts: 1.0,
@@ -123,7 +143,12 @@ impl Cells {
         };
         for (sample, moment) in moments.iter().enumerate() {
             let file = moment.available_bytes().max(0) + moment.file_bytes - available[sample];
-            let bytes = [moment.kernel_bytes, file, moment.process_bytes, available[sample]];
+            let bytes = [
+                moment.kernel_bytes,
+                file,
+                moment.process_bytes,
+                available[sample],
+            ];
             for (sums, bytes) in cells.memory.iter_mut().zip(bytes) {
                 sums.add(bytes);
             }
@@ -136,7 +161,8 @@ impl Cells {
             }
         }
         let whole = [(0..moments.len(), time_ms(moments.len() - 1))];
-        let of_idle: Vec<(Range<usize>, i64)> = idle.iter().map(|p| (p.samples.clone(), p.to_ms)).collect();
+        let of_idle: Vec<(Range<usize>, i64)> =
+            idle.iter().map(|p| (p.samples.clone(), p.to_ms)).collect();
         for (at, region_mib) in REGIONS_MIB.iter().enumerate() {
             for (scope, windows) in [&whole[..], &of_idle].into_iter().enumerate() {
                 let lengths = &mut cells.periods[scope][at];
@@ -193,7 +219,9 @@ fn idle_periods(moments: &[Moment], first_ms: i64) -> Vec<Idle> {
         if let Verdict::Idle { since_ms } = verdict {
             let from_ms = since_ms.max(earliest.0);
             let period = open.get_or_insert_with(|| {
-                let first = (from_ms - first_ms + INTERVAL_MS - 1).div_euclid(INTERVAL_MS).max(0);
+                let first = (from_ms - first_ms + INTERVAL_MS - 1)
+                    .div_euclid(INTERVAL_MS)
+                    .max(0);
                 Idle {
                     samples: (first as usize).max(earliest.1)..sample,
                     from_ms,
@@ -211,12 +239,22 @@ fn idle_periods(moments: &[Moment], first_ms: i64) -> Vec<Idle> {
 /// Live file cache at each sample: files in use follow each other in order of popularity, so that those
 /// accessed in a time are the most that were in use at once.
 fn live_files(moments: &[Moment], idle: &[Idle]) -> Vec<i64> {
-    let most = |samples: Range<usize>| moments[samples].iter().map(|m| m.file_bytes).max().unwrap_or(0);
+    let most = |samples: Range<usize>| {
+        moments[samples]
+            .iter()
+            .map(|m| m.file_bytes)
+            .max()
+            .unwrap_or(0)
+    };
     let mut live = vec![0; moments.len()];
-    let first = idle.first().map_or(moments.len(), |period| period.samples.start);
+    let first = idle
+        .first()
+        .map_or(moments.len(), |period| period.samples.start);
     live[..first].fill(most(0..first));
     for (at, period) in idle.iter().enumerate() {
-        let next = idle.get(at + 1).map_or(moments.len(), |next| next.samples.start);
+        let next = idle
+            .get(at + 1)
+            .map_or(moments.len(), |next| next.samples.start);
         let busy = most(period.samples.end..next);
         live[period.samples.end..next].fill(busy);
         live[period.samples.clone()].fill(busy.max(most(period.samples.clone())));

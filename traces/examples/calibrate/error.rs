@@ -17,55 +17,95 @@ const LENGTH: f64 = 0.08;
 const LINEAR_FROM: f64 = 3.0;
 
 /// The cells fitted to.
-pub struct Target {
+pub(crate) struct Target {
     cells: Vec<(Place, Figure)>,
 }
 
 /// Where a cell stands.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
-    Mean { class: usize, category: usize },
-    Deviation { class: usize, category: usize },
-    Dips { threshold: usize, column: usize },
-    Length { class: Option<usize>, scope: usize, region: usize },
+pub(crate) enum Place {
+    Mean {
+        class: usize,
+        category: usize,
+    },
+    Deviation {
+        class: usize,
+        category: usize,
+    },
+    Dips {
+        threshold: usize,
+        column: usize,
+    },
+    Length {
+        class: Option<usize>,
+        scope: usize,
+        region: usize,
+    },
 }
 
 /// One cell's.
-pub struct Term {
-    pub ours: f64,
-    pub error: f64,
+pub(crate) struct Term {
+    pub(crate) ours: f64,
+    pub(crate) error: f64,
 }
 
 impl Target {
-    pub fn of(published: &Published) -> Self {
+    pub(crate) fn of(published: &Published) -> Self {
         let mut cells = Vec::new();
         let mut add = |place, item: &str, row: &str, column: &str| {
             cells.extend(published.get(item, row, column).map(|f| (place, f.clone())));
         };
         for (class, row) in CLASSES.into_iter().enumerate() {
             for (category, name) in CATEGORIES.into_iter().enumerate() {
-                add(Place::Mean { class, category }, "Table 2", row, &format!("{name}, mean"));
-                add(Place::Deviation { class, category }, "Table 2", row, &format!("{name}, deviation"));
+                add(
+                    Place::Mean { class, category },
+                    "Table 2",
+                    row,
+                    &format!("{name}, mean"),
+                );
+                add(
+                    Place::Deviation { class, category },
+                    "Table 2",
+                    row,
+                    &format!("{name}, deviation"),
+                );
             }
         }
         for (threshold, mib) in DIPS_MIB.into_iter().enumerate() {
             for (column, name) in COLUMNS.into_iter().enumerate() {
-                add(Place::Dips { threshold, column }, "Table 3", &format!("{mib} MB"), name);
+                add(
+                    Place::Dips { threshold, column },
+                    "Table 3",
+                    &format!("{mib} MB"),
+                    name,
+                );
             }
         }
-        let rows = CLASSES.into_iter().enumerate().map(|(class, name)| (Some(class), name));
+        let rows = CLASSES
+            .into_iter()
+            .enumerate()
+            .map(|(class, name)| (Some(class), name));
         for (class, row) in rows.chain([(None, "all")]) {
             for (scope, name) in SCOPES.into_iter().enumerate() {
                 for (region, mib) in REGIONS_MIB.into_iter().enumerate() {
-                    let place = Place::Length { class, scope, region };
-                    add(place, "Table 4", &format!("{row}, {name}"), &format!("{mib} MB"));
+                    let place = Place::Length {
+                        class,
+                        scope,
+                        region,
+                    };
+                    add(
+                        place,
+                        "Table 4",
+                        &format!("{row}, {name}"),
+                        &format!("{mib} MB"),
+                    );
                 }
             }
         }
         Self { cells }
     }
 
-    pub fn cells_count(&self) -> usize {
+    pub(crate) fn cells_count(&self) -> usize {
         self.cells.len()
     }
 }
@@ -80,7 +120,7 @@ fn pooled(measured: &[Cells], counts: &[f64]) -> Cells {
 }
 
 /// In the order of the target's cells. The fleet's first four classes are the paper's rows.
-pub fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<Term> {
+pub(crate) fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<Term> {
     let all = pooled(measured, counts);
     let term = |(place, figure): &(Place, Figure)| {
         let (ours, distance) = match *place {
@@ -96,12 +136,19 @@ pub fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<Term> {
                 let ours = all.dips[threshold][column];
                 (ours, (ours - figure.paper) / DIP_HOSTS)
             }
-            Place::Length { class, scope, region } => {
+            Place::Length {
+                class,
+                scope,
+                region,
+            } => {
                 let cells = class.map_or(&all, |class| &measured[class]);
                 let ours = cells.periods[scope][region].mean();
                 let ours = if ours.is_finite() { ours } else { 0.01 };
-                (ours, (ours / ours.clamp(figure.low, figure.high)).ln() / LENGTH
-                    + 0.2 * (ours / figure.paper).ln())
+                (
+                    ours,
+                    (ours / ours.clamp(figure.low, figure.high)).ln() / LENGTH
+                        + 0.2 * (ours / figure.paper).ln(),
+                )
             }
         };
         let distance = distance.abs();
@@ -119,7 +166,7 @@ pub fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<Term> {
 }
 
 /// Prints every cell beside the paper's.
-pub fn report(fleet: &Fleet, measured: &[Cells], counts: &[f64], target: &Target) {
+pub(crate) fn report(fleet: &Fleet, measured: &[Cells], counts: &[f64], target: &Target) {
     let found = terms(measured, counts, target);
     let mut line = String::new();
     for ((_, figure), term) in target.cells.iter().zip(&found) {

@@ -37,21 +37,39 @@ fn main() {
         None => Preset::AcharyaSetia.fleet().unwrap(),
     };
     let target = Target::of(&published::acharya_setia().unwrap());
-    let mut measured: Vec<Cells> = (0..fleet.classes.len()).map(|class| measure(&fleet, class, fitted_to, SEEDS.0)).collect();
+    let mut measured: Vec<Cells> = (0..fleet.classes.len())
+        .map(|class| measure(&fleet, class, fitted_to, SEEDS.0))
+        .collect();
     let counts = counts(&fleet);
     if sweeps > 0 {
-        fit(&mut fleet, &mut measured, &counts, &target, sweeps, |fleet| {
-            if let Some(path) = value("--write") {
-                std::fs::write(path, written(fleet)).unwrap();
-            }
-        });
+        fit(
+            &mut fleet,
+            &mut measured,
+            &counts,
+            &target,
+            sweeps,
+            |fleet| {
+                if let Some(path) = value("--write") {
+                    std::fs::write(path, written(fleet)).unwrap();
+                }
+            },
+        );
     }
-    let parameters: usize = fleet.classes.iter().map(|c| parameters::of_class(&c.name).len()).sum();
-    println!("{parameters} parameters, {} cells fitted\n", target.cells_count());
+    let parameters: usize = fleet
+        .classes
+        .iter()
+        .map(|c| parameters::of_class(&c.name).len())
+        .sum();
+    println!(
+        "{parameters} parameters, {} cells fitted\n",
+        target.cells_count()
+    );
     println!("hosts fitted to:");
     report(&fleet, &measured, &counts, &target);
     let both = |_: &str| "both";
-    let again: Vec<Cells> = (0..fleet.classes.len()).map(|class| measure(&fleet, class, both, SEEDS.1)).collect();
+    let again: Vec<Cells> = (0..fleet.classes.len())
+        .map(|class| measure(&fleet, class, both, SEEDS.1))
+        .collect();
     println!("\nboth clusters, other seeds:");
     report(&fleet, &again, &counts, &target);
     let held_out = |name: &str| if fitted_to(name) == "a" { "b" } else { "a" };
@@ -76,26 +94,41 @@ fn fitted_to(class: &str) -> &'static str {
 /// Hosts of each class in both clusters.
 fn counts(fleet: &Fleet) -> Vec<f64> {
     let both = fleet.cluster(Some("both")).unwrap();
-    let of = |name: &str| both.hosts.iter().filter(|s| s.class == name).map(|s| s.count).sum::<usize>();
+    let of = |name: &str| {
+        both.hosts
+            .iter()
+            .filter(|s| s.class == name)
+            .map(|s| s.count)
+            .sum::<usize>()
+    };
     fleet.classes.iter().map(|c| of(&c.name) as f64).collect()
 }
 
 /// Cells of one class' hosts in a cluster, over as many seeds as give enough hosts.
-fn measure(fleet: &Fleet, class: usize, cluster: impl Fn(&str) -> &'static str, first_seed: u64) -> Cells {
+fn measure(
+    fleet: &Fleet,
+    class: usize,
+    cluster: impl Fn(&str) -> &'static str,
+    first_seed: u64,
+) -> Cells {
     let name = cluster(&fleet.classes[class].name);
     let of = |seed| {
         let parameters = Parameters::of_fleet(fleet.clone(), Some(name), seed).unwrap();
         Cluster::new(&parameters).unwrap()
     };
     let one = of(first_seed);
-    let hosts: Vec<usize> = (0..one.parameters().hosts).filter(|h| one.class_of(*h) == class).collect();
+    let hosts: Vec<usize> = (0..one.parameters().hosts)
+        .filter(|h| one.class_of(*h) == class)
+        .collect();
     let seeds = HOSTS_AT_LEAST.div_ceil(hosts.len().max(1)) as u64;
     let seeds: Vec<u64> = (first_seed..first_seed + seeds).collect();
     let some = |seeds: &[u64]| {
         let mut sum = Cells::default();
         for seed in seeds {
             let cluster = of(*seed);
-            hosts.iter().for_each(|host| sum += &Cells::of_host(&cluster, *host));
+            hosts
+                .iter()
+                .for_each(|host| sum += &Cells::of_host(&cluster, *host));
         }
         sum
     };
@@ -108,10 +141,26 @@ fn measure(fleet: &Fleet, class: usize, cluster: impl Fn(&str) -> &'static str, 
     sum
 }
 
-fn fit(fleet: &mut Fleet, measured: &mut [Cells], counts: &[f64], target: &Target, sweeps: usize, each: impl Fn(&Fleet)) {
+fn fit(
+    fleet: &mut Fleet,
+    measured: &mut [Cells],
+    counts: &[f64],
+    target: &Target,
+    sweeps: usize,
+    each: impl Fn(&Fleet),
+) {
     let begun = Instant::now();
-    let all = |measured: &[Cells]| -> f64 { terms(measured, counts, target).iter().map(|t| t.error).sum() };
-    let mut steps: Vec<Vec<f64>> = fleet.classes.iter().map(|c| vec![0.3; parameters::of_class(&c.name).len()]).collect();
+    let all = |measured: &[Cells]| -> f64 {
+        terms(measured, counts, target)
+            .iter()
+            .map(|t| t.error)
+            .sum()
+    };
+    let mut steps: Vec<Vec<f64>> = fleet
+        .classes
+        .iter()
+        .map(|c| vec![0.3; parameters::of_class(&c.name).len()])
+        .collect();
     let mut best = all(measured);
     for sweep in 0..sweeps {
         for class in 0..fleet.classes.len() {
@@ -122,7 +171,10 @@ fn fit(fleet: &mut Fleet, measured: &mut [Cells], counts: &[f64], target: &Targe
                     continue;
                 }
                 let before = *(parameter.of)(&mut fleet.classes[class]);
-                let tries = [before * (1.0 + step) + 0.02 * step, before / (1.0 + step) - 0.02 * step];
+                let tries = [
+                    before * (1.0 + step) + 0.02 * step,
+                    before / (1.0 + step) - 0.02 * step,
+                ];
                 let improved = tries.into_iter().any(|value| {
                     let value = value.clamp(parameter.least, parameter.most);
                     *(parameter.of)(&mut fleet.classes[class]) = value;
@@ -145,13 +197,21 @@ fn fit(fleet: &mut Fleet, measured: &mut [Cells], counts: &[f64], target: &Targe
             }
         }
         each(fleet);
-        eprintln!("sweep {}: error {best:.2} after {:.0} s", sweep + 1, begun.elapsed().as_secs_f64());
+        eprintln!(
+            "sweep {}: error {best:.2} after {:.0} s",
+            sweep + 1,
+            begun.elapsed().as_secs_f64()
+        );
     }
 }
 
 /// The fleet as its file has it: what stands before the classes is kept.
 fn written(fleet: &Fleet) -> String {
-    let before = Preset::AcharyaSetia.text().split("[[class]]").next().unwrap();
+    let before = Preset::AcharyaSetia
+        .text()
+        .split("[[class]]")
+        .next()
+        .unwrap();
     let mut text = before.trim_end().to_owned();
     for class in &fleet.classes {
         let value = toml::Value::try_from(class).unwrap();
@@ -171,9 +231,14 @@ fn inline(value: &toml::Value) -> String {
             let rounded: f64 = format!("{number:.3e}").parse().unwrap();
             format!("{rounded:?}")
         }
-        toml::Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        toml::Value::Array(values) => format!(
+            "[{}]",
+            values.iter().map(inline).collect::<Vec<_>>().join(", ")
+        ),
         toml::Value::Table(table) => {
-            let pairs = table.iter().map(|(key, value)| format!("{key} = {}", inline(value)));
+            let pairs = table
+                .iter()
+                .map(|(key, value)| format!("{key} = {}", inline(value)));
             format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),

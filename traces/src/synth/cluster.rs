@@ -114,7 +114,10 @@ impl Cluster {
                 allowed,
             }),
             None => Ok(Self {
-                of: parameters.fleet.cluster(parameters.cluster.as_deref())?.clone(),
+                of: parameters
+                    .fleet
+                    .cluster(parameters.cluster.as_deref())?
+                    .clone(),
                 parameters: parameters.clone(),
             }),
         }
@@ -129,14 +132,18 @@ impl Cluster {
     /// The trace of the host numbered `index`, from its first record on.
     #[must_use]
     pub fn host(&self, index: usize) -> HostTrace {
-        HostTrace::new(&self.parameters, self.class_of(index), index)
+        HostTrace::new(
+            &self.parameters,
+            self.class_of(index),
+            self.of.first_host + index,
+        )
     }
 
     /// The life of the host numbered `index`, without the rows.
     #[must_use]
     pub fn life(&self, index: usize) -> Life {
         let class = &self.parameters.fleet.classes[self.class_of(index)];
-        let mut life = self.parameters.life(class, index);
+        let mut life = self.parameters.life(class, self.of.first_host + index);
         life.boot(self.parameters.start_ms);
         life
     }

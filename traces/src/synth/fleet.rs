@@ -37,6 +37,9 @@ pub struct Fleet {
 pub struct ClusterOf {
     /// Its name.
     pub name: String,
+    /// The number of the first: hosts of one number and class are the same in whatever cluster.
+    #[serde(default)]
+    pub first_host: usize,
     /// Classes and how many hosts of each follow.
     pub hosts: Vec<Share>,
 }
@@ -343,7 +346,10 @@ impl Fleet {
             return Err("it needs a cluster and a class at least".to_owned());
         }
         for cluster in &self.clusters {
-            let unknown = cluster.hosts.iter().find(|s| self.class(&s.class).is_none());
+            let unknown = cluster
+                .hosts
+                .iter()
+                .find(|s| self.class(&s.class).is_none());
             if let Some(share) = unknown {
                 return Err(format!(
                     "cluster {:?} names class {:?}, which is not there",
@@ -367,7 +373,9 @@ impl Fleet {
             return Err("each list of names needs one at least".to_owned());
         }
         if let Some(long) = lists.into_iter().flatten().find(|n| n.len() > 15) {
-            return Err(format!("{long:?} is longer than the kernel keeps: 15 bytes"));
+            return Err(format!(
+                "{long:?} is longer than the kernel keeps: 15 bytes"
+            ));
         }
         self.classes.iter().try_for_each(Class::check)
     }
@@ -413,7 +421,9 @@ impl Class {
         } = self;
         let taken = kernel.mib + files.mib * files.always_share + daemons.mib;
         if taken > 0.9 * self.memory_mib as f64 {
-            return Err(of("kernel, daemons and files always in use take over 90 % of memory"));
+            return Err(of(
+                "kernel, daemons and files always in use take over 90 % of memory",
+            ));
         }
         if !(1..=100_000).contains(&files.count) || files.logs_count >= files.count {
             return Err(of("files.count must be 1 to 100000, files.logs_count less"));
@@ -428,7 +438,11 @@ impl Class {
             away.hosts_share,
         ];
         let of_jobs = jobs.iter().flat_map(|job| [job.hosts_share, job.takes_all]);
-        if shares.into_iter().chain(of_jobs).any(|s| !(0.0..=1.0).contains(&s)) {
+        if shares
+            .into_iter()
+            .chain(of_jobs)
+            .any(|s| !(0.0..=1.0).contains(&s))
+        {
             return Err(of("shares must be 0 to 1"));
         }
         let amounts = [
@@ -455,11 +469,22 @@ impl Class {
         ];
         let of_jobs = jobs.iter().flat_map(|job| {
             let [present, away] = job.per_hour;
-            let Job { between_hosts, mib, sigma, minutes, load, .. } = job;
+            let Job {
+                between_hosts,
+                mib,
+                sigma,
+                minutes,
+                load,
+                ..
+            } = job;
             [present, away, *between_hosts, *mib, *sigma, *minutes, *load]
         });
         let most = 0.0..=1e7;
-        if amounts.into_iter().chain(of_jobs).any(|a| !most.contains(&a)) {
+        if amounts
+            .into_iter()
+            .chain(of_jobs)
+            .any(|a| !most.contains(&a))
+        {
             return Err(of("amounts must be 0 to 10 million"));
         }
         Ok(())

@@ -98,7 +98,12 @@ impl HostTrace {
             processes: ProcessRows::new(fleet.system.has_cgroups),
             files: FileRows::new(&mut dice, life.files(), logs, mapped_files_bytes),
             mapped_files_bytes,
-            memory: Memory::new(&mut dice, of_class, fleet.system.lotsfree, life.static_bytes()),
+            memory: Memory::new(
+                &mut dice,
+                of_class,
+                fleet.system.lotsfree,
+                life.static_bytes(),
+            ),
             sources: Sources::new(&mut dice),
             life,
             last: None,
@@ -154,7 +159,14 @@ impl HostTrace {
         let span_ms = (last.time_ms, due_ms);
         let habit = self.habit;
         let system = &self.fleet.system;
-        match interruption(&mut self.dice, system, habit, span_ms, &next, last_active_ms) {
+        match interruption(
+            &mut self.dice,
+            system,
+            habit,
+            span_ms,
+            &next,
+            last_active_ms,
+        ) {
             Some(interruption) => self.interrupt(interruption, last.time_ms, due_ms),
             None => self.sample(due_ms, None, Vec::new()),
         }
@@ -268,7 +280,9 @@ impl HostTrace {
         let dice = &mut self.dice;
         let (processes, cgroups, held) = self.processes.step(dice, at, self.life.running());
         let files = self.files.step(dice, at, self.life.files());
-        let figures = self.memory.step(dice, at, moment, &held, self.mapped_files_bytes);
+        let figures = self
+            .memory
+            .step(dice, at, moment, &held, self.mapped_files_bytes);
         let (activity, owner_idle_ms) = self.sources.step(dice, at, moment.active_ms);
         let cpu_us = dice.around(5200.0 + 12.0 * held.count as f64, 0.2) as i64;
         let sample = SampleRow {

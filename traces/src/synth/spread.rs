@@ -52,7 +52,11 @@ impl Standing {
             return 0.0;
         }
         let width = sd * 12f64.sqrt() / 2.0;
-        let mean = if width > 1e-6 { width.sinh() / width } else { 1.0 };
+        let mean = if width > 1e-6 {
+            width.sinh() / width
+        } else {
+            1.0
+        };
         (sd * centred(place / share)).exp() / mean
     }
 }
@@ -75,7 +79,9 @@ mod tests {
             let sd = (factors.map(|f| (f - mean) * (f - mean)).sum::<f64>() / 16.0).sqrt();
             assert!((mean - 1.0).abs() < 0.05, "{mean}");
             assert!((0.17..0.23).contains(&sd), "{sd}");
-            let with = hosts.iter().filter(|h| h.rate(Property::Hogs, 0.5, 1.0) > 0.0);
+            let with = hosts
+                .iter()
+                .filter(|h| h.rate(Property::Hogs, 0.5, 1.0) > 0.0);
             assert!((7..=9).contains(&with.count()));
         }
     }

@@ -61,11 +61,31 @@ fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
     assert_eq!((parameters.hosts, parameters.days), (52, 14));
     assert_eq!(parameters.start_ms, 905_126_400_000); // 1998-09-07
     parameters.days = 3;
+    let ids = |preset| -> Vec<String> {
+        let cluster = Cluster::new(&Parameters::of_preset(preset, 4).unwrap()).unwrap();
+        (0..cluster.parameters().hosts)
+            .map(|h| cluster.host(h).host_id().to_owned())
+            .collect()
+    };
+    let (a, b) = (ids(Preset::AcharyaSetiaA), ids(Preset::AcharyaSetiaB));
+    assert_eq!(
+        [a, b].concat(),
+        ids(Preset::AcharyaSetia),
+        "both are A's and B's"
+    );
     for host in [0, 8, 22, 26, 28, 30, 51] {
         let reader = followed(&parameters, host);
         assert!(reader.samples > 3 * 959, "{}", reader.samples);
         assert!(reader.gaps.is_empty());
-        for table in ["samples", "processes", "files", "activity", "events", "hosts", "absences"] {
+        for table in [
+            "samples",
+            "processes",
+            "files",
+            "activity",
+            "events",
+            "hosts",
+            "absences",
+        ] {
             assert!(reader.rows[table] > 0, "no {table}");
         }
         for table in ["nodes", "cgroups"] {
@@ -79,12 +99,20 @@ fn a_fleet_is_refused_by_line_or_by_what_is_wrong_with_it() {
     let of = |from: &str, to: &str| {
         let text = Preset::Modern.text();
         assert!(text.contains(from), "{from}");
-        Fleet::parse(&text.replacen(from, to, 1), "mine.toml").unwrap_err().to_string()
+        Fleet::parse(&text.replacen(from, to, 1), "mine.toml")
+            .unwrap_err()
+            .to_string()
     };
     let key = of("has_lunch", "has_supper");
-    assert!(key.contains("mine.toml") && key.contains("has_supper") && key.contains("line"), "{key}");
+    assert!(
+        key.contains("mine.toml") && key.contains("has_supper") && key.contains("line"),
+        "{key}"
+    );
     let class = of("class = \"16 GiB laptop\"", "class = \"laptop\"");
-    assert!(class.contains("\"laptop\"") && class.contains("modern"), "{class}");
+    assert!(
+        class.contains("\"laptop\"") && class.contains("modern"),
+        "{class}"
+    );
     let share = of("attention = 0.7", "attention = 7.0");
     assert!(share.contains("shares must be 0 to 1"), "{share}");
     let name = of("\"firefox\"", "\"a name that is too long\"");

@@ -68,7 +68,10 @@ impl Files {
     /// Size in memory of each of the catalogue.
     pub(crate) fn sizes_bytes(&self) -> impl Iterator<Item = i64> + '_ {
         let before = std::iter::once(&0).chain(&self.sums_bytes);
-        self.sums_bytes.iter().zip(before).map(|(sum, before)| sum - before)
+        self.sums_bytes
+            .iter()
+            .zip(before)
+            .map(|(sum, before)| sum - before)
     }
 
     /// The first files that fill `bytes` about.
@@ -88,6 +91,8 @@ impl Files {
         }
         self.was_busy = is_busy;
         let last = self.in_use.checked_sub(1);
-        last.and_then(|at| self.sums_bytes.get(at)).copied().unwrap_or(0)
+        last.and_then(|at| self.sums_bytes.get(at))
+            .copied()
+            .unwrap_or(0)
     }
 }

@@ -95,7 +95,11 @@ impl Jobs {
             let after_ms = (self.away.after_minutes * MINUTE_MS * after) as i64;
             self.begins_ms = (self.has_away && is_long && has).then_some(from_ms + after_ms);
         }
-        if !step.is_present && self.begins_ms.is_some_and(|begins_ms| begins_ms <= step.time_ms) {
+        if !step.is_present
+            && self
+                .begins_ms
+                .is_some_and(|begins_ms| begins_ms <= step.time_ms)
+        {
             self.begins_ms = None;
             let bytes = size(dice, self.away.mib, self.away.sigma);
             let name = one_of(dice, &self.away_names);

@@ -30,9 +30,8 @@ impl Kernel {
         physical_bytes: i64,
         dice: Dice,
     ) -> Self {
-        let mean_bytes = model.mib
-            * MIB as f64
-            * standing.factor(Property::Kernel, model.between_hosts);
+        let mean_bytes =
+            model.mib * MIB as f64 * standing.factor(Property::Kernel, model.between_hosts);
         Self {
             static_bytes: whole_pages((mean_bytes * model.static_share) as i64),
             mean_bytes,

@@ -82,7 +82,13 @@ impl Moment {
 }
 
 impl Life {
-    pub(super) fn new(fleet: &Fleet, class: &Class, seed: u64, index: usize, start_ms: i64) -> Self {
+    pub(super) fn new(
+        fleet: &Fleet,
+        class: &Class,
+        seed: u64,
+        index: usize,
+        start_ms: i64,
+    ) -> Self {
         let stream = |n: u64| Dice::new(seed, index as u64 * STREAMS + n);
         let standing = Standing::new(seed, index);
         let owner_dice = stream(1);
@@ -165,8 +171,10 @@ impl Life {
             left_ms,
         };
         self.running.retain(|running| running.ends_ms > time_ms);
-        self.programs.step(&step, &mut self.running, &mut self.next_number);
-        self.jobs.step(&step, &mut self.running, &mut self.next_number);
+        self.programs
+            .step(&step, &mut self.running, &mut self.next_number);
+        self.jobs
+            .step(&step, &mut self.running, &mut self.next_number);
         let load = self.running.iter().map(|r| r.load).sum();
         let kept = 300_000.0 / (300_000.0 + interval_ms as f64); // near enough to a decay by e
         self.load5 = self.load5 * kept + load * (1.0 - kept);
@@ -178,7 +186,8 @@ impl Life {
         make_room(&mut self.running, room_bytes);
         let sum = |is_active: bool| {
             let some = self.running.iter().filter(|r| r.is_active == is_active);
-            some.map(|r| if is_active { r.resident_bytes } else { r.bytes }).sum()
+            some.map(|r| if is_active { r.resident_bytes } else { r.bytes })
+                .sum()
         };
         Moment {
             physical_bytes: self.physical_bytes,
@@ -202,7 +211,9 @@ fn make_room(running: &mut [Running], room_bytes: i64) {
         missing += if running.is_active { running.bytes } else { 0 };
     }
     while missing > 0 {
-        let active = running.iter_mut().filter(|r| r.is_active && r.resident_bytes > 0);
+        let active = running
+            .iter_mut()
+            .filter(|r| r.is_active && r.resident_bytes > 0);
         let Some(largest) = active.max_by_key(|r| r.resident_bytes) else {
             return;
         };

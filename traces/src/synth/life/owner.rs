@@ -34,11 +34,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(super) fn new(
-        model: &fleet::Owner,
-        standing: &Standing,
-        start_ms: i64,
-    ) -> Self {
+    pub(super) fn new(model: &fleet::Owner, standing: &Standing, start_ms: i64) -> Self {
         let away = |property, spread| spread * (standing.of(property) - 0.5) * 12f64.sqrt();
         Self {
             comes_hour: model.arrives_hour + away(Property::Arrival, model.arrives_spread_hours),
@@ -84,7 +80,11 @@ impl Owner {
             (9.0 + 9.0 * dice.share(), 1.0 + 3.0 * dice.share())
         };
         let midnight_ms = self.next_day * DAY_MS;
-        let last_ms = self.stretches.back().map(|s| s.to_ms).or(self.last_active_ms);
+        let last_ms = self
+            .stretches
+            .back()
+            .map(|s| s.to_ms)
+            .or(self.last_active_ms);
         let comes_ms = midnight_ms + (comes_hour.max(0.0) * HOUR_MS) as i64;
         // An evening may have lasted beyond midnight.
         let mut from_ms = comes_ms.max(last_ms.map_or(comes_ms, |last| last + HOUR_MS as i64));

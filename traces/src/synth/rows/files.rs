@@ -38,7 +38,10 @@ impl FileRows {
         let libraries = (0..LIBRARIES).filter(|_| each_bytes > 0);
         Self {
             libraries: libraries.map(|_| row(dice, each_bytes, true)).collect(),
-            catalogue: files.sizes_bytes().map(|bytes| row(dice, bytes, false)).collect(),
+            catalogue: files
+                .sizes_bytes()
+                .map(|bytes| row(dice, bytes, false))
+                .collect(),
             logs,
             told: 0,
         }

@@ -270,8 +270,7 @@ impl Memory {
         let contention = moment.load / self.installed.cpus as f64;
         let counters = &mut self.counters;
         counters.psi_cpu_us += (interval_ms * 1000.0 * (0.001 + 0.2 * contention)) as i64;
-        counters.psi_io_us +=
-            dice.wait(interval_ms * if at.is_present { 3.0 } else { 0.3 }) as i64;
+        counters.psi_io_us += dice.wait(interval_ms * if at.is_present { 3.0 } else { 0.3 }) as i64;
         counters.psi_memory_us += if self.swapped > 0 {
             dice.wait(interval_ms / 20.0) as i64
         } else {
