@@ -47,6 +47,8 @@ pub(crate) enum Place {
 pub(crate) struct Term {
     pub(crate) ours: f64,
     pub(crate) error: f64,
+    /// Its sign: too large or too small.
+    pub(crate) distance: f64,
 }
 
 impl Target {
@@ -151,7 +153,8 @@ pub(crate) fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<
                 )
             }
         };
-        let distance = distance.abs();
+        let signed: f64 = distance;
+        let distance = signed.abs();
         let error = if distance > LINEAR_FROM {
             LINEAR_FROM * (2.0 * distance - LINEAR_FROM)
         } else {
@@ -159,6 +162,7 @@ pub(crate) fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<
         };
         Term {
             ours,
+            distance: signed,
             error: if figure.possible { error } else { error / 20.0 },
         }
     };

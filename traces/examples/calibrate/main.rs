@@ -1,16 +1,17 @@
 //! Calibrates the fleet `acharya-setia` to Tables 2 to 4 of the paper (Table 1 is given: which hosts there are):
 //!
-//! `cargo run --release -p gleaner-traces --example calibrate -- [--sweeps N] [--write traces/presets/acharya-setia.toml]`
+//! `cargo run --release -p gleaner-traces --example calibrate -- [--rounds N] [--write traces/presets/acharya-setia.toml]`
 //!
-//! Method: compass search. Each parameter in turn is tried larger and smaller by its step; what lowers the error stays,
-//! and a step that helps neither way is halved. Randomness is the same in every try (each part of a host has a
-//! stream of its own), so that a difference is the parameter's. The error is a sum over the cells of the tables. Classes
-//! are fitted to hosts of cluster A, that of 32 MB to B's, which alone has such; the hosts of the other cluster, and
-//! seeds that were not fitted to, are then reported beside them.
+//! Method: Levenberg and Marquardt's least squares over the cells of the tables (`error.rs`), the parameters of one class at
+//! a time, with slopes by differences. Randomness is the same in every try (each part of a host has a stream of its
+//! own), so that a difference is mostly the parameter's. Classes are fitted to hosts of cluster A, that of 32 MB to B's,
+//! which alone has such; the hosts of the other cluster, and seeds that were not fitted to, are then reported beside
+//! them.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod cells;
 mod error;
+mod least_squares;
 mod parameters;
 
 use cells::Cells;
@@ -30,7 +31,7 @@ fn main() {
         let at = args.iter().position(|arg| arg == name)?;
         args.get(at + 1)
     };
-    let sweeps: usize = value("--sweeps").map_or(0, |n| n.parse().expect("--sweeps N"));
+    let rounds: usize = value("--rounds").map_or(0, |n| n.parse().expect("--rounds N"));
     let path = value("--fleet").map(PathBuf::from);
     let mut fleet = match &path {
         Some(path) => Fleet::open(path).unwrap(),
@@ -41,13 +42,13 @@ fn main() {
         .map(|class| measure(&fleet, class, fitted_to, SEEDS.0))
         .collect();
     let counts = counts(&fleet);
-    if sweeps > 0 {
+    if rounds > 0 {
         fit(
             &mut fleet,
             &mut measured,
             &counts,
             &target,
-            sweeps,
+            rounds,
             |fleet| {
                 if let Some(path) = value("--write") {
                     std::fs::write(path, written(fleet)).unwrap();
@@ -146,62 +147,37 @@ fn fit(
     measured: &mut [Cells],
     counts: &[f64],
     target: &Target,
-    sweeps: usize,
+    rounds: usize,
     each: impl Fn(&Fleet),
 ) {
     let begun = Instant::now();
-    let all = |measured: &[Cells]| -> f64 {
-        terms(measured, counts, target)
-            .iter()
-            .map(|t| t.error)
-            .sum()
+    let distances = |measured: &[Cells]| -> Vec<f64> {
+        let terms = terms(measured, counts, target);
+        terms.iter().map(|t| t.error.sqrt().copysign(t.distance)).collect()
     };
-    let mut steps: Vec<Vec<f64>> = fleet
-        .classes
-        .iter()
-        .map(|c| vec![0.3; parameters::of_class(&c.name).len()])
-        .collect();
-    let mut best = all(measured);
-    for sweep in 0..sweeps {
+    let mut caution = vec![0.1; fleet.classes.len()];
+    for round in 1..=rounds {
         for class in 0..fleet.classes.len() {
-            let of_class = parameters::of_class(&fleet.classes[class].name);
-            for (at, parameter) in of_class.into_iter().enumerate() {
-                let step = steps[class][at];
-                if step < 0.01 {
-                    continue;
+            let parameters = parameters::of_class(&fleet.classes[class].name);
+            let of_class = &mut fleet.classes[class].clone();
+            let free: Vec<f64> = parameters.iter().map(|p| p.free(of_class)).collect();
+            let mut of = |free: &[f64]| {
+                for (parameter, free) in parameters.iter().zip(free) {
+                    parameter.set(&mut fleet.classes[class], *free);
                 }
-                let before = *(parameter.of)(&mut fleet.classes[class]);
-                let tries = [
-                    before * (1.0 + step) + 0.02 * step,
-                    before / (1.0 + step) - 0.02 * step,
-                ];
-                let improved = tries.into_iter().any(|value| {
-                    let value = value.clamp(parameter.least, parameter.most);
-                    *(parameter.of)(&mut fleet.classes[class]) = value;
-                    let tried = measure(fleet, class, fitted_to, SEEDS.0);
-                    let kept = std::mem::replace(&mut measured[class], tried);
-                    let error = all(measured);
-                    if error < best {
-                        best = error;
-                        return true;
-                    }
-                    measured[class] = kept;
-                    false
-                });
-                if improved {
-                    steps[class][at] = (step * 1.3).min(1.0);
-                } else {
-                    *(parameter.of)(&mut fleet.classes[class]) = before;
-                    steps[class][at] = step / 2.0;
-                }
+                measured[class] = measure(fleet, class, fitted_to, SEEDS.0);
+                (distances(measured), measured[class].clone())
+            };
+            let (best, cells) = least_squares::step(&free, &mut caution[class], &mut of);
+            measured[class] = cells;
+            for (parameter, free) in parameters.iter().zip(best) {
+                parameter.set(&mut fleet.classes[class], free);
             }
         }
         each(fleet);
-        eprintln!(
-            "sweep {}: error {best:.2} after {:.0} s",
-            sweep + 1,
-            begun.elapsed().as_secs_f64()
-        );
+        let error: f64 = distances(measured).iter().map(|d| d * d).sum();
+        let seconds = begun.elapsed().as_secs_f64();
+        eprintln!("round {round}: error {error:.2} after {seconds:.0} s");
     }
 }
 

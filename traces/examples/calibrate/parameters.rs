@@ -10,6 +10,36 @@ pub(crate) struct Parameter {
     pub(crate) most: f64,
 }
 
+impl Parameter {
+    /// The logarithm of an amount, or of a share's odds: free of bounds.
+    pub(crate) fn free(&self, class: &mut Class) -> f64 {
+        let value = *(self.of)(class);
+        if self.is_share() {
+            let share = value.clamp(0.002, 0.998);
+            (share / (1.0 - share)).ln()
+        } else {
+            value.max(self.floor()).ln()
+        }
+    }
+
+    pub(crate) fn set(&self, class: &mut Class, free: f64) {
+        let value = if self.is_share() {
+            1.0 / (1.0 + (-free).exp())
+        } else {
+            free.exp()
+        };
+        *(self.of)(class) = value.clamp(self.least, self.most);
+    }
+
+    fn is_share(&self) -> bool {
+        self.least < 0.1 && self.most == 1.0
+    }
+
+    fn floor(&self) -> f64 {
+        self.least.max(1e-3 * self.most)
+    }
+}
+
 const fn parameter(
     name: &'static str,
     of: fn(&mut Class) -> &mut f64,
