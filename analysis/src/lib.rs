@@ -13,7 +13,8 @@
 //!              ├─ consumers      processes, files                        │
 //!              ├─ cluster        all hosts on one grid of time           │
 //!              ├─ quality        what could not be seen                  ┘
-//!              └─ explain        one sample ─► Explanation
+//!              ├─ explain        one sample ─► Explanation
+//!              └─ availability   by_host ─► HostAvailability, for exports
 //! statistics: pure, under all of them
 //! ```
 //!
@@ -42,6 +43,7 @@ mod statistics;
 mod trace;
 mod what_if;
 
+pub use availability::by_host::availability;
 use availability::over_time;
 use availability::sizes::Classes;
 pub use error::{AnalysisError, Result};
@@ -109,6 +111,7 @@ pub fn analyze_together(
                 hosts_done,
                 hosts_count,
             });
+            Ok::<(), AnalysisError>(())
         },
     )?;
     fleet
