@@ -4,8 +4,7 @@ use anyhow::Context;
 use gleaner_analysis::{analyze, analyze_together};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
-use gleaner_traces::published::Published;
-use gleaner_traces::synth::{self, Cluster};
+use gleaner_traces::synth::{self, Cluster, Preset};
 use indicatif::ProgressBar;
 use std::path::Path;
 use std::thread;
@@ -111,26 +110,14 @@ fn parameters(measures: &[&str]) -> Parameters {
     }
 }
 
-/// 7 September 1998, when the paper's traces begin: a Monday.
-const START_MS: i64 = 905_126_400_000;
-/// Between the paper's samples.
-const INTERVAL_MS: i64 = 90_000;
-
 /// One cluster of the paper's, as synthetic hosts.
-pub(super) fn cluster(
-    name: Name,
-    published: &Published,
-    seed: u64,
-    days: u32,
-) -> anyhow::Result<Cluster> {
-    let hosts = published.get("Table 1", name.row(), "hosts in all");
-    let hosts = hosts.context("Table 1 has no number of hosts")?.paper;
+pub(super) fn cluster(name: Name, seed: u64, days: u32) -> anyhow::Result<Cluster> {
+    let preset = match name {
+        Name::A => Preset::AcharyaSetiaA,
+        Name::B => Preset::AcharyaSetiaB,
+    };
     Ok(Cluster::new(&synth::Parameters {
-        hosts: hosts as usize,
         days,
-        start_ms: START_MS,
-        interval_ms: INTERVAL_MS,
-        seed,
-        always_on: true,
+        ..synth::Parameters::of_preset(preset, seed)?
     })?)
 }

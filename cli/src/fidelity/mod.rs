@@ -59,7 +59,7 @@ fn measured(args: &Fidelity, published: &Published) -> anyhow::Result<Vec<Record
     let mut of_seeds: Vec<Values> = Vec::new();
     for done in 0..args.seeds {
         let seed = args.first_seed.wrapping_add(done);
-        let cluster = |name| clusters::cluster(name, published, seed, args.days);
+        let cluster = |name| clusters::cluster(name, seed, args.days);
         let both: [Cluster; 2] = [cluster(Name::A)?, cluster(Name::B)?];
         let host_days = |c: &Cluster| c.parameters().hosts as u64 * u64::from(c.parameters().days);
         let steps: u64 = both.iter().map(host_days).sum();
