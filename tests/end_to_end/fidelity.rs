@@ -24,9 +24,8 @@ fn gleaner(args: &[&str]) -> String {
 fn available_on_b_mib(seed: &str, folder: &Path) -> f64 {
     let dataset = folder.join(format!("b-{seed}"));
     let output = dataset.to_str().unwrap();
-    let hosts = ["--hosts", "23", "--always-on", "--start", "1998-09-07"];
-    let synth = ["synth", "-o", output, "--days", "1", "--seed", seed];
-    gleaner(&[&synth[..], &hosts].concat());
+    let preset = ["--preset", "acharya-setia-b", "--days", "1"];
+    gleaner(&[&["synth", "-o", output, "--seed", seed][..], &preset].concat());
     assert_eq!(Dataset::open(&dataset).unwrap().hosts().unwrap().len(), 23);
     let found = gleaner(&["analyze", output, "--json", "--measure", "notions"]);
     let found: Findings = serde_json::from_str(&found).unwrap();
@@ -89,6 +88,16 @@ fn every_figure_is_printed_beside_ours() {
         kinds,
         BTreeSet::from(["calibrated", "derived", "predicted"])
     );
+
+    let hosts = records
+        .iter()
+        .filter(|r| r["item"] == "Table 1" && r["kind"] == "calibrated");
+    for r in hosts {
+        assert_eq!(
+            r["ours"], r["paper"],
+            "the presets have the paper's hosts: {r}"
+        );
+    }
 
     // One cell from the beginning: two clusters, mean, deviation, interval and error.
     let both = ["5", "6"].map(|seed| available_on_b_mib(seed, folder.path()));

@@ -13,6 +13,15 @@ pub(super) struct Aim {
     pub(super) misses: Vec<String>,
 }
 
+impl Aim {
+    /// Which cells miss it, in words; `None` where none does.
+    pub(super) fn missed(&self) -> Option<String> {
+        let cells = self.misses.join("; ");
+        let words = || format!("{}, {}, is missed by: {cells}.", self.item, self.aim);
+        (!self.misses.is_empty()).then(words)
+    }
+}
+
 /// Errors of Table 2's means that are aimed at.
 const MEAN_ERROR: f64 = 0.02;
 /// And of its deviations.

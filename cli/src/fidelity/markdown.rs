@@ -1,6 +1,6 @@
 //! The table of fidelity as `docs/fidelity.md`.
 
-use super::aims::aims;
+use super::aims::{Aim, aims};
 use super::contradictions::contradictions;
 use super::record::Record;
 use super::wording::{HEADER, cells, items, note, notes, number, or_dash};
@@ -21,6 +21,7 @@ is printed (what it may stand for: `traces/published/README.md`), or what is pri
 
 Tables 2 to 4 are of the hosts of both clusters, Figures 6 and 7 of each. Available is the paper's, which leaves files that are used again soon to the
 owner; means of periods are plain, those cut by the trace's ends count as long as they were seen, those under five minutes do not count.
+`gleaner fidelity --json` prints the same as a list of records.
 
 ## Aims
 
@@ -32,48 +33,50 @@ owner; means of periods are plain, those cut by the trace's ends count as long a
         [aim.item, &aim.aim, &aim.reached, met].map(str::to_owned)
     });
     table(&mut text, ["item", "aim", "reached", ""], rows);
-    for aim in aims.iter().filter(|aim| !aim.misses.is_empty()) {
-        let _ = writeln!(
-            text,
-            "- {}, {}, is missed by: {}.",
-            aim.item,
-            aim.aim,
-            aim.misses.join("; ")
-        );
-    }
-    text.push_str("\n## What the paper says twice\n\nNo trace has all of these. Ours is fitted to Table 4.\n\n");
+    list(&mut text, aims.iter().filter_map(Aim::missed));
+    text +=
+        "## What the paper says twice\n\nNo trace has all of these. Ours is fitted to Table 4.\n\n";
     let rows = contradictions(records).into_iter().map(|c| {
         let [a, b] = c.clusters.map(|value| or_dash(value.map(number)));
         [c.quantity.to_owned(), c.by.to_owned(), a, b]
     });
-    table(
-        &mut text,
-        ["quantity", "by", "cluster A", "cluster B"],
-        rows,
-    );
+    let header = ["quantity", "by", "cluster A", "cluster B"];
+    table(&mut text, header, rows);
     for item in items(records) {
         let of_item: Vec<&Record> = records.iter().filter(|r| r.item == item).collect();
-        let _ = writeln!(text, "\n## {item}\n");
+        let _ = writeln!(text, "## {item}\n");
         table(&mut text, HEADER, of_item.iter().map(|r| cells(r)));
-        for (at, one) in notes(&of_item).iter().enumerate() {
-            let _ = writeln!(text, "{}- {}", if at == 0 { "\n" } else { "" }, note(one));
-        }
+        list(&mut text, notes(&of_item).iter().map(note));
     }
-    text
+    text.truncate(text.trim_end().len());
+    text + "\n"
 }
 
+/// With an empty line after it, as every part of a page.
 fn table<const N: usize>(
     text: &mut String,
     header: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
-    text.push_str(&line(&header.map(str::to_owned)));
-    text.push_str(&line(&header.map(|_| "---".to_owned())));
+    *text += &line(&header.map(str::to_owned));
+    *text += &line(&header.map(|_| "---".to_owned()));
     for row in rows {
-        text.push_str(&line(&row));
+        *text += &line(&row);
     }
     text.push('\n');
+}
+
+/// Likewise; nothing where it has no lines.
+fn list(text: &mut String, lines: impl Iterator<Item = String>) {
+    let mut is_empty = true;
+    for line in lines {
+        let _ = writeln!(text, "- {line}");
+        is_empty = false;
+    }
+    if !is_empty {
+        text.push('\n');
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +92,7 @@ mod tests {
             .map(|f| Record::new(f, &[f.paper], ""))
             .collect();
         let page = markdown(&records, "gleaner fidelity --seeds 1", "1 seed");
+        assert!(page.ends_with('\n') && !page.contains("\n\n\n"));
         assert!(page.contains("<!-- Written by `gleaner fidelity --seeds 1`."));
         for f in &figures {
             let row = format!("| {} | {} | {} | {} |", f.row, f.column, f.unit, f.paper);

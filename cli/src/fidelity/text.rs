@@ -1,6 +1,6 @@
 //! The table of fidelity on the terminal.
 
-use super::aims::aims;
+use super::aims::{Aim, aims};
 use super::contradictions::contradictions;
 use super::record::Record;
 use super::wording::{HEADER, cells, items, note, notes, number, or_dash};
@@ -41,15 +41,31 @@ pub(super) fn text(records: &[Record]) -> String {
             t.add_row(vec![aim.item, &aim.aim, &aim.reached, met]);
         }
         let _ = writeln!(text, "Aims\n{}", t.trim_fmt());
-        for aim in aims.iter().filter(|aim| !aim.misses.is_empty()) {
-            let _ = writeln!(
-                text,
-                "  {}, {}, missed by: {}.",
-                aim.item,
-                aim.aim,
-                aim.misses.join("; ")
-            );
+        for missed in aims.iter().filter_map(Aim::missed) {
+            let _ = writeln!(text, "  {missed}");
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_traces::published::acharya_setia;
+
+    #[test]
+    fn every_part_is_told_and_what_was_not_asked_for_is_not() {
+        let figures = acharya_setia().unwrap().figures;
+        let record = |f| Record::new(f, &[1.0, 3.0], "of two seeds");
+        let mut records: Vec<Record> = figures.iter().map(record).collect();
+        let said = text(&records);
+        for f in &figures {
+            assert!(said.contains(&format!("{}\n", f.item)) && said.contains(&f.row));
+        }
+        assert!(said.contains("Contradictions of the paper") && said.contains("not met"));
+        assert!(said.contains("impossible") && said.contains("is missed by: 32 MB: kernel, mean"));
+        records.retain(|r| r.item == "Table 5");
+        let said = text(&records);
+        assert!(said.contains("dmine") && !said.contains("Table 4") && !said.contains("Aims"));
+    }
 }
