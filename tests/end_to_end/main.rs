@@ -6,6 +6,7 @@ mod chain;
 mod collect;
 mod delivery;
 mod exports;
+mod fidelity;
 mod import;
 mod lab;
 mod layers;

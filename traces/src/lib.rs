@@ -1,9 +1,10 @@
-//! Traces of other programs and for other programs: exports ([`export`]), imports ([`import`]), and synthetic
-//! clusters ([`synth`]).
+//! Traces of other programs and for other programs: exports ([`export`]), imports ([`import`]), synthetic clusters
+//! ([`synth`]), and the published figures that those are fitted to ([`published`]).
 
 mod error;
 pub mod export;
 pub mod import;
+pub mod published;
 pub mod synth;
 
 pub use error::{ExportError, Result};

@@ -26,25 +26,43 @@ pub enum ImportError {
         /// What was expected.
         expected: String,
     },
+    /// A line without which nothing can be made of the rest.
+    #[error("{} line {line}: {found}; {advice}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is there.
+        found: String,
+        /// What to do about it.
+        advice: String,
+    },
     /// A name that no id can be made from.
     #[error("{}: its name is not UTF-8; rename the file", path.display())]
     Name {
         /// The file.
         path: PathBuf,
     },
-    /// No machine has a sample.
+    /// What should name machines does not.
     #[error(
-        "none of the {machines} machines in {} has a row that could be imported; of {first}: {reason}", folder.display()
+        "{origin} names more than {limit} machines; the column that is taken for the machine holds something else"
     )]
+    TooManyMachines {
+        /// What was read: a path or an address.
+        origin: String,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// No machine has a sample.
+    #[error("none of the {machines} machines in {origin} has a row that could be imported{first}")]
     NoSamples {
-        /// The folder.
-        folder: PathBuf,
-        /// How many files there are.
+        /// What was read: a path or an address.
+        origin: String,
+        /// How many machines there are.
         machines: usize,
-        /// The first of them.
+        /// The first of them, and what became of it, in words; empty where there are none.
         first: String,
-        /// What became of it.
-        reason: String,
     },
     /// A file could not be read.
     #[error("cannot {action} {}: {source}", path.display())]

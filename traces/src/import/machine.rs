@@ -48,7 +48,7 @@ impl Machine {
 pub enum Outcome {
     /// It is in the dataset.
     Imported,
-    /// Dropped: its file has no rows.
+    /// Dropped: it has no rows.
     Empty,
     /// Dropped: none of its rows could be read.
     Unreadable,
@@ -74,7 +74,7 @@ impl Outcome {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Imported => "imported",
-            Self::Empty => "dropped: the file has no rows",
+            Self::Empty => "dropped: it has no rows",
             Self::Unreadable => "dropped: no row could be read",
             Self::WithoutMemory => "dropped: no row says that it had memory",
         }
@@ -85,12 +85,16 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Imported {
     /// The source's name.
-    pub source: &'static str,
+    pub source: String,
+    /// What available memory means there.
+    pub available: String,
     /// Every machine, in order.
     pub machines: Vec<Machine>,
-    /// All of them together.
+    /// All of them together, and rows that are no machine's.
     pub total: Mended,
-    /// What else lies in the folder, and was not looked at.
+    /// What was found in rows that are no machine's.
+    pub of_no_machine: Mended,
+    /// What else lies there, and was not looked at.
     pub passed_over: Vec<String>,
     /// Rows that are new in the dataset, inventories among them.
     pub new_rows_count: u64,

@@ -1,41 +1,31 @@
 //! One sample a time, from readings as rough as they come.
 
+use super::readings::Row;
+use super::{Facts, Reading, Readings, Values};
 use serde::Serialize;
-use std::cmp::Reverse;
 
-/// What one row of a source says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Its time, ms since 1970-01-01 UTC.
-    pub time_ms: i64,
-    /// Memory that the machine has; 0 where it has none, as a machine that is off.
-    pub capacity_bytes: i64,
-    /// Memory that it uses.
-    pub used_bytes: i64,
-    /// CPUs; 0 where that is not said.
-    pub cpus_count: i64,
-}
+/// Starts of a machine that are no further apart are one: the kernel computes it from a clock that is being set.
+const SAME_BOOT_MS: i64 = 60_000;
 
-impl Reading {
-    /// What is not in use; none where more is said to be used than there is.
-    fn available_bytes(&self) -> i64 {
-        self.capacity_bytes.saturating_sub(self.used_bytes).max(0)
-    }
-}
-
-/// What stands in the dataset for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observation {
+/// What stands in the dataset for a reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation<'r> {
     /// Its time, ms since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Since the one before; absent for the first and after a gap.
     pub interval_ms: Option<i64>,
     /// Memory that the machine has.
     pub physical_bytes: i64,
-    /// What of it is not in use.
+    /// What of it is available.
     pub available_bytes: i64,
     /// CPUs, as said last.
     pub cpus_count: Option<i64>,
+    /// When the machine was started, as the first sample since then says, ms since 1970-01-01 UTC.
+    pub booted_ms: Option<i64>,
+    /// What else the source says.
+    pub values: Values<'r>,
+    /// What it says of the machine.
+    pub facts: &'r Facts,
 }
 
 /// What was found in a machine's rows, and what was done about it. Every row is a sample, or is counted once
@@ -64,7 +54,7 @@ pub struct Mended {
     pub unused_count: u64,
     /// Times of a sample or row that came in seconds, where the header says ms.
     pub in_seconds_count: u64,
-    /// Changes of memory or CPUs on the way.
+    /// Changes of memory, CPUs or what else is said of the machine, on the way.
     pub changes_count: u64,
     /// Times of more than two intervals between samples.
     pub gaps_count: u64,
@@ -109,67 +99,78 @@ impl Mended {
     }
 }
 
-/// The samples of one machine, in order of time and one a time, from readings in the order of its rows. What
-/// was done is counted in `mended`. The order of the rows makes no difference to the samples.
-#[must_use]
-pub fn mend(mut readings: Vec<Reading>, mended: &mut Mended) -> Vec<Observation> {
-    let steps_back = readings.windows(2).filter(|w| w[1].time_ms < w[0].time_ms);
-    mended.out_of_order_count += steps_back.count() as u64;
-    // Of one time, the one to keep comes first: with memory, and with the least of it available.
-    readings.sort_unstable_by_key(|r| {
-        (
-            r.time_ms,
-            r.capacity_bytes == 0,
-            r.available_bytes(),
-            Reverse(r.used_bytes),
-            r.capacity_bytes,
-            Reverse(r.cpus_count),
-        )
-    });
-    let read = readings.len();
-    readings.dedup();
-    let distinct = readings.len();
-    readings.dedup_by_key(|r| r.time_ms);
-    let kept = readings.len();
-    readings.retain(|r| r.capacity_bytes > 0);
-    mended.repeated_count += (read - distinct) as u64;
-    mended.contradicted_count += (distinct - kept) as u64;
-    mended.without_memory_count += (kept - readings.len()) as u64;
-    mended.samples_count += readings.len() as u64;
+impl Readings<'_> {
+    /// The samples of the machine, in order of time and one a time; and what was done. The order of the rows makes
+    /// no difference to the samples.
+    #[must_use]
+    pub fn mend(&mut self) -> (Vec<Observation<'_>>, Mended) {
+        let (mut rows, beside, mut mended) = self.split();
+        let time_ms = |row: &Row| row.reading.time_ms;
+        let steps_back = rows.windows(2).filter(|w| time_ms(&w[1]) < time_ms(&w[0]));
+        mended.out_of_order_count += steps_back.count() as u64;
+        rows.sort_unstable_by(|a, b| beside.order(a, b));
+        let read = rows.len();
+        rows.dedup_by(|a, b| beside.same(a, b));
+        let distinct = rows.len();
+        rows.dedup_by_key(|row| time_ms(row));
+        let kept = rows.len();
+        rows.retain(|row| row.reading.physical_bytes > 0);
+        mended.repeated_count += (read - distinct) as u64;
+        mended.contradicted_count += (distinct - kept) as u64;
+        mended.without_memory_count += (kept - rows.len()) as u64;
+        mended.samples_count += rows.len() as u64;
 
-    let longest_ms = typical_ms(&readings).map_or(0, |typical| typical.saturating_mul(2));
-    let mut samples: Vec<Observation> = Vec::with_capacity(readings.len());
-    for reading in &readings {
-        let before = samples.last();
-        let step_ms = before.map(|before| reading.time_ms - before.time_ms);
-        let sample = Observation {
-            time_ms: reading.time_ms,
-            interval_ms: step_ms.filter(|step| *step <= longest_ms),
-            physical_bytes: reading.capacity_bytes,
-            available_bytes: reading.available_bytes(),
-            cpus_count: Some(reading.cpus_count)
-                .filter(|count| *count > 0)
-                .or_else(|| before?.cpus_count),
-        };
-        mended.gaps_count += u64::from(step_ms.is_some_and(|step| step > longest_ms));
-        mended.changes_count += u64::from(before.is_some_and(|before| sample.differs(before)));
-        mended.overused_count += u64::from(reading.used_bytes > reading.capacity_bytes);
-        mended.unused_count += u64::from(reading.used_bytes == 0);
-        samples.push(sample);
+        let longest_ms = typical_ms(&rows).map_or(0, |typical| typical.saturating_mul(2));
+        let mut samples: Vec<Observation<'_>> = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let reading = row.reading;
+            let before = samples.last();
+            let step_ms = before.map(|before| reading.time_ms - before.time_ms);
+            let sample = Observation {
+                time_ms: reading.time_ms,
+                interval_ms: step_ms.filter(|step| *step <= longest_ms),
+                physical_bytes: reading.physical_bytes,
+                available_bytes: reading.available_bytes.max(0),
+                cpus_count: said(reading.cpus_count).or_else(|| before?.cpus_count),
+                booted_ms: booted_ms(&reading, before.and_then(|before| before.booted_ms)),
+                values: beside.values(row),
+                facts: beside.facts(row),
+            };
+            mended.gaps_count += u64::from(step_ms.is_some_and(|step| step > longest_ms));
+            mended.changes_count += u64::from(before.is_some_and(|before| sample.differs(before)));
+            mended.overused_count += u64::from(reading.available_bytes < 0);
+            mended.unused_count += u64::from(reading.available_bytes == reading.physical_bytes);
+            samples.push(sample);
+        }
+        (samples, mended)
     }
-    samples
 }
 
-impl Observation {
+impl Observation<'_> {
     /// Whether the machine is another than at `other`.
     pub(super) fn differs(&self, other: &Self) -> bool {
-        (self.physical_bytes, self.cpus_count) != (other.physical_bytes, other.cpus_count)
+        let machine = |o: &Self| (o.physical_bytes, o.cpus_count);
+        machine(self) != machine(other) || self.facts != other.facts
     }
+}
+
+/// What is 0 where it is not said.
+fn said(value: i64) -> Option<i64> {
+    Some(value).filter(|value| *value > 0)
+}
+
+/// The boot before it where it is the same; none where this row does not say.
+fn booted_ms(reading: &Reading, before: Option<i64>) -> Option<i64> {
+    let booted = said(reading.booted_ms)?;
+    let is_same = |before: &i64| before.abs_diff(booted) <= SAME_BOOT_MS.unsigned_abs();
+    Some(before.filter(is_same).unwrap_or(booted))
 }
 
 /// The median step, as the analysis has it where no interval is recorded.
-fn typical_ms(readings: &[Reading]) -> Option<i64> {
-    let steps = readings.windows(2).map(|w| w[1].time_ms - w[0].time_ms);
+fn typical_ms(rows: &[Row]) -> Option<i64> {
+    let steps = rows
+        .windows(2)
+        .map(|w| w[1].reading.time_ms - w[0].reading.time_ms);
     let mut steps: Vec<i64> = steps.collect();
     steps.sort_unstable();
     steps.get(steps.len() / 2).copied()

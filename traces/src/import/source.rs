@@ -2,27 +2,62 @@
 
 /// A source of foreign traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct Source<'a> {
     /// As in `hosts.source`; ids are made from it.
-    pub name: &'static str,
-    /// What host names begin with, before the machine's own name.
-    pub host_prefix: &'static str,
-    /// The columns that it fills.
-    pub fills: &'static [Filled],
+    pub name: &'a str,
+    /// What host names begin with, before the machine's own name; empty where that is the host's name.
+    pub host_prefix: &'a str,
+    /// What available memory means there: a sentence for people.
+    pub available: &'a str,
+    /// The columns that it fills, all of them.
+    pub fills: &'a [Filled<'a>],
+    /// Of those in `samples`, the ones that its readings carry beside [`super::Reading`], in their order.
+    pub columns: &'a [&'static str],
 }
 
 /// A column that a source fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled {
+pub struct Filled<'a> {
     /// Table.
     pub table: &'static str,
     /// Column; its unit is in its name.
     pub column: &'static str,
     /// What of the source it is, with the source's unit.
-    pub from: &'static str,
+    pub from: &'a str,
 }
 
-impl Source {
+impl<'a> Filled<'a> {
+    /// What every source fills: the time between samples.
+    pub const INTERVAL_MS: Filled<'static> = Filled::new(
+        "samples",
+        "interval_ms",
+        "time since the sample before, where that is not more than two of the machine's median steps",
+    );
+    /// What every source fills: that it knows no files.
+    pub const FILES_WHOLE: Filled<'static> =
+        Filled::new("samples", "files_whole", "false: of files nothing is known");
+    /// What every source fills: its name.
+    pub const SOURCE: Filled<'static> = Filled::new("hosts", "source", "the trace's name");
+
+    /// `from` fills `column` of `table`.
+    #[must_use]
+    pub const fn new(table: &'static str, column: &'static str, from: &'a str) -> Self {
+        Self {
+            table,
+            column,
+            from,
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'static str> {
+        let table = gleaner_schemas::rows::table(self.table)?;
+        table.columns.iter().find(|c| c.name == self.column)?.unit()
+    }
+}
+
+impl Source<'_> {
     /// The id of its machine `machine`: 32 hex digits.
     #[must_use]
     pub fn host_id(&self, machine: &str) -> String {
@@ -35,6 +70,15 @@ impl Source {
         self.id("Gleaner import: database id", machine)
     }
 
+    /// The id of the boot at `booted_ms` of its machine `machine`.
+    #[must_use]
+    pub(super) fn boot_id(&self, machine: &str, booted_ms: i64) -> String {
+        self.id(
+            "Gleaner import: boot id",
+            &format!("{machine}\0{booted_ms}"),
+        )
+    }
+
     fn id(&self, context: &str, machine: &str) -> String {
         let name = format!("{}\0{machine}", self.name); // no name holds a NUL
         let key = blake3::derive_key(context, name.as_bytes());
@@ -44,7 +88,11 @@ impl Source {
     /// Its name as a host.
     #[must_use]
     pub fn host_name(&self, machine: &str) -> String {
-        format!("{}-{machine}", self.host_prefix)
+        if self.host_prefix.is_empty() {
+            machine.to_owned()
+        } else {
+            format!("{}-{machine}", self.host_prefix)
+        }
     }
 }
 
@@ -57,7 +105,9 @@ mod tests {
         let [one, other] = ["one", "other"].map(|name| Source {
             name,
             host_prefix: "x",
+            available: "",
             fills: &[],
+            columns: &[],
         });
         assert_eq!(one.host_id("20"), "c165a77eccdee9b2e4c7e4639c3baee4");
         assert_eq!(one.database_id("20"), "2f0bc841998758701b695c9f3ee30c6f");
@@ -72,5 +122,10 @@ mod tests {
             assert!(!ids[..i].contains(id));
         }
         assert_eq!(one.host_name("20"), "x-20");
+        let plain = Source {
+            host_prefix: "",
+            ..one
+        };
+        assert_eq!(plain.host_name("20"), "20");
     }
 }

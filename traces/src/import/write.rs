@@ -12,15 +12,13 @@ const ROWS_AT_ONCE: u64 = 250_000;
 
 /// Writes into one dataset, which is opened when there is something to write.
 pub(super) struct Importing {
-    source: Source,
     dataset: PathBuf,
     writer: Option<Writer>,
 }
 
 impl Importing {
-    pub(super) fn into(dataset: &Path, source: Source) -> Self {
+    pub(super) fn into(dataset: &Path) -> Self {
         Self {
-            source,
             dataset: dataset.to_owned(),
             writer: None,
         }
@@ -29,20 +27,18 @@ impl Importing {
     /// Adds a machine's samples; its inventory where a UTC day begins and where it changes.
     pub(super) fn add(
         &mut self,
+        source: &Source<'_>,
         machine: &str,
-        samples: &[Observation],
+        samples: &[Observation<'_>],
         done: &mut Imported,
     ) -> Result<(), ImportError> {
         if samples.is_empty() {
             return Ok(());
         }
-        let (host_id, database_id) = (
-            self.source.host_id(machine),
-            self.source.database_id(machine),
-        );
-        let host_name = self.source.host_name(machine);
+        let (host_id, database_id) = (source.host_id(machine), source.database_id(machine));
+        let host_name = source.host_name(machine);
         // A record's number follows from its time, so that it is the same in every import.
-        let identity = |sample: &Observation, in_its_ms: i64| Identity {
+        let identity = |sample: &Observation<'_>, in_its_ms: i64| Identity {
             host_id: &host_id,
             database_id: &database_id,
             sequence: 2 * sample.time_ms + in_its_ms,
@@ -50,7 +46,7 @@ impl Importing {
         };
         let mut hosts = RowsBuilder::new(&HostRow::TABLE);
         let mut rows = RowsBuilder::new(&SampleRow::TABLE);
-        let mut before: Option<&Observation> = None;
+        let mut before: Option<&Observation<'_>> = None;
         for sample in samples {
             let is_as_before = before.is_some_and(|before| {
                 let same_day =
@@ -58,25 +54,28 @@ impl Importing {
                 same_day && !sample.differs(before)
             });
             if !is_as_before {
-                hosts.push_known(
-                    identity(sample, 0),
-                    &[
-                        ("host_name", Value::Text(host_name.clone())),
-                        ("cpus_count", optional(sample.cpus_count)),
-                        ("physical_bytes", Value::Integer(sample.physical_bytes)),
-                        ("source", Value::Text(self.source.name.to_owned())),
-                    ],
-                )?;
-            }
-            rows.push_known(
-                identity(sample, 1),
-                &[
-                    ("interval_ms", optional(sample.interval_ms)),
-                    ("files_whole", Value::Flag(false)), // of files nothing is known
+                let mut known = vec![
+                    ("host_name", Value::Text(host_name.clone())),
+                    ("cpus_count", optional(sample.cpus_count)),
                     ("physical_bytes", Value::Integer(sample.physical_bytes)),
-                    ("available_bytes", Value::Integer(sample.available_bytes)),
-                ],
-            )?;
+                    ("source", Value::Text(source.name.to_owned())),
+                ];
+                known.extend(sample.facts.iter().cloned());
+                hosts.push_known(identity(sample, 0), &known)?;
+            }
+            let mut known = vec![
+                ("interval_ms", optional(sample.interval_ms)),
+                ("files_whole", Value::Flag(false)), // of files nothing is known
+                ("physical_bytes", Value::Integer(sample.physical_bytes)),
+                ("available_bytes", Value::Integer(sample.available_bytes)),
+            ];
+            if let Some(booted_ms) = sample.booted_ms {
+                let boot_id = source.boot_id(machine, booted_ms);
+                known.push(("boot_id", Value::Text(boot_id)));
+                known.push(("boottime_ms", Value::Integer(sample.time_ms - booted_ms)));
+            }
+            known.extend(sample.values.known());
+            rows.push_known(identity(sample, 1), &known)?;
             before = Some(sample);
         }
         let writer = match self.writer.take() {

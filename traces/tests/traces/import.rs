@@ -5,8 +5,8 @@ use arrow::datatypes::{Int64Type, TimestampMillisecondType};
 use gleaner_dataset::{Dataset, DatasetError, Writer};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{DATASET_TABLES, HostRow, SampleRow};
-use gleaner_traces::import::bitbrains::{FAST_STORAGE, RND, import};
-use gleaner_traces::import::{ImportError, Imported, Machine, Outcome};
+use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
+use gleaner_traces::import::{ImportError, Imported, Machine, Outcome, Source, import};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -55,7 +55,12 @@ impl Place {
     }
 
     fn import(&self) -> Result<Imported, ImportError> {
-        import(&self.source(), &self.dataset(), RND, |_| ())
+        self.import_as(RND)
+    }
+
+    fn import_as(&self, source: Source<'static>) -> Result<Imported, ImportError> {
+        let mut bitbrains = bitbrains::importer(&self.source(), source);
+        import(&mut bitbrains, &self.dataset(), |_| ())
     }
 
     #[track_caller]
@@ -75,11 +80,17 @@ fn file(rows: &[String]) -> String {
     format!("{HEADER}\n{}\n", rows.join("\n"))
 }
 
-/// Minutes after the start, then `columns`, of a host's rows.
-fn read(dataset: &Path, table: &Table, machine: &str, columns: &[&str]) -> Vec<Vec<Option<i64>>> {
+/// Times in ms, then `columns`, of a host's rows.
+pub(crate) fn read(
+    dataset: &Path,
+    source: &Source<'_>,
+    table: &Table,
+    machine: &str,
+    columns: &[&str],
+) -> Vec<Vec<Option<i64>>> {
     let dataset = Dataset::open(dataset).unwrap();
     let columns = [&["time"], columns].concat();
-    let rows = dataset.read_host(table, &RND.host_id(machine), &columns);
+    let rows = dataset.read_host(table, &source.host_id(machine), &columns);
     let rows = rows.unwrap();
     let times = rows.column(0).as_primitive::<TimestampMillisecondType>();
     let value = |column: &dyn Array, at: usize| {
@@ -88,16 +99,31 @@ fn read(dataset: &Path, table: &Table, machine: &str, columns: &[&str]) -> Vec<V
     };
     (0..rows.num_rows())
         .map(|at| {
-            let minutes = (times.value(at) - START_S * 1000) / MINUTE_MS;
             let others = rows.columns()[1..].iter().map(|c| value(c, at));
-            std::iter::once(Some(minutes)).chain(others).collect()
+            std::iter::once(Some(times.value(at)))
+                .chain(others)
+                .collect()
         })
         .collect()
 }
 
+/// Minutes after the start, then `columns`.
+fn since_start(
+    place: &Place,
+    table: &Table,
+    machine: &str,
+    columns: &[&str],
+) -> Vec<Vec<Option<i64>>> {
+    let mut rows = read(&place.dataset(), &RND, table, machine, columns);
+    for row in &mut rows {
+        row[0] = row[0].map(|time_ms| (time_ms - START_S * 1000) / MINUTE_MS);
+    }
+    rows
+}
+
 fn samples(place: &Place, machine: &str) -> Vec<Vec<Option<i64>>> {
     let columns = ["interval_ms", "physical_bytes", "available_bytes"];
-    read(&place.dataset(), &SampleRow::TABLE, machine, &columns)
+    since_start(place, &SampleRow::TABLE, machine, &columns)
 }
 
 fn machine<'a>(imported: &'a Imported, name: &str) -> &'a Machine {
@@ -142,8 +168,8 @@ fn rough_rows_worked_by_hand() {
         ]
     );
     // At first, where the day begins (10 minutes in), and at each change.
-    let hosts = read(
-        &place.dataset(),
+    let hosts = since_start(
+        &place,
         &HostRow::TABLE,
         "7",
         &["physical_bytes", "cpus_count"],
@@ -289,7 +315,7 @@ fn what_was_imported_before_is_left_as_it_is() {
     assert_eq!(place.imported().new_rows_count, 2);
     assert_eq!(samples(&place, "1").len(), 401);
 
-    let fast = import(&place.source(), &place.dataset(), FAST_STORAGE, |_| ());
+    let fast = place.import_as(FAST_STORAGE);
     assert_eq!(fast.unwrap().new_rows_count, 2);
     let dataset = Dataset::open(place.dataset()).unwrap();
     assert_eq!(dataset.hosts().unwrap().len(), 2);
@@ -322,17 +348,34 @@ fn a_dataset_of_hosts_with_agents_is_added_to_and_one_in_use_is_not() {
     assert!(dataset.hosts().unwrap().contains(&"host-a".to_owned()));
 }
 
-/// No more, lest something were made up; no less, lest the docs say too much.
 #[test]
 fn the_columns_that_a_source_names_are_filled_and_no_others() {
     let rows = [row(0, 1, "4096.0", "1.0"), row(5, 1, "4096.0", "1.0")];
     let place = Place::of(&[("1.csv", &file(&rows))]);
     place.imported();
-    let dataset = Dataset::open(place.dataset()).unwrap();
+    fills_what_it_names(&RND, "1", &place.dataset());
+}
+
+/// No more, lest something were made up; no less, lest the docs say too much.
+#[track_caller]
+pub(crate) fn fills_what_it_names(source: &Source<'_>, machine: &str, dataset: &Path) {
+    fills_no_others(source, machine, dataset);
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    for f in source.fills {
+        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.from);
+        assert!(docs.contains(&line), "docs/import.md lacks {line}");
+    }
+}
+
+/// In the dataset, whatever the docs say.
+#[track_caller]
+pub(crate) fn fills_no_others(source: &Source<'_>, machine: &str, dataset: &Path) {
+    let dataset = Dataset::open(dataset).unwrap();
     let mut filled = Vec::new();
     for table in DATASET_TABLES {
         let names: Vec<&str> = table.columns.iter().map(|c| c.name).collect();
-        let rows = dataset.read_host(&table, &RND.host_id("1"), &names);
+        let rows = dataset.read_host(&table, &source.host_id(machine), &names);
         let rows = rows.unwrap();
         for (name, values) in names.iter().zip(rows.columns()) {
             if values.null_count() < rows.num_rows() {
@@ -341,15 +384,11 @@ fn the_columns_that_a_source_names_are_filled_and_no_others() {
         }
     }
     filled.sort_unstable();
-    let mut said: Vec<_> = RND.fills.iter().map(|f| (f.table, f.column)).collect();
+    let mut said: Vec<_> = source.fills.iter().map(|f| (f.table, f.column)).collect();
     said.sort_unstable();
     assert_eq!(filled, said);
-
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
-    let docs = fs::read_to_string(docs).unwrap();
-    for f in RND.fills {
-        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.from);
-        assert!(docs.contains(&line), "docs/import.md lacks {line}");
+    for column in source.columns {
+        assert!(said.contains(&("samples", column)), "{column}");
     }
 }
 

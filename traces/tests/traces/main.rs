@@ -2,8 +2,12 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod by_host;
+mod alibaba;
+mod csv;
 mod export;
 mod import;
+mod kernel;
+mod materna;
 mod mending;
 mod obeys;
 mod synth;

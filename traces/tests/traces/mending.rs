@@ -1,118 +1,194 @@
 //! Mending against a slow, obvious version; and input that nobody thought of.
 
 use crate::import::{HEADER, row};
-use gleaner_traces::import::bitbrains::{Columns, RND, import};
-use gleaner_traces::import::{Mended, Observation, Reading, mend};
+use gleaner_schemas::column::Value;
+use gleaner_traces::import::archive::Columns;
+use gleaner_traces::import::bitbrains::{self, RND};
+use gleaner_traces::import::{Observation, Reading, Readings, import};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Row by row, without sorting.
-fn obviously(readings: &[Reading]) -> Vec<Observation> {
-    let available = |r: &Reading| (r.capacity_bytes - r.used_bytes).max(0);
-    let mut of_time: BTreeMap<i64, Vec<Reading>> = BTreeMap::new();
-    for reading in readings {
-        of_time.entry(reading.time_ms).or_default().push(*reading);
+/// What a row of a made-up source says: its reading, a value beside, and a fact.
+type Said = (Reading, Option<i64>, Option<i64>);
+
+const COLUMNS: [&str; 2] = ["mem_free_bytes", "load1"];
+
+/// As the importers hand it in.
+fn readings(rows: &[Said]) -> Readings<'static> {
+    let mut readings = Readings::new(&COLUMNS);
+    for (reading, value, fact) in rows {
+        let fact = fact.map(|fact| ("kernel_release", Value::Integer(fact)));
+        readings.host_is(fact.into_iter().collect());
+        let value = value.map(|v| v as f64);
+        readings.push(*reading, &[value, value.map(|v| v / 2.0)]);
     }
-    let mut kept: Vec<Reading> = Vec::new();
-    for readings in of_time.values() {
-        let on = readings.iter().filter(|r| r.capacity_bytes > 0);
-        let Some(least) = on.clone().map(available).min() else {
-            continue;
+    readings
+}
+
+/// What came out of it: time, interval, memory, available, CPUs, boot; value and fact.
+type Made = ([Option<i64>; 6], Option<i64>, Option<i64>);
+
+fn made(samples: &[Observation<'_>]) -> Vec<Made> {
+    let made = samples.iter().map(|o| {
+        let known: Vec<_> = o.values.known().collect();
+        let value = match known[..] {
+            [
+                ("mem_free_bytes", Value::Integer(v)),
+                ("load1", Value::Real(half)),
+            ] => {
+                assert_eq!(half, v as f64 / 2.0);
+                Some(v)
+            }
+            [] => None,
+            _ => unreachable!("{known:?}"),
         };
-        let least = on.filter(|r| available(r) == least);
-        let most_used = least.clone().map(|r| r.used_bytes).max().unwrap();
-        let of_most = least.filter(|r| r.used_bytes == most_used);
-        let smallest = of_most.clone().map(|r| r.capacity_bytes).min().unwrap();
-        let of_smallest = of_most.filter(|r| r.capacity_bytes == smallest);
-        kept.push(*of_smallest.max_by_key(|r| r.cpus_count).unwrap());
+        let fact = o.facts.first().map(|(_, fact)| match fact {
+            Value::Integer(fact) => *fact,
+            other => unreachable!("{other:?}"),
+        });
+        let sample = [
+            Some(o.time_ms),
+            o.interval_ms,
+            Some(o.physical_bytes),
+            Some(o.available_bytes),
+            o.cpus_count,
+            o.booted_ms,
+        ];
+        (sample, value, fact)
+    });
+    made.collect()
+}
+
+/// Row by row, without sorting.
+fn obviously(rows: &[Said]) -> Vec<Made> {
+    let mut of_time: BTreeMap<i64, Vec<Said>> = BTreeMap::new();
+    for row in rows {
+        of_time.entry(row.0.time_ms).or_default().push(*row);
     }
-    let mut steps: Vec<i64> = kept
-        .windows(2)
-        .map(|w| w[1].time_ms - w[0].time_ms)
-        .collect();
+    let mut kept: Vec<Said> = Vec::new();
+    for mut rows in of_time.into_values() {
+        rows.retain(|(r, ..)| r.physical_bytes > 0);
+        // One rule after the other narrows them down.
+        let mut least = |of: &dyn Fn(&Said) -> i64| {
+            let least = rows.iter().map(of).min();
+            rows.retain(|row| Some(of(row)) == least);
+        };
+        least(&|(r, ..)| r.available_bytes.max(0));
+        least(&|(r, ..)| r.available_bytes - r.physical_bytes); // most used
+        least(&|(r, ..)| r.physical_bytes);
+        least(&|(r, ..)| -r.cpus_count);
+        least(&|(r, ..)| -r.booted_ms);
+        least(&|(_, value, _)| value.unwrap_or(i64::MAX));
+        least(&|(_, _, fact)| fact.unwrap_or(i64::MAX));
+        kept.extend(rows.first());
+    }
+    let step = |w: &[Said]| w[1].0.time_ms - w[0].0.time_ms;
+    let mut steps: Vec<i64> = kept.windows(2).map(step).collect();
     steps.sort_unstable();
     let typical = steps.get(steps.len() / 2);
     let mut samples = Vec::new();
-    let (mut before_ms, mut cpus_count) = (None, None);
-    for r in kept {
+    let (mut before_ms, mut cpus_count, mut boot_ms) = (None, None, None);
+    for (r, value, fact) in kept {
         if r.cpus_count > 0 {
             cpus_count = Some(r.cpus_count);
         }
+        boot_ms = match (boot_ms, r.booted_ms) {
+            (_, 0) => None,
+            (Some(boot), now) if now - boot <= 60_000 && boot - now <= 60_000 => Some(boot),
+            (_, now) => Some(now),
+        };
         let step = before_ms.map(|before: i64| r.time_ms - before);
-        samples.push(Observation {
-            time_ms: r.time_ms,
-            interval_ms: step.filter(|step| step <= &(typical.unwrap() * 2)),
-            physical_bytes: r.capacity_bytes,
-            available_bytes: available(&r),
+        let sample = [
+            Some(r.time_ms),
+            step.filter(|step| step <= &(typical.unwrap() * 2)),
+            Some(r.physical_bytes),
+            Some(r.available_bytes.max(0)),
             cpus_count,
-        });
+            boot_ms,
+        ];
+        samples.push((sample, value, fact));
         before_ms = Some(r.time_ms);
     }
     samples
 }
 
 /// Few values, so that they meet.
-fn readings() -> impl Strategy<Value = Vec<Reading>> {
-    let reading = (0..30i64, 0..4i64, 0..4i64, 0..3i64);
-    let reading = reading.prop_map(|(time, capacity_bytes, used_bytes, cpus_count)| Reading {
-        time_ms: time * time * 1000,
-        capacity_bytes,
-        used_bytes,
-        cpus_count,
-    });
-    vec(reading, 0..40)
+fn rows() -> impl Strategy<Value = Vec<Said>> {
+    let said = || proptest::option::of(0..3i64);
+    let row = (
+        (0..30i64, 0..4i64, 0..4i64, 0..3i64, 0..4i64),
+        said(),
+        said(),
+    );
+    let row = row.prop_map(
+        |((time, physical_bytes, used_bytes, cpus_count, boot), value, fact)| {
+            let reading = Reading {
+                time_ms: time * time * 1000,
+                physical_bytes,
+                available_bytes: physical_bytes - used_bytes,
+                cpus_count,
+                booted_ms: boot * 40_000,
+            };
+            (reading, value, fact)
+        },
+    );
+    vec(row, 0..40)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn as_the_obvious_version_and_every_row_is_counted_once(readings in readings(), seed in any::<u64>()) {
-        let mut mended = Mended::default();
-        let samples = mend(readings.clone(), &mut mended);
-        prop_assert_eq!(&samples, &obviously(&readings));
+    fn as_the_obvious_version_and_every_row_is_counted_once(rows in rows(), seed in any::<u64>()) {
+        let mut given = readings(&rows);
+        let (samples, mended) = given.mend();
+        let samples = made(&samples);
+        prop_assert_eq!(&samples, &obviously(&rows));
         prop_assert_eq!(mended.samples_count, samples.len() as u64);
         let left_out = mended.repeated_count + mended.contradicted_count + mended.without_memory_count;
-        prop_assert_eq!(readings.len() as u64, mended.samples_count + left_out);
-        let times: BTreeSet<i64> = readings.iter().map(|r| r.time_ms).collect();
+        prop_assert_eq!(rows.len() as u64, mended.samples_count + left_out);
+        let times: BTreeSet<i64> = rows.iter().map(|(r, ..)| r.time_ms).collect();
         prop_assert_eq!(times.len() as u64, mended.samples_count + mended.without_memory_count);
-        let gaps = samples.iter().filter(|s| s.interval_ms.is_none()).count() as u64;
+        let distinct: BTreeSet<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+        prop_assert_eq!(mended.repeated_count, (rows.len() - distinct.len()) as u64);
+        let gaps = samples.iter().filter(|(s, ..)| s[1].is_none()).count() as u64;
         prop_assert_eq!(mended.gaps_count, gaps.saturating_sub(1));
 
         // Their order makes no difference.
-        let mut shuffled = readings;
-        shuffled.sort_by_key(|r| (r.time_ms as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        prop_assert_eq!(mend(shuffled, &mut Mended::default()), samples);
+        let mut shuffled = rows;
+        shuffled.sort_by_key(|(r, ..)| (r.time_ms as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        prop_assert_eq!(made(&readings(&shuffled).mend().0), samples);
     }
 
     #[test]
     fn a_row_is_read_as_it_stands(
         minutes in 0..1_000_000i64, cpus in 0..64i64, capacity in 0..1_000_000_000u32, usage in 0..1_000_000_000u32
     ) {
-        let columns = Columns::of_header(HEADER).unwrap();
+        let columns = Columns::of_header(HEADER, &bitbrains::DIALECT).unwrap();
         let line = row(minutes, cpus, &format!("{capacity}.0"), &format!("{usage}.5"));
         let read = columns.row(&line).unwrap();
         prop_assert!(read.in_seconds);
         prop_assert_eq!(read.reading, Reading {
             time_ms: (crate::import::START_S + minutes * 60) * 1000,
-            capacity_bytes: i64::from(capacity) * 1024,
-            used_bytes: i64::from(usage) * 1024 + 512,
+            physical_bytes: i64::from(capacity) * 1024,
+            available_bytes: (i64::from(capacity) - i64::from(usage)) * 1024 - 512,
             cpus_count: cpus,
+            booted_ms: 0,
         });
     }
 
     #[test]
     fn no_line_panics_and_what_is_read_is_within_bounds(line in "\\PC{0,80}", numbers in vec(any::<f64>(), 11)) {
-        let columns = Columns::of_header(HEADER).unwrap();
-        let _ = Columns::of_header(&line);
+        let columns = Columns::of_header(HEADER, &bitbrains::DIALECT).unwrap();
+        let _ = Columns::of_header(&line, &bitbrains::DIALECT);
         let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
         for line in [line, numbers.join(";\t")] {
             if let Ok(row) = columns.row(&line) {
                 prop_assert!((946_684_800_000..4_102_444_800_000).contains(&row.reading.time_ms));
-                prop_assert!((0..=1 << 50).contains(&row.reading.capacity_bytes));
-                prop_assert!((0..=1 << 50).contains(&row.reading.used_bytes));
+                prop_assert!((0..=1 << 50).contains(&row.reading.physical_bytes));
+                prop_assert!((-1 << 50..=1 << 50).contains(&row.reading.available_bytes));
             }
         }
     }
@@ -173,7 +249,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("1.csv"), &bytes).unwrap();
         let dataset = folder.path().join("dataset");
-        match import(folder.path(), &dataset, RND, |_| ()) {
+        match import(&mut bitbrains::importer(folder.path(), RND), &dataset, |_| ()) {
             Ok(imported) => {
                 let m = imported.total;
                 let left_out = m.unreadable_count + m.repeated_count + m.contradicted_count + m.without_memory_count;

@@ -1,46 +1,13 @@
-//! `gleaner import`.
+//! What an import did, for people.
 
-use crate::args::{BitbrainsTrace, Import, ImportBitbrains, ImportSource};
-use crate::{progress, tables};
+use crate::tables;
 use gleaner_schemas::units::Bytes;
-use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
-use gleaner_traces::import::{Imported, Mended, Outcome, Progress};
+use gleaner_traces::import::{Imported, Mended, Outcome};
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::Path;
 
-pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
-    match &args.source {
-        ImportSource::Bitbrains(args) => bitbrains(args),
-    }
-}
-
-fn bitbrains(args: &ImportBitbrains) -> anyhow::Result<()> {
-    let source = match args.trace {
-        BitbrainsTrace::Rnd => RND,
-        BitbrainsTrace::FastStorage => FAST_STORAGE,
-    };
-    let bar = progress::bar("import", 1);
-    let progress = |p: &Progress<'_>| {
-        bar.set_length(p.machines_in_all as u64);
-        bar.set_position(p.machines as u64);
-        bar.set_message(format!("machine {}", p.machine));
-    };
-    let imported = bitbrains::import(&args.folder, &args.output, source, progress)?;
-    bar.finish_and_clear();
-    let text = if args.json {
-        let mut summary = serde_json::to_value(&imported)?;
-        summary["dataset"] = serde_json::to_value(&args.output)?;
-        format!("{summary:#}\n")
-    } else {
-        told(&imported, &args.output)
-    };
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(())
-}
-
 /// What was mended, merged and dropped, by machine and in all.
-fn told(imported: &Imported, dataset: &Path) -> String {
+pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
     let mut rows = tables::table(
         &[
             "machine",
@@ -83,6 +50,10 @@ fn told(imported: &Imported, dataset: &Path) -> String {
             let _ = writeln!(text, "{}: {}.", machine.host_name, machine.reason());
         }
     }
+    if let Some(first) = &imported.of_no_machine.first_unreadable {
+        let count = imported.of_no_machine.rows_count;
+        let _ = writeln!(text, "{count} rows are no machine's ({first}).");
+    }
     let mut say = |count: u64, what: &str| {
         if count > 0 {
             let _ = writeln!(text, "{count} {what}.");
@@ -106,7 +77,7 @@ fn told(imported: &Imported, dataset: &Path) -> String {
     );
     say(
         total.changes_count,
-        "times a machine's memory or CPUs changed",
+        "times a machine's memory, CPUs or what else is said of it changed",
     );
     say(
         total.gaps_count,
@@ -118,14 +89,14 @@ fn told(imported: &Imported, dataset: &Path) -> String {
     let kept = machines.iter().filter(|m| m.outcome == Outcome::Imported);
     let _ = writeln!(
         text,
-        "\n{} rows of {} machines in {} files ({}) new in {}; {} were there already.\n\
-         Available memory is an upper bound: use is what the hypervisor saw in active use.",
+        "\n{} rows of {} machines in {} files ({}) new in {}; {} were there already.\n{}",
         imported.new_rows_count,
         kept.count(),
         imported.files_count,
         Bytes::from(imported.files_bytes),
         dataset.display(),
         imported.known_rows_count,
+        imported.available,
     );
     text
 }

@@ -1,0 +1,39 @@
+//! Which columns a source fills: in the help, and as `--columns`.
+
+use crate::tables;
+use gleaner_traces::import::Source;
+use std::fmt::Write as _;
+
+/// What stands below the arguments of a source.
+pub(crate) fn help(source: &Source<'_>, examples: &str) -> String {
+    format!("{}\nExamples:{examples}", filled(source))
+}
+
+/// For people.
+pub(crate) fn told(source: &Source<'_>) -> String {
+    format!("{}\n{}", source.name, filled(source))
+}
+
+fn filled(source: &Source<'_>) -> String {
+    let mut text = "Columns that it fills, and from what; all others are absent:\n".to_owned();
+    let mut rows = tables::table(&["column", "unit", "from"], 3);
+    for f in source.fills {
+        let name = format!("{}.{}", f.table, f.column);
+        rows.add_row([name, f.unit().unwrap_or("-").to_owned(), f.from.to_owned()]);
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}\n{}", rows.trim_fmt(), source.available);
+    text
+}
+
+/// For programs.
+pub(crate) fn json(source: &Source<'_>) -> serde_json::Value {
+    let columns = source.fills.iter().map(|f| {
+        serde_json::json!({"table": f.table, "column": f.column, "unit": f.unit(), "from": f.from})
+    });
+    serde_json::json!({
+        "source": source.name,
+        "available": source.available,
+        "columns": columns.collect::<Vec<_>>(),
+    })
+}

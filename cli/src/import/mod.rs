@@ -1,0 +1,99 @@
+//! `gleaner import`: an arm a source; what follows is alike for all of them.
+
+pub(crate) mod args;
+mod columns;
+mod preview;
+mod told;
+
+use crate::progress;
+use args::{BitbrainsTrace, Import, ImportSource, Into, MaternaTrace};
+use gleaner_traces::import::alibaba::Alibaba;
+use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
+use gleaner_traces::import::csv::{Csv, Mapping};
+use gleaner_traces::import::materna;
+use gleaner_traces::import::{Importer, Progress, Source, import};
+use std::io::Write;
+use std::path::Path;
+
+pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
+    // Without a folder or a dataset it is the columns that are asked for: the arguments see to that.
+    match &args.source {
+        ImportSource::Alibaba(args) => match (&args.file, args.into.dataset()) {
+            (Some(file), Some(dataset)) => {
+                take(&mut Alibaba::new(file, args.start), dataset, &args.into)
+            }
+            _ => columns(
+                &Alibaba::new(Path::new(""), args.start).source(),
+                &args.into,
+            ),
+        },
+        ImportSource::Bitbrains(args) => {
+            let source = match args.trace {
+                BitbrainsTrace::Rnd => RND,
+                BitbrainsTrace::FastStorage => FAST_STORAGE,
+            };
+            match (&args.folder, args.into.dataset()) {
+                (Some(folder), Some(dataset)) => take(
+                    &mut bitbrains::importer(folder, source),
+                    dataset,
+                    &args.into,
+                ),
+                _ => columns(&source, &args.into),
+            }
+        }
+        ImportSource::Csv(args) => {
+            let mapping = Mapping::read(&args.mapping)?;
+            let mut csv = Csv::new(&mapping, &args.files);
+            match args.into.dataset() {
+                _ if args.check => preview::print(&csv, args.into.json),
+                Some(dataset) => take(&mut csv, dataset, &args.into),
+                None => columns(&csv.source(), &args.into),
+            }
+        }
+        ImportSource::Materna(args) => {
+            let source = match args.trace {
+                MaternaTrace::One => materna::TRACES[0],
+                MaternaTrace::Two => materna::TRACES[1],
+                MaternaTrace::Three => materna::TRACES[2],
+            };
+            match (&args.folder, args.into.dataset()) {
+                (Some(folder), Some(dataset)) => {
+                    take(&mut materna::importer(folder, source), dataset, &args.into)
+                }
+                _ => columns(&source, &args.into),
+            }
+        }
+    }
+}
+
+/// Imports, and prints what was done.
+fn take(importer: &mut impl Importer, dataset: &Path, args: &Into) -> anyhow::Result<()> {
+    let bar = progress::bar("import", 1);
+    let progress = |p: &Progress<'_>| {
+        bar.set_length(p.machines_in_all as u64);
+        bar.set_position(p.machines as u64);
+        bar.set_message(format!("machine {}", p.machine));
+    };
+    let imported = import(importer, dataset, progress)?;
+    bar.finish_and_clear();
+    if args.json {
+        let mut summary = serde_json::to_value(&imported)?;
+        summary["dataset"] = serde_json::to_value(dataset)?;
+        print(&format!("{summary:#}\n"))
+    } else {
+        print(&told::told(&imported, dataset))
+    }
+}
+
+/// Prints which columns a source fills.
+fn columns(source: &Source<'_>, args: &Into) -> anyhow::Result<()> {
+    if args.json {
+        print(&format!("{:#}\n", columns::json(source)))
+    } else {
+        print(&columns::told(source))
+    }
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
