@@ -39,7 +39,7 @@ pub(super) fn run(
     bar.finish_and_clear();
     if left_out > 0 {
         eprintln!(
-            "{left_out} hosts could never tell whether they were idle: no periods of theirs are written"
+            "hosts without periods, as they could never tell whether they were idle: {left_out}"
         );
     }
     let writer = match begun {
