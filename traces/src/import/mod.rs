@@ -18,6 +18,7 @@ mod importer;
 pub mod kernel;
 mod machine;
 mod mend;
+pub mod prometheus;
 mod readings;
 mod source;
 mod write;

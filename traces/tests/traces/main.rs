@@ -6,4 +6,5 @@ mod import;
 mod kernel;
 mod mending;
 mod obeys;
+mod prometheus;
 mod synth;
