@@ -429,6 +429,8 @@ fn what_is_no_answer_is_refused_with_the_address_and_what_to_do() {
         said.contains("query timed out") && said.contains("--from"),
         "{said}"
     );
+    let said = refused(504, "<html>Gateway Time-out</html>");
+    assert!(said.contains("504") && said.contains("--until"), "{said}");
     let empty = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
     let said = refused(200, empty);
     assert!(

@@ -36,7 +36,7 @@ pub enum PrometheusError {
         why: String,
     },
     /// Prometheus does not do it.
-    #[error("{url} refuses: {why}; see what --selector says")]
+    #[error("{url} refuses: {why}; see what --selector, --from and --until say")]
     Refused {
         /// What was asked.
         url: String,

@@ -27,6 +27,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Prometheus itself gives up after two minutes (`--query.timeout`).
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// Who stands before Prometheus was not willing to wait.
+const GATEWAY_TIMEOUT: u16 = 504;
+
 /// Where Prometheus is, and how it is spoken to.
 #[derive(Clone, Debug, Default)]
 pub struct Address {
@@ -208,6 +211,9 @@ impl Server {
                 url: url(),
                 status,
             }));
+        }
+        if status == GATEWAY_TIMEOUT {
+            return Err(Trouble::TooMuch("answered 504, a time-out".to_owned()));
         }
         let body = answer.body_mut().with_config().limit(ANSWER_BYTES);
         let body = body.read_to_vec().map_err(failed)?;
