@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Scrapes that are held at once, some 500 bytes each; a machine that has more is read alone.
-const SCRAPES_AT_ONCE: u64 = 500_000;
+const SCRAPES_AT_ONCE: u64 = 200_000;
 
 pub(super) struct Folder {
     promtool: Promtool,
