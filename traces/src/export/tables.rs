@@ -1,0 +1,111 @@
+//! A dataset as one file per table and date, written batch by batch.
+
+use super::file::OpenFile;
+use super::{Exported, Format, folder};
+use crate::{ExportError, Result};
+use arrow::datatypes::SchemaRef;
+use gleaner_dataset::{Dataset, Selection};
+use gleaner_schemas::column::Table;
+use gleaner_schemas::rows::DATASET_TABLES;
+use std::fs;
+use std::path::Path;
+
+/// How far an export is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// Table being written.
+    pub table: &'static str,
+    /// UTC date being written.
+    pub date: &'a str,
+    /// Rows written so far, over all tables.
+    pub rows: u64,
+    /// Rows to write in all; at most, where hosts or times are selected.
+    pub rows_in_all: u64,
+}
+
+/// What to export, and how.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Format of the files.
+    pub format: Format,
+    /// Whether columns are compressed (zstd); CSV never is.
+    pub is_compressed: bool,
+    /// Tables, in this order.
+    pub tables: Vec<Table>,
+    /// Which of their rows and columns.
+    pub selection: Selection,
+}
+
+impl Export {
+    /// Everything, compressed.
+    #[must_use]
+    pub fn all(format: Format) -> Self {
+        Self {
+            format,
+            is_compressed: true,
+            tables: DATASET_TABLES.to_vec(),
+            selection: Selection::default(),
+        }
+    }
+}
+
+/// Writes what `export` says of `dataset` to `out_dir`; `progress` is called after each batch.
+///
+/// An export that lies there already is replaced. No file is written for a day without selected rows.
+///
+/// # Errors
+/// [`crate::ExportError::NotEmpty`] for a folder that holds anything else, and a column that one of the tables does
+/// not have, before anything is written; or what could not be read or written: what was exported until then is
+/// left, and marked as not whole.
+pub fn export(
+    dataset: &Dataset,
+    out_dir: &Path,
+    export: &Export,
+    mut progress: impl FnMut(&Progress<'_>),
+) -> Result<Exported> {
+    let (tables, selection) = (&export.tables, &export.selection);
+    let schemas = tables.iter().map(|table| selection.schema(table));
+    let schemas = schemas.collect::<gleaner_dataset::Result<Vec<_>>>()?;
+    folder::begin(out_dir, export.format.ending())?;
+    let rows_of = |table| dataset.rows_selected_at_most(table, selection);
+    let rows_in_all = tables.iter().map(rows_of).sum();
+    let mut exported = Exported::default();
+    for (table, schema) in tables.iter().zip(&schemas) {
+        for date in dataset.dates_selected(table, selection) {
+            let mut open = None;
+            for batch in dataset.select_date(table, date, selection)? {
+                let batch = batch?;
+                let file = match &mut open {
+                    Some(file) => file,
+                    none => none.insert(create(out_dir, table, date, schema, export)?),
+                };
+                file.write(&batch)?;
+                exported.rows += batch.num_rows() as u64;
+                progress(&Progress {
+                    table: table.name,
+                    date,
+                    rows: exported.rows,
+                    rows_in_all,
+                });
+            }
+            if let Some(file) = open {
+                exported.add(0, file.finish()?); // its rows are counted
+            }
+        }
+    }
+    folder::mark(out_dir, export.format.ending(), true)?;
+    Ok(exported)
+}
+
+fn create(
+    out_dir: &Path,
+    table: &Table,
+    date: &str,
+    schema: &SchemaRef,
+    export: &Export,
+) -> Result<OpenFile> {
+    let folder = out_dir.join(table.name).join(format!("date={date}"));
+    fs::create_dir_all(&folder).map_err(ExportError::io("create folder", &folder))?;
+    let path = folder.join(format!("{}.{}", table.name, export.format.ending()));
+    OpenFile::create(path, schema, export.format, export.is_compressed)
+}

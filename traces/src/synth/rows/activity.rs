@@ -1,0 +1,93 @@
+//! Sources of the owner's activity. Rows are what is news.
+
+use super::At;
+use crate::synth::dice::Dice;
+
+use gleaner_schemas::rows::ActivityRow;
+
+/// The kernel keeps terminals' access times in such steps.
+const TERMINAL_STEP_MS: i64 = 8000;
+
+/// One source.
+#[derive(Debug)]
+struct Source {
+    name: &'static str,
+    devices_count: i64,
+    /// Whether this host has it.
+    is_there: bool,
+    last_ms: i64,
+    /// The last activity that a reader knows.
+    told_ms: Option<i64>,
+}
+
+/// All sources of one host.
+#[derive(Debug)]
+pub(crate) struct Sources([Source; 4]);
+
+impl Sources {
+    pub(crate) fn new(dice: &mut Dice) -> Self {
+        let mut source = |name, devices_count, probability| {
+            let is_there = dice.chance(probability);
+            Source {
+                name,
+                devices_count: if is_there { devices_count } else { 0 },
+                is_there,
+                last_ms: 0,
+                told_ms: None,
+            }
+        };
+        Self([
+            source("input", 3, 1.0),
+            source("terminal", 2, 0.8),
+            source("session", 1, 0.7),
+            source("logind", 1, 0.3),
+        ])
+    }
+
+    /// The agent starts: a source that has seen nothing yet counts from here.
+    pub(crate) fn begin(&mut self, time_ms: i64) {
+        for source in &mut self.0 {
+            source.last_ms = time_ms;
+        }
+    }
+
+    /// Sources that this host does not have.
+    pub(crate) fn missing_count(&self) -> i64 {
+        self.0.iter().filter(|s| !s.is_there).count() as i64
+    }
+
+    /// Asks all at a step, before which the owner was last active at `last_ms`: the rows to store, and how long
+    /// the owner has been idle.
+    pub(crate) fn step(
+        &mut self,
+        dice: &mut Dice,
+        step: &At,
+        last_ms: Option<i64>,
+    ) -> (Vec<ActivityRow>, Option<i64>) {
+        let mut rows = Vec::new();
+        for source in &mut self.0 {
+            let sees = dice.share();
+            let seen_ms = match source.name {
+                "input" | "session" => last_ms,
+                "terminal" => last_ms
+                    .filter(|_| step.is_present && sees < 0.4)
+                    .map(|ms| ms - ms.rem_euclid(TERMINAL_STEP_MS)),
+                _ => last_ms.filter(|_| sees < 0.1),
+            };
+            source.last_ms = seen_ms.map_or(source.last_ms, |ms| ms.max(source.last_ms));
+            let is_news = source.is_there && source.told_ms != Some(source.last_ms);
+            if !is_news && !step.is_whole {
+                continue;
+            }
+            source.told_ms = Some(source.last_ms);
+            rows.push(ActivityRow {
+                source: source.name.to_owned(),
+                idle_ms: source.is_there.then_some(step.time_ms - source.last_ms),
+                state: if source.is_there { "ok" } else { "unsupported" }.to_owned(),
+                devices_count: source.devices_count,
+            });
+        }
+        let last_ms = self.0.iter().filter(|s| s.is_there).map(|s| s.last_ms);
+        (rows, last_ms.max().map(|last_ms| step.time_ms - last_ms))
+    }
+}
