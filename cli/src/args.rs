@@ -457,7 +457,7 @@ fn table(name: &str) -> Result<Table, String> {
 }
 
 /// A point in time, as ms since 1970-01-01 UTC.
-fn instant(text: &str) -> Result<i64, String> {
+pub(crate) fn instant(text: &str) -> Result<i64, String> {
     let wanted = "a date (UTC), RFC 3339, or ms since 1970-01-01 UTC";
     gleaner_dataset::instant_ms(text).ok_or_else(|| wanted.to_owned())
 }

@@ -25,6 +25,12 @@ pub const fn ticks_to_ms(ticks: u64, ticks_per_second: u64) -> u64 {
     ticks.saturating_mul(1000) / per_second
 }
 
+/// Whole microseconds in `seconds`.
+#[must_use]
+pub fn seconds_to_us(seconds: f64) -> f64 {
+    (seconds * 1e6).round()
+}
+
 /// The number as stored: signed 64 bits, as SQLite, DuckDB and pandas have it.
 #[must_use]
 pub fn stored(value: u64) -> i64 {

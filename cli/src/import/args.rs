@@ -1,8 +1,10 @@
 //! Arguments of `gleaner import`: a source each.
 
 use super::columns::help;
+use crate::args::instant;
 use clap::{Subcommand, ValueEnum};
 use gleaner_traces::import::alibaba::Alibaba;
+use gleaner_traces::import::prometheus::{self, Selector};
 use gleaner_traces::import::{Importer, bitbrains, materna};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,7 @@ pub(crate) enum ImportSource {
     Bitbrains(ImportBitbrains),
     Csv(ImportCsv),
     Materna(ImportMaterna),
+    Prometheus(ImportPrometheus),
 }
 
 /// What every source is asked.
@@ -149,4 +152,44 @@ pub(crate) enum MaternaTrace {
     /// January 2016.
     #[value(name = "3")]
     Three,
+}
+
+/// Machines that Prometheus watches through node_exporter: from a server that runs, or from its folder.
+///
+/// Samples are taken with the times at which they were scraped, as they are stored; nothing is resampled. Targets without
+/// node_memory_MemTotal_bytes are named and not imported.
+#[derive(clap::Args)]
+#[command(after_help = help(&prometheus::SOURCE, "
+  gleaner import prometheus --url http://prometheus:9090 --selector '{job=\"node\"}' -o out/servers
+  gleaner import prometheus --url https://prometheus --ca ca.pem --bearer-file token --from 2026-11-01 -o out/servers
+  gleaner import prometheus /var/lib/prometheus/metrics2 -o out/servers
+
+Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC."))]
+pub(crate) struct ImportPrometheus {
+    /// Prometheus' folder (--storage.tsdb.path) or a snapshot of it; read by promtool, and not written to.
+    #[arg(value_name = "TSDB", required_unless_present_any = ["columns", "url"])]
+    pub(crate) folder: Option<PathBuf>,
+    /// Address of a Prometheus that runs, with a path where it has one.
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) url: Option<String>,
+    /// Only machines whose labels match.
+    #[arg(long, value_name = "MATCHERS", default_value = "{}", value_parser = Selector::parse)]
+    pub(crate) selector: Selector,
+    /// Only samples of this time and after it.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<i64>,
+    /// Only samples before this time.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) until: Option<i64>,
+    /// File with a token that may read, sent as `Authorization: Bearer`.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Certificates (PEM) that vouch for the server, instead of the system's.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Tells the machines from those of another Prometheus that have the same names.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) into: Into,
 }

@@ -6,12 +6,13 @@ mod preview;
 mod told;
 
 use crate::progress;
-use args::{BitbrainsTrace, Import, ImportSource, Into, MaternaTrace};
+use args::{BitbrainsTrace, Import, ImportPrometheus, ImportSource, Into, MaternaTrace};
 use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
 use gleaner_traces::import::csv::{Csv, Mapping};
 use gleaner_traces::import::materna;
-use gleaner_traces::import::{Importer, Progress, Source, import};
+use gleaner_traces::import::prometheus::{self, Address, Prometheus, Times};
+use gleaner_traces::import::{ImportError, Importer, Progress, Source, import};
 use std::io::Write;
 use std::path::Path;
 
@@ -63,7 +64,39 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
                 _ => columns(&source, &args.into),
             }
         }
+        ImportSource::Prometheus(args) => match (prometheus(args)?, args.into.dataset()) {
+            (Some(mut importer), Some(dataset)) => take(&mut importer, dataset, &args.into),
+            _ => columns(&prometheus::SOURCE, &args.into),
+        },
     }
+}
+
+/// A server or a folder, as asked for; `None` where it is the columns that are.
+fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError> {
+    if args.into.dataset().is_none() {
+        return Ok(None);
+    }
+    let selector = args.selector.clone();
+    let times = Times {
+        from_ms: args.from,
+        until_ms: args.until,
+    };
+    let importer = match (&args.url, &args.folder) {
+        (Some(url), _) => {
+            let address = Address {
+                url: url.clone(),
+                bearer_file: args.bearer_file.clone(),
+                authority: args.ca.clone(),
+            };
+            Prometheus::server(&address, selector, times)?
+        }
+        (None, Some(folder)) => Prometheus::folder(folder, selector, times)?,
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(match &args.name {
+        Some(name) => importer.named(name),
+        None => importer,
+    }))
 }
 
 /// Imports, and prints what was done.

@@ -74,6 +74,9 @@ pub enum ImportError {
         /// What the system said.
         source: io::Error,
     },
+    /// Prometheus' samples could not be had.
+    #[error(transparent)]
+    Prometheus(#[from] super::prometheus::PrometheusError),
     /// The dataset could not be written.
     #[error(transparent)]
     Dataset(#[from] DatasetError),

@@ -23,6 +23,7 @@ pub mod kernel;
 mod machine;
 pub mod materna;
 mod mend;
+pub mod prometheus;
 mod readings;
 mod source;
 mod write;

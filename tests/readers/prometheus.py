@@ -1,0 +1,110 @@
+"""A Prometheus that scrapes a node_exporter of this machine, both as Debian has them, on loopback ports of their own."""
+
+import json
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+PATIENCE_S = 120
+JOB = "node"
+
+
+class Prometheus:
+    """Scrapes itself as well, which is no machine. `bin` is where tests/setup unpacked the programs."""
+
+    def __init__(self, bin: Path, folder: Path, scrape_interval: str = "1s"):
+        self.data = folder / "data"
+        self.folder = folder
+        exporter = [bin / "prometheus-node-exporter", "--collector.processes"]
+        exporter += ["--collector.vmstat.fields=^(oom_kill|pgmajfault|pswp|pgsteal_(kswapd|direct)|workingset_refault_).*"]
+        self.exporter, self.instance = self._start("exporter", exporter)
+        self.server = None
+        try:
+            config = folder / "prometheus.yml"
+            jobs = "".join(
+                f"- job_name: {job}\n  static_configs: [{{targets: ['{target}']}}]\n"
+                for job, target in ((JOB, self.instance), ("printer", "127.0.0.1:1"))
+            )
+            config.write_text(
+                f"global: {{scrape_interval: {scrape_interval}, scrape_timeout: 900ms}}\nscrape_configs:\n{jobs}"
+            )
+            server = [bin / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.data}"]
+            self.server, address = self._start("server", server)
+            self.url = f"http://{address}"
+            self._wait_until_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _start(self, name: str, command: list) -> tuple[subprocess.Popen, str]:
+        """The process, and where it listens."""
+        path = self.folder / f"{name}.log"
+        with path.open("w") as log:
+            process = subprocess.Popen(
+                [*command, "--web.listen-address=127.0.0.1:0"], stderr=log, stdout=log, stdin=subprocess.DEVNULL
+            )
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline and process.poll() is None:
+            for line in path.read_text().splitlines():
+                if 'msg="Listening on"' in line:
+                    return process, line.rsplit("address=", 1)[1].strip()
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        raise AssertionError(f"no {name}: {path.read_text()}")
+
+    def _wait_until_ready(self) -> None:
+        """It listens before it has read its own log."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.url}/-/ready", timeout=PATIENCE_S).close()
+                return
+            except urllib.error.HTTPError as not_ready:
+                assert not_ready.code == 503 and time.monotonic() < deadline, not_ready
+                time.sleep(0.05)
+
+    def query(self, expression: str) -> list[dict]:
+        question = urllib.parse.urlencode({"query": expression})
+        with urllib.request.urlopen(f"{self.url}/api/v1/query?{question}", timeout=PATIENCE_S) as answer:
+            return json.load(answer)["data"]["result"]
+
+    def wait_until(self, expression: str, least: float) -> None:
+        """Until `expression` has one value, which is `least` or more."""
+        deadline = time.monotonic() + PATIENCE_S
+        found = []
+        while time.monotonic() < deadline:
+            found = self.query(expression)
+            if found and float(found[0]["value"][1]) >= least:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{expression} is not {least}: {found}")
+
+    def fail_scrapes(self, count: int) -> None:
+        """The exporter does not answer for so many scrapes."""
+        up = f'up{{job="{JOB}"}}'
+        failed = f"count_over_time({up}[10m]) - sum_over_time({up}[10m])"
+        before = float(self.query(failed)[0]["value"][1])
+        self.exporter.send_signal(signal.SIGSTOP)
+        try:
+            self.wait_until(failed, before + count)
+        finally:
+            self.exporter.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """Ends the server; its folder stays."""
+        self.server.terminate()
+        self.server.wait(PATIENCE_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in (self.server, self.exporter):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()

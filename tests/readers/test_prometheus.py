@@ -1,0 +1,201 @@
+"""What Prometheus scraped of this machine and `gleaner import prometheus` took in, beside what `gleaner-agent` saw meanwhile."""
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from conftest import CHECKOUT
+from prometheus import JOB, PATIENCE_S, Prometheus
+
+BIN = CHECKOUT / "target" / "prometheus" / "usr" / "bin"
+SCRAPES = 14
+#: More than two intervals: a gap.
+MISSED = 4
+AFTER_MISSED = 4
+
+#: Figures are read within a second after their row's time: what the agent saw so far before and after encloses a scrape.
+ASIDE_MS, FARTHEST_MS = 1000, 3500
+#: How far from what the agent saw just before and after a scrape may be, and how many of the scrapes.
+CLOSE_SHARE, CLOSE_BYTES, CLOSE_ROWS = 0.02, 64 << 10, 0.8
+CLOSE_LOAD = 0.5
+
+SAME = ["mem_total_bytes", "swap_total_bytes", "hugetlb_bytes"]
+#: Nothing encloses what changes from one moment to the next.
+FICKLE = ["running_count", "dirty_bytes", "writeback_bytes"]
+#: Of the whole machine, or of the processes that can be seen.
+TASKS = "tasks_count"
+MADE = ["boot_id", "boottime_ms", "interval_ms", "files_whole", "physical_bytes", "available_bytes", "harvestable_bytes"]
+
+
+def rows(dataset: Path, table: str) -> list[dict]:
+    files = pyarrow.dataset.dataset(
+        dataset / table, format="ipc", partitioning=pyarrow.dataset.partitioning(flavor="hive")
+    )
+    return files.to_table().drop_columns("date").sort_by([("time", "ascending")]).to_pylist()
+
+
+def ms(row: dict) -> int:
+    return round(row["time"].timestamp() * 1000)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Datasets: the agent's, and imported both ways; what the imports said."""
+
+    agent: Path
+    by_url: Path
+    by_folder: Path
+    told_by_url: dict
+    told_by_folder: dict
+    data: Path
+    instance: str
+    times: list[str]
+
+
+def import_(programs: Path, *args, succeeds: bool = True, path: str = f"{BIN}:{os.environ['PATH']}") -> str:
+    command = [programs / "gleaner", "import", "prometheus", *args]
+    ended = subprocess.run(command, capture_output=True, timeout=300, env={**os.environ, "PATH": path})
+    assert (ended.returncode == 0) == succeeds, ended.stderr.decode()
+    return (ended.stdout if succeeds else ended.stderr).decode()
+
+
+def listing(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.fixture(scope="module")
+def seen(programs, tmp_path_factory) -> Seen:
+    folder = tmp_path_factory.mktemp("prometheus")
+    trace, agent, by_url, by_folder = (folder / name for name in ("trace.db", "agent", "by_url", "by_folder"))
+    (folder / "agent.toml").write_text("")
+    settings = ["--config", folder / "agent.toml", "--database", trace, "--socket", "none"]
+    run = [programs / "gleaner-agent", "run", "--interval", "1s", *settings]
+    up = f'sum_over_time(up{{job="{JOB}"}}[10m])'
+    with Prometheus(BIN, folder) as prometheus:
+        with (folder / "agent.log").open("w") as log:
+            sampler = subprocess.Popen(run, stdin=subprocess.DEVNULL, stderr=log, stdout=log)
+        try:
+            prometheus.wait_until(up, SCRAPES)
+            prometheus.fail_scrapes(MISSED)
+            prometheus.wait_until(up, SCRAPES + AFTER_MISSED)
+        finally:
+            sampler.terminate()
+            sampler.wait(PATIENCE_S)
+        assert sampler.returncode == 0, (folder / "agent.log").read_text()
+        # What is being scraped now is in one and not yet in the other.
+        times = ["--until", str(int(time.time() * 1000) - 2000)]
+        told_by_url = import_(programs, "--url", prometheus.url, *times, "--json", "-o", by_url)
+        prometheus.stop()
+        before = listing(prometheus.data)
+        told_by_folder = import_(programs, prometheus.data, *times, "--json", "-o", by_folder)
+        assert listing(prometheus.data) == before, "Prometheus' folder was written to"
+        data, instance = prometheus.data, prometheus.instance
+    subprocess.run([programs / "gleaner-agent", "export", *settings[:4], agent], check=True, timeout=300)
+    told = [json.loads(text) for text in (told_by_url, told_by_folder)]
+    return Seen(agent, by_url, by_folder, *told, data, instance, times)
+
+
+def test_both_ways_give_the_same_rows(seen, programs):
+    for table in ("samples", "hosts"):
+        assert rows(seen.by_url, table) == rows(seen.by_folder, table)
+        assert rows(seen.by_url, table)
+    told = seen.told_by_url
+    assert told["machines"] == seen.told_by_folder["machines"]
+    assert [machine["machine"] for machine in told["machines"]] == [seen.instance]
+    assert told["total"]["unreadable_count"] == told["total"]["without_memory_count"] == 0
+    assert told["passed_over"] == ["127.0.0.1:1 (it has no node_memory_MemTotal_bytes)"]
+    # What one way imported, the other knows.
+    again = json.loads(import_(programs, seen.data, *seen.times, "--json", "-o", seen.by_url))
+    assert (again["new_rows_count"], again["known_rows_count"]) == (0, told["new_rows_count"])
+
+
+def test_failed_scrapes_are_a_gap_and_no_figures(seen):
+    samples = rows(seen.by_url, "samples")
+    steps = [ms(b) - ms(a) for a, b in zip(samples, samples[1:], strict=False)]
+    [gap] = [at for at, step in enumerate(steps, 1) if samples[at]["interval_ms"] is None]
+    assert steps[gap - 1] > MISSED * 1000
+    assert all(row["interval_ms"] == step for row, step in zip(samples[1:], steps, strict=True) if row is not samples[gap])
+    assert all(row["mem_total_bytes"] and row["mem_available_bytes"] for row in samples)
+    assert len({row["boot_id"] for row in samples}) == 1
+
+
+def enclosed(seen) -> list[tuple[dict, list[dict]]]:
+    """Imported rows, each with what the agent saw from just before it to just after it."""
+    agent = rows(seen.agent, "samples")
+    found = []
+    for row in rows(seen.by_url, "samples"):
+        around = [sample for sample in agent if abs(ms(sample) - ms(row)) <= FARTHEST_MS]
+        before = [sample for sample in around if ms(sample) <= ms(row) - ASIDE_MS]
+        after = [sample for sample in around if ms(sample) >= ms(row) + ASIDE_MS]
+        if before and after:
+            found.append((row, around))
+    assert len(found) >= SCRAPES // 2
+    return found
+
+
+def test_what_never_changes_is_what_the_agent_says(seen):
+    for row, around in enclosed(seen):
+        for column in SAME:
+            assert {sample[column] for sample in around} == {row[column]}, column
+        assert row["physical_bytes"] == row["mem_total_bytes"]
+        assert row["available_bytes"] == row["mem_available_bytes"]
+        headroom = int(row["physical_bytes"] * 0.15)
+        assert row["harvestable_bytes"] == max(0, row["available_bytes"] - headroom)
+        booted, agent_booted = (ms(r) - r["boottime_ms"] for r in (row, around[0]))
+        assert abs(booted - agent_booted) < 2000
+    [imported, *_], [agent, *_] = rows(seen.by_url, "hosts"), rows(seen.agent, "hosts")
+    for column in ("host_name", "kernel_release", "architecture", "cpus_count", "headroom_share"):
+        assert imported[column] == agent[column], column
+    assert imported["source"] == "Prometheus node_exporter"
+
+
+def test_what_changes_lies_between_what_the_agent_saw_before_and_after(seen, gleaner):
+    filled = json.loads(gleaner("import", "prometheus", "--columns", "--json"))["columns"]
+    pairs = enclosed(seen)
+    compared = set()
+    for column in (c["column"] for c in filled if c["table"] == "samples"):
+        if column in MADE + SAME:
+            continue
+        known = [(row[column], [sample[column] for sample in around]) for row, around in pairs]
+        if all(value is None for value, _ in known):
+            assert all(theirs is None for _, around in known for theirs in around) or column.startswith("arc"), column
+            continue
+        compared.add(column)
+        assert all(value is not None and None not in around for value, around in known), column
+        if column in FICKLE:
+            continue
+        away = [max(min(around) - value, value - max(around), 0) for value, around in known]
+        if column.endswith(("_total_us", "_total_count")):
+            assert max(away) == 0, f"{column}: {known}"
+        elif column.startswith("load"):
+            assert max(away) <= CLOSE_LOAD, f"{column}: {known}"
+        elif column == TASKS:
+            assert all(0 < value <= 1.1 * max(around) + 10 for value, around in known), known
+        else:
+            close = [far <= CLOSE_SHARE * value + CLOSE_BYTES for far, (value, _) in zip(away, known, strict=True)]
+            assert sum(close) >= CLOSE_ROWS * len(close), f"{column}: {known}"
+    wanted = {"mem_available_bytes", "load5", "psi_memory_some_total_us", "major_fault_total_count", "swap_free_bytes"}
+    assert wanted <= compared
+
+
+def test_what_cannot_be_read_is_said_with_what_to_do(seen, programs, tmp_path):
+    dataset = ["-o", tmp_path / "dataset"]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for args, path, parts in [
+        ([seen.data], str(tmp_path), ["cannot run promtool", "Debian's package `prometheus`"]),
+        ([empty], str(BIN), [str(empty), "neither a folder `wal` nor a block"]),
+        ([seen.data, "--selector", '{job="nobody"}'], str(BIN), [str(seen.data), "no series node_memory_MemTotal"]),
+        ([seen.data, "--selector", '{job="a[}'], str(BIN), ["promtool cannot read", "parse error"]),
+        (["--url", "http://127.0.0.1:1"], str(BIN), ["http://127.0.0.1:1/api/v1", "see that Prometheus runs there"]),
+    ]:
+        said = import_(programs, *args, *dataset, succeeds=False, path=path)
+        for part in parts:
+            assert part in said, said
+    assert not (tmp_path / "dataset").exists()

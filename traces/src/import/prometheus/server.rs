@@ -1,0 +1,306 @@
+//! A Prometheus that runs, asked through its HTTP API.
+//!
+//! Samples are had as they were stored: a selector with a range, evaluated at one time (`query`), gives them with
+//! their own times, where `query_range` would give the last before every step, again and again or never.
+
+use super::answer::{Answer, Matrix};
+use super::error::PrometheusError;
+use super::machine::Samples;
+use super::selector::{Selector, one_of};
+use super::{Target, Times};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
+
+const DAY_MS: i64 = 86_400_000;
+/// What is looked through where no time is given: more than Prometheus keeps.
+const LONGEST_MS: i64 = 10 * 365 * DAY_MS;
+/// A shorter time than this is not asked for.
+const SHORTEST_MS: i64 = 60_000;
+/// A longer answer is given up, and less asked for: it is held in memory.
+const ANSWER_BYTES: u64 = 64 << 20;
+const CONNECT: Duration = Duration::from_secs(10);
+/// Prometheus itself gives up after two minutes (`--query.timeout`).
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Who stands before Prometheus was not willing to wait.
+const GATEWAY_TIMEOUT: u16 = 504;
+
+/// Where Prometheus is, and how it is spoken to.
+#[derive(Clone, Debug, Default)]
+pub struct Address {
+    /// `http://host:9090`, with a path where it has one.
+    pub url: String,
+    /// A file that holds a token, sent as `Authorization: Bearer …`.
+    pub bearer_file: Option<PathBuf>,
+    /// Certificates (PEM) of who vouches for it; else those that the system trusts.
+    pub authority: Option<PathBuf>,
+}
+
+pub(super) struct Server {
+    agent: Agent,
+    url: String,
+    token: Option<String>,
+    /// Of a day as much as is asked for at once.
+    window_ms: i64,
+}
+
+/// Why there is no answer.
+enum Trouble {
+    /// Less might do.
+    TooMuch(String),
+    Failed(PrometheusError),
+}
+
+impl Server {
+    pub(super) fn at(address: &Address) -> Result<Self, PrometheusError> {
+        let roots = match &address.authority {
+            Some(path) => authorities(path)?,
+            None => RootCerts::PlatformVerifier,
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(provider)
+            .root_certs(roots)
+            .build();
+        let agent = Agent::config_builder()
+            .tls_config(tls)
+            .http_status_as_error(false)
+            .max_redirects(0) // the token is for this address
+            .max_redirects_will_error(false)
+            .timeout_resolve(Some(CONNECT))
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(PATIENCE))
+            .timeout_recv_body(Some(PATIENCE))
+            .user_agent(concat!("gleaner/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self {
+            agent: agent.into(),
+            url: address.url.trim_end_matches('/').to_owned(),
+            token: address.bearer_file.as_deref().map(token).transpose()?,
+            window_ms: DAY_MS,
+        })
+    }
+
+    /// Jobs and instances that have samples of `series`, with the UTC days (their begin in ms) on which there are any.
+    pub(super) fn days(
+        &self,
+        series: &str,
+        selector: &Selector,
+        times: Times,
+    ) -> Result<BTreeMap<Target, Vec<i64>>, PrometheusError> {
+        let until_ms = times.until_ms.unwrap_or_else(now_ms);
+        let from_ms = times.from_ms.unwrap_or(until_ms - LONGEST_MS);
+        let day = |time_ms: i64| time_ms.div_euclid(DAY_MS) * DAY_MS;
+        // Each asked for at its last ms.
+        let query = format!(
+            "sum by (job,instance) (count_over_time({}[1d]))",
+            selector.of(&[series], &[])
+        );
+        let parameters = [
+            ("query", query),
+            ("start", seconds(day(from_ms) + DAY_MS - 1)),
+            ("end", seconds(day(until_ms - 1) + DAY_MS - 1)),
+            ("step", "1d".to_owned()),
+        ];
+        let mut days = BTreeMap::new();
+        let found = self.ask("query_range", &parameters, |series| {
+            let mut of_target = Vec::new();
+            for sample in series.samples() {
+                of_target.push(day(sample?.0));
+            }
+            days.insert(Target::of(|label| series.label(label)), of_target);
+            Ok(())
+        });
+        match found {
+            Ok(()) => Ok(days),
+            Err(trouble) => Err(self.gave_up("query_range", trouble)),
+        }
+    }
+
+    /// All samples of a machine on `days`.
+    pub(super) fn samples(
+        &mut self,
+        target: &Target,
+        days: &[i64],
+        selector: &Selector,
+        times: Times,
+    ) -> Result<Samples, PrometheusError> {
+        let machine = [
+            one_of("job", std::iter::once(target.job.as_str())),
+            one_of("instance", std::iter::once(target.instance.as_str())),
+        ];
+        let wanted = selector.of_figures(&machine);
+        let mut samples = Samples::default();
+        for &day_ms in days {
+            let end_ms = (day_ms + DAY_MS).min(times.until_ms.unwrap_or(i64::MAX));
+            let mut from_ms = day_ms.max(times.from_ms.unwrap_or(i64::MIN));
+            while from_ms < end_ms {
+                let to_ms = end_ms.min(from_ms + self.window_ms);
+                match self.window(&wanted, from_ms..to_ms, &mut samples) {
+                    Ok(()) => from_ms = to_ms,
+                    Err(Trouble::TooMuch(_)) if to_ms - from_ms > SHORTEST_MS => {
+                        self.window_ms = SHORTEST_MS.max((to_ms - from_ms) / 2);
+                    }
+                    Err(trouble) => return Err(self.gave_up("query", trouble)),
+                }
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Samples of `times`, added only when all of them are there.
+    fn window(
+        &self,
+        wanted: &str,
+        times: std::ops::Range<i64>,
+        samples: &mut Samples,
+    ) -> Result<(), Trouble> {
+        // Whether the first ms of a range belongs to it depends on Prometheus' version; the last does.
+        let length_ms = times.end - times.start;
+        let parameters = [
+            ("query", format!("{wanted}[{length_ms}ms]")),
+            ("time", seconds(times.end - 1)),
+        ];
+        self.ask("query", &parameters, |series| {
+            let labels = series.labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+            if let Some(stream) = samples.stream(series.label("__name__"), labels) {
+                for sample in series.samples() {
+                    let (time_ms, value) = sample?;
+                    if times.contains(&time_ms) {
+                        samples.add(stream, time_ms, value);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Asks `endpoint`, and gives `each` series to whoever wants it.
+    fn ask(
+        &self,
+        endpoint: &str,
+        parameters: &[(&str, String)],
+        mut each: impl FnMut(&Matrix<'_>) -> Result<(), String>,
+    ) -> Result<(), Trouble> {
+        let url = || self.endpoint(endpoint);
+        let failed = |error: ureq::Error| match error {
+            ureq::Error::Timeout(_) | ureq::Error::BodyExceedsLimit(_) => {
+                Trouble::TooMuch(error.to_string())
+            }
+            error => Trouble::Failed(PrometheusError::Unreachable {
+                url: url(),
+                why: error.to_string(),
+            }),
+        };
+        let mut request = self.agent.get(url());
+        for (name, value) in parameters {
+            request = request.query(name, value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        let mut answer = request.call().map_err(failed)?;
+        let status = answer.status().as_u16();
+        if [401, 403].contains(&status) {
+            return Err(Trouble::Failed(PrometheusError::NotAdmitted {
+                url: url(),
+                status,
+            }));
+        }
+        if status == GATEWAY_TIMEOUT {
+            return Err(Trouble::TooMuch("answered 504, a time-out".to_owned()));
+        }
+        let body = answer.body_mut().with_config().limit(ANSWER_BYTES);
+        let body = body.read_to_vec().map_err(failed)?;
+        let stranger = |why| {
+            Trouble::Failed(PrometheusError::Stranger {
+                url: url(),
+                status,
+                why,
+            })
+        };
+        match Answer::of(&body).map_err(stranger)? {
+            Answer::Series(found) => found.iter().try_for_each(|m| each(m).map_err(stranger)),
+            Answer::Partial(why) => Err(Trouble::Failed(PrometheusError::Partial {
+                url: url(),
+                why,
+            })),
+            Answer::Refused { kind, why } if is_too_much(&kind, &why) => Err(Trouble::TooMuch(why)),
+            Answer::Refused { why, .. } => Err(Trouble::Failed(PrometheusError::Refused {
+                url: url(),
+                why,
+            })),
+        }
+    }
+
+    fn endpoint(&self, endpoint: &str) -> String {
+        format!("{}/api/v1/{endpoint}", self.url)
+    }
+
+    fn gave_up(&self, endpoint: &str, trouble: Trouble) -> PrometheusError {
+        match trouble {
+            Trouble::Failed(error) => error,
+            Trouble::TooMuch(why) => PrometheusError::TooMuch {
+                url: self.endpoint(endpoint),
+                why,
+            },
+        }
+    }
+}
+
+/// More samples than `--query.max-samples`, or more time than `--query.timeout`.
+fn is_too_much(kind: &str, why: &str) -> bool {
+    ["timeout", "canceled"].contains(&kind) || why.contains("too many samples")
+}
+
+/// As the API takes times.
+fn seconds(time_ms: i64) -> String {
+    format!(
+        "{}.{:03}",
+        time_ms.div_euclid(1000),
+        time_ms.rem_euclid(1000)
+    )
+}
+
+fn now_ms() -> i64 {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since_1970.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0))
+}
+
+fn token(path: &Path) -> Result<String, PrometheusError> {
+    let unusable = |why: String| PrometheusError::Credentials {
+        path: path.to_owned(),
+        why,
+    };
+    let text = fs::read_to_string(path).map_err(|e| unusable(format!("cannot read it: {e}")))?;
+    let token = text.trim();
+    if token.is_empty() || !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(unusable("expected a token on one line".to_owned()));
+    }
+    Ok(token.to_owned())
+}
+
+fn authorities(path: &Path) -> Result<RootCerts, PrometheusError> {
+    let unusable = |why: String| PrometheusError::Credentials {
+        path: path.to_owned(),
+        why,
+    };
+    let pem = fs::read(path).map_err(|e| unusable(format!("cannot read it: {e}")))?;
+    let mut certificates: Vec<Certificate<'static>> = Vec::new();
+    for item in ureq::tls::parse_pem(&pem) {
+        if let PemItem::Certificate(certificate) =
+            item.map_err(|e| unusable(format!("it is no PEM: {e}")))?
+        {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        return Err(unusable("it holds no certificate (PEM)".to_owned()));
+    }
+    Ok(RootCerts::new_with_certs(&certificates))
+}
