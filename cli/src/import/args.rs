@@ -2,7 +2,8 @@
 
 use super::columns::help;
 use clap::{Subcommand, ValueEnum};
-use gleaner_traces::import::bitbrains;
+use gleaner_traces::import::{bitbrains, pcp, sysstat};
+use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 
 /// Take the trace of another program into a dataset.
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains
+  gleaner import sysstat /var/log/sysstat -o out/sysstat
+  gleaner import pcp /var/log/pcp/pmlogger/* -o out/pcp
   gleaner import bitbrains --columns
   gleaner analyze out/bitbrains")]
 pub(crate) struct Import {
@@ -21,6 +24,8 @@ pub(crate) struct Import {
 #[derive(Subcommand)]
 pub(crate) enum ImportSource {
     Bitbrains(ImportBitbrains),
+    Sysstat(ImportSysstat),
+    Pcp(ImportPcp),
 }
 
 /// What every source is asked.
@@ -73,4 +78,41 @@ pub(crate) enum BitbrainsTrace {
     Rnd,
     /// 1,250 machines on fast storage.
     FastStorage,
+}
+
+/// What sysstat recorded: `sadf -j` of any version since 11.5.3, or binary files, which this machine's `sadf` reads.
+///
+/// A machine is known by its nodename; its files may come in any order, and overlap.
+#[derive(clap::Args)]
+#[command(after_help = help(&sysstat::SOURCE, "
+  gleaner import sysstat /var/log/sysstat -o out/sysstat
+  sadf -j /var/log/sysstat/sa21 -- -A > desk-21.json; gleaner import sysstat desk-21.json -o out/sysstat"))]
+pub(crate) struct ImportSysstat {
+    /// Files, and folders of files: JSON (`.json` in folders) or binary.
+    #[arg(required_unless_present = "columns", value_name = "FILE|FOLDER")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Time zone of times that do not say theirs, as `sadf -t` and `-T` print them.
+    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
+    pub(crate) time_zone: Option<TimeZone>,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+fn time_zone(name: &str) -> Result<TimeZone, jiff::Error> {
+    TimeZone::get(name)
+}
+
+/// Archives of Performance Co-Pilot, read by its own pmlogdump (pmdumplog before PCP 7).
+///
+/// A machine is known by the archives' host; they may come in any order, and overlap.
+#[derive(clap::Args)]
+#[command(after_help = help(&pcp::SOURCE, "
+  gleaner import pcp /var/log/pcp/pmlogger/* -o out/pcp
+  gleaner import pcp 20261121.00.10 -o out/pcp --json"))]
+pub(crate) struct ImportPcp {
+    /// Archives by their common name or any of their files, and folders of archives.
+    #[arg(required_unless_present = "columns", value_name = "ARCHIVE|FOLDER")]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) into: Into,
 }

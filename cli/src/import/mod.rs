@@ -7,6 +7,8 @@ mod told;
 use crate::progress;
 use args::{BitbrainsTrace, Import, ImportSource, Into};
 use gleaner_traces::import::bitbrains::{Bitbrains, FAST_STORAGE, RND};
+use gleaner_traces::import::pcp::{self, Pcp};
+use gleaner_traces::import::sysstat::{self, Sysstat};
 use gleaner_traces::import::{Importer, Progress, Source, import};
 use std::io::Write;
 use std::path::Path;
@@ -26,6 +28,17 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
                 _ => columns(&source, &args.into),
             }
         }
+        ImportSource::Sysstat(args) => match args.into.dataset() {
+            Some(dataset) => {
+                let mut importer = Sysstat::new(&args.inputs, args.time_zone.clone());
+                take(&mut importer, dataset, &args.into)
+            }
+            None => columns(&sysstat::SOURCE, &args.into),
+        },
+        ImportSource::Pcp(args) => match args.into.dataset() {
+            Some(dataset) => take(&mut Pcp::new(&args.inputs), dataset, &args.into),
+            None => columns(&pcp::SOURCE, &args.into),
+        },
     }
 }
 

@@ -18,8 +18,11 @@ mod importer;
 pub mod kernel;
 mod machine;
 mod mend;
+pub mod pcp;
 mod readings;
 mod source;
+pub mod sysstat;
+mod tool;
 mod write;
 
 pub use error::ImportError;

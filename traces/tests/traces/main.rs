@@ -7,3 +7,4 @@ mod kernel;
 mod mending;
 mod obeys;
 mod synth;
+mod sysstat;
