@@ -77,6 +77,8 @@ pub(super) struct Document {
     pub(super) hosts: Vec<Host>,
     /// What is wrong with the rest, by line: what stands above it is there, if cut short.
     pub(super) cut: Option<String>,
+    /// Whether no more was read than was asked for.
+    pub(super) is_enough: bool,
 }
 
 /// Reads at most `most` entries in all; what follows is not looked at.
@@ -106,6 +108,7 @@ pub(super) fn read(from: impl Read, most: usize) -> Document {
         }
     }
     Document {
+        is_enough: found.is_enough(),
         hosts: found.hosts,
         cut,
     }

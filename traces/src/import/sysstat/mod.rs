@@ -281,7 +281,7 @@ fn document(path: &Path, most: usize) -> Result<Document, ImportError> {
     }
     let mut running = SADF.run(&["-j"], path, &ACTIVITIES)?;
     let mut document = document::read(std::io::BufReader::new(&mut running), most);
-    if most < usize::MAX {
+    if document.is_enough {
         return Ok(document); // the tool need not print the rest
     }
     match running.end(None) {
