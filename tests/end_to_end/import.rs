@@ -1,4 +1,4 @@
-//! `gleaner import bitbrains` on machines of the archive, as published (tests/data/bitbrains).
+//! `gleaner import`: Bitbrains' machines as published (tests/data/bitbrains), and other sources' by description.
 
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
@@ -24,10 +24,19 @@ fn archive() -> TempDir {
 }
 
 fn import(folder: &Path, dataset: &Path, more: &[&str]) -> Output {
+    let dataset = ["-o", dataset.to_str().unwrap()];
+    gleaner(&[&["bitbrains", folder.to_str().unwrap()], &dataset, more].concat())
+}
+
+/// Runs `gleaner import` with these arguments.
+fn gleaner(args: &[&str]) -> Output {
     let mut command = Command::new(program("gleaner").unwrap());
-    command.args(["import", "bitbrains"]).arg(folder);
-    command.arg("-o").arg(dataset).args(more);
+    command.arg("import").args(args);
     command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
 }
 
 #[track_caller]
@@ -123,4 +132,171 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
     refused("1.csv line 1: \"a,b,c\" is no header; expected a header of columns with ';' between");
     let wrong = import(&source, &dataset, &["--trace", "materna"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// Asked for by itself, or in the help: which columns, in which unit, from what.
+#[test]
+fn every_source_says_what_it_fills() {
+    for source in ["alibaba", "bitbrains", "materna"] {
+        let told_json = json(&told(&gleaner(&[source, "--columns", "--json"])));
+        let columns = told_json["columns"].as_array().unwrap();
+        let text = told(&gleaner(&[source, "--columns"]));
+        let help = told(&gleaner(&[source, "--help"]));
+        for column in columns {
+            let word = |key: &str| column[key].as_str().unwrap().to_owned();
+            let name = format!("{}.{}", word("table"), word("column"));
+            let line = text.lines().find(|l| l.trim_start().starts_with(&name));
+            let line = line.unwrap_or_else(|| panic!("{name} is not in:\n{text}"));
+            assert!(line.ends_with(&word("from")), "{line}");
+            assert!(help.contains(&name), "{source} --help lacks {name}");
+            let is_bytes = name.ends_with("_bytes");
+            assert_eq!(column["unit"] == "bytes", is_bytes, "{column}");
+        }
+        assert!(columns.len() >= 6);
+        assert!(text.contains(told_json["available"].as_str().unwrap()));
+    }
+    // Nothing was to be imported: nothing need be named. Else it must be.
+    assert_eq!(gleaner(&["bitbrains"]).status.code(), Some(2));
+    assert_eq!(gleaner(&["csv", "--columns"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_month_of_materna() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, dataset) = (folder.path().join("trace"), folder.path().join("dataset"));
+    fs::create_dir(&source).unwrap();
+    let header = "\"Timestamp\";\"CPU cores\";\"Memory capacity provisioned [KB]\";\"Memory usage [KB]\";\"Memory usage [%]\"";
+    let rows = (0..12).map(|i| {
+        format!(
+            "\"04.01.2016 20:{:02}:34\";\"2\";\"4194304\";\"{i}\";\"{i},5\"",
+            5 * i
+        )
+    });
+    let text = std::iter::once(header.to_owned())
+        .chain(rows)
+        .collect::<Vec<_>>()
+        .join("\r\n");
+    fs::write(source.join("01.csv"), text).unwrap();
+    let paths = [source.to_str().unwrap(), "-o", dataset.to_str().unwrap()];
+    let args = [&["materna"], &paths[..], &["--trace", "3", "--json"]].concat();
+    let done = json(&told(&gleaner(&args)));
+    assert_eq!(done["source"], "GWA-T-13 Materna 3");
+    assert_eq!(
+        (&done["total"]["samples_count"], &done["new_rows_count"]),
+        (&12.into(), &13.into())
+    );
+    assert_eq!(json(&told(&gleaner(&args)))["new_rows_count"], 0);
+    assert_eq!(
+        Dataset::open(&dataset)
+            .unwrap()
+            .hosts_named("materna-3-01")
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn machines_of_alibaba_and_what_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, dataset) = (
+        folder.path().join("machine_usage.csv"),
+        folder.path().join("dataset"),
+    );
+    let rows = (0..60).map(|i| {
+        format!(
+            "m_{},{},41,{},,,43.04,33.08,5\n",
+            i % 3,
+            10 + i / 3 * 10,
+            100 + i % 2 - (i / 2) % 5
+        )
+    });
+    fs::write(&file, rows.collect::<String>() + ",10,1,1,,,1,1,1\n").unwrap();
+    let paths = [file.to_str().unwrap(), "-o", dataset.to_str().unwrap()];
+    let args = [&["alibaba"], &paths[..]].concat();
+    let text = told(&gleaner(&args));
+    for part in [
+        "all 3",
+        "1 rows are no machine's (line 61: machine_id is \"\")",
+        "100 GiB stands for all memory",
+        "-1 and 101 mark what is not valid",
+    ] {
+        assert!(text.contains(part), "{part} is not in:\n{text}");
+    }
+    let again = json(&told(&gleaner(&[&args[..], &["--json"]].concat())));
+    assert_eq!(again["new_rows_count"], 0);
+    assert_eq!(again["of_no_machine"]["rows_count"], 1);
+    // Another start is another trace, beside the first.
+    let start = ["--start", "2018-06-01T00:00:00+08:00", "--json"];
+    assert_ne!(
+        json(&told(&gleaner(&[&args[..], &start].concat())))["new_rows_count"],
+        0
+    );
+    assert_eq!(Dataset::open(&dataset).unwrap().hosts().unwrap().len(), 6);
+
+    fs::write(&file, "a,b\n1,2\n").unwrap();
+    let refused = gleaner(&args);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        said.contains("machine_usage.csv line 1: 2 columns instead of 9"),
+        "{said}"
+    );
+}
+
+/// The mapping and the file that the docs show.
+#[test]
+fn plain_csv_by_the_mapping_of_the_docs() {
+    let docs = fs::read_to_string(repository().join("docs/import.md")).unwrap();
+    let block = |language: &str| {
+        let (_, block) = docs.split_once(&format!("```{language}\n")).unwrap();
+        block.split_once("```").unwrap().0
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (file, mapping, dataset) = (place("pc1.csv"), place("map.toml"), place("dataset"));
+    fs::write(&file, block("csv")).unwrap();
+    fs::write(&mapping, block("toml")).unwrap();
+    let by = ["csv", "--mapping", &mapping];
+
+    let check = told(&gleaner(&[&by[..], &["--check", &file]].concat()));
+    for part in [
+        "2024-03-01T12:00:00Z",
+        "available_bytes",
+        "12582912000",
+        "hosts.kernel_release",
+        "6.1.0-18",
+    ] {
+        assert!(check.contains(part), "{part} is not in:\n{check}");
+    }
+    let check = json(&told(&gleaner(
+        &[&by[..], &["--check", "--json", &file]].concat(),
+    )));
+    assert_eq!(
+        check[1]["columns"]["available_bytes"],
+        11_264_000_i64 * 1024
+    );
+    assert!(!Path::new(&dataset).exists());
+    let columns = told(&gleaner(&[&by[..], &["--columns"]].concat()));
+    assert!(
+        columns.contains("physical_bytes less used kB [KiB]"),
+        "{columns}"
+    );
+
+    let import = [&by[..], &[&file, "-o", &dataset]].concat();
+    let text = told(&gleaner(&import));
+    assert!(
+        text.contains("what free(1) did not count as used"),
+        "{text}"
+    );
+    let again = told(&gleaner(&import));
+    assert!(again.contains("\n0 rows of 1 machines"), "{again}");
+
+    fs::write(&mapping, block("toml").replace("used = ", "usd = ")).unwrap();
+    let refused = gleaner(&import);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1));
+    let line = block("toml").lines().position(|l| l.starts_with("used = "));
+    let place = format!("map.toml line {}", line.unwrap() + 1);
+    assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }

@@ -121,7 +121,8 @@ class Pcp:
     def _start(self, command: list, **more) -> subprocess.Popen:
         with self.log.open("a") as log:
             environment = os.environ | self.environment
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, **more)
+            more = {"cwd": self.folder, "env": environment} | more
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **more)
 
     def _run(self, command: list, **more) -> None:
         ends(self._start(command, **more), self.log)

@@ -2,7 +2,8 @@
 
 use super::columns::help;
 use clap::{Subcommand, ValueEnum};
-use gleaner_traces::import::{bitbrains, pcp, sysstat};
+use gleaner_traces::import::alibaba::Alibaba;
+use gleaner_traces::import::{Importer, bitbrains, materna, pcp, sysstat};
 use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +24,12 @@ pub(crate) struct Import {
 
 #[derive(Subcommand)]
 pub(crate) enum ImportSource {
+    Alibaba(ImportAlibaba),
     Bitbrains(ImportBitbrains),
-    Sysstat(ImportSysstat),
+    Csv(ImportCsv),
+    Materna(ImportMaterna),
     Pcp(ImportPcp),
+    Sysstat(ImportSysstat),
 }
 
 /// What every source is asked.
@@ -36,11 +40,11 @@ pub(crate) struct Into {
         long,
         short,
         value_name = "DATASET",
-        required_unless_present = "columns"
+        required_unless_present = "no-import"
     )]
     output: Option<PathBuf>,
     /// Print which columns are filled, in which unit and from what, and import nothing.
-    #[arg(long)]
+    #[arg(long, group = "no-import")]
     columns: bool,
     /// Print what was done, or the columns, as one JSON document.
     #[arg(long)]
@@ -52,6 +56,24 @@ impl Into {
     pub(crate) fn dataset(&self) -> Option<&Path> {
         self.output.as_deref().filter(|_| !self.columns)
     }
+}
+
+/// Machines of Alibaba's cluster-trace-v2018: machine_usage.csv, unpacked.
+///
+/// Memory is normalised in that trace: 100 GiB stands for all that a machine has. The file is read several times, since it
+/// is larger than memory and in no order; some 1 GiB is held.
+#[derive(clap::Args)]
+#[command(after_help = help(&Alibaba::new(Path::new(""), None).source(), "
+  gleaner import alibaba machine_usage.csv -o out/alibaba"))]
+pub(crate) struct ImportAlibaba {
+    /// The file machine_usage.csv.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) file: Option<PathBuf>,
+    /// When the trace's second 0 was, as 2018-03-05T00:00:00+08:00; it is not published [default: 2018-01-01T00:00:00Z].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) start: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    pub(crate) into: Into,
 }
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
@@ -78,6 +100,60 @@ pub(crate) enum BitbrainsTrace {
     Rnd,
     /// 1,250 machines on fast storage.
     FastStorage,
+}
+
+/// Plain CSV, with a mapping file that says which column is what (docs/import.md).
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner import csv --mapping lab.toml --check lab/*.csv      # what it would make of the first rows
+  gleaner import csv --mapping lab.toml --columns
+  gleaner import csv --mapping lab.toml lab/*.csv -o out/lab
+
+Every column of samples that is a figure can be filled, and of hosts cpus_count, kernel_release, architecture, os_name, \
+cpu_model and machine_model. All others are absent.")]
+pub(crate) struct ImportCsv {
+    /// The files.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The mapping: TOML.
+    #[arg(long, short, value_name = "MAP")]
+    pub(crate) mapping: PathBuf,
+    /// Print what the mapping makes of the first ten rows of the first file, and import nothing.
+    #[arg(long, group = "no-import")]
+    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+/// Virtual machines of Materna's data centres: GWA-T-13 of the Grid Workloads Archive.
+///
+/// One CSV a machine. Read by what is published of the format (docs/import.md).
+#[derive(clap::Args)]
+#[command(after_help = help(&materna::TRACES[0], "
+  gleaner import materna Materna-Trace-1 -o out/materna
+  gleaner import materna Materna-Trace-3 -o out/materna --trace 3"))]
+pub(crate) struct ImportMaterna {
+    /// Folder of the CSV files.
+    #[arg(required_unless_present = "columns")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Which of the three traces it is; machines of all of them have the same numbers.
+    #[arg(long, value_enum, default_value_t = MaternaTrace::One)]
+    pub(crate) trace: MaternaTrace,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum MaternaTrace {
+    /// November 2015.
+    #[value(name = "1")]
+    One,
+    /// December 2015.
+    #[value(name = "2")]
+    Two,
+    /// January 2016.
+    #[value(name = "3")]
+    Three,
 }
 
 /// What sysstat recorded: `sadf -j` of any version since 11.5.3, or binary files, which this machine's `sadf` reads.

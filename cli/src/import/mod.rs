@@ -2,11 +2,15 @@
 
 pub(crate) mod args;
 mod columns;
+mod preview;
 mod told;
 
 use crate::progress;
-use args::{BitbrainsTrace, Import, ImportSource, Into};
-use gleaner_traces::import::bitbrains::{Bitbrains, FAST_STORAGE, RND};
+use args::{BitbrainsTrace, Import, ImportSource, Into, MaternaTrace};
+use gleaner_traces::import::alibaba::Alibaba;
+use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
+use gleaner_traces::import::csv::{Csv, Mapping};
+use gleaner_traces::import::materna;
 use gleaner_traces::import::pcp::{self, Pcp};
 use gleaner_traces::import::sysstat::{self, Sysstat};
 use gleaner_traces::import::{Importer, Progress, Source, import};
@@ -16,14 +20,47 @@ use std::path::Path;
 pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
     // Without a folder or a dataset it is the columns that are asked for: the arguments see to that.
     match &args.source {
+        ImportSource::Alibaba(args) => match (&args.file, args.into.dataset()) {
+            (Some(file), Some(dataset)) => {
+                take(&mut Alibaba::new(file, args.start), dataset, &args.into)
+            }
+            _ => columns(
+                &Alibaba::new(Path::new(""), args.start).source(),
+                &args.into,
+            ),
+        },
         ImportSource::Bitbrains(args) => {
             let source = match args.trace {
                 BitbrainsTrace::Rnd => RND,
                 BitbrainsTrace::FastStorage => FAST_STORAGE,
             };
             match (&args.folder, args.into.dataset()) {
+                (Some(folder), Some(dataset)) => take(
+                    &mut bitbrains::importer(folder, source),
+                    dataset,
+                    &args.into,
+                ),
+                _ => columns(&source, &args.into),
+            }
+        }
+        ImportSource::Csv(args) => {
+            let mapping = Mapping::read(&args.mapping)?;
+            let mut csv = Csv::new(&mapping, &args.files);
+            match args.into.dataset() {
+                _ if args.check => preview::print(&csv, args.into.json),
+                Some(dataset) => take(&mut csv, dataset, &args.into),
+                None => columns(&csv.source(), &args.into),
+            }
+        }
+        ImportSource::Materna(args) => {
+            let source = match args.trace {
+                MaternaTrace::One => materna::TRACES[0],
+                MaternaTrace::Two => materna::TRACES[1],
+                MaternaTrace::Three => materna::TRACES[2],
+            };
+            match (&args.folder, args.into.dataset()) {
                 (Some(folder), Some(dataset)) => {
-                    take(&mut Bitbrains::new(folder, source), dataset, &args.into)
+                    take(&mut materna::importer(folder, source), dataset, &args.into)
                 }
                 _ => columns(&source, &args.into),
             }

@@ -50,6 +50,10 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
             let _ = writeln!(text, "{}: {}.", machine.host_name, machine.reason());
         }
     }
+    if let Some(first) = &imported.of_no_machine.first_unreadable {
+        let count = imported.of_no_machine.rows_count;
+        let _ = writeln!(text, "{count} rows are no machine's ({first}).");
+    }
     let mut say = |count: u64, what: &str| {
         if count > 0 {
             let _ = writeln!(text, "{count} {what}.");

@@ -72,6 +72,16 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
+    /// What should name machines does not.
+    #[error(
+        "{origin} names more than {limit} machines; the column that is taken for the machine holds something else"
+    )]
+    TooManyMachines {
+        /// What was read: a path or an address.
+        origin: String,
+        /// How many there may be.
+        limit: usize,
+    },
     /// No machine has a sample.
     #[error("none of the {machines} machines in {origin} has a row that could be imported{first}")]
     NoSamples {

@@ -112,6 +112,16 @@ impl<R: Read> Lines<R> {
     }
 }
 
+/// As much of a text as fits a message.
+pub(super) fn cut(text: &str) -> String {
+    const CHARACTERS: usize = 40;
+    let mut cut: String = text.chars().take(CHARACTERS).collect();
+    if text.chars().nth(CHARACTERS).is_some() {
+        cut.push('…');
+    }
+    cut
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,11 @@ pub trait Importer {
     /// [`ImportError`]: nothing will be imported.
     fn machines(&mut self) -> Result<Listed, ImportError>;
 
+    /// What was found in rows of which the machine cannot be said. Asked once, after [`Importer::machines`].
+    fn of_no_machine(&mut self) -> Mended {
+        Mended::default()
+    }
+
     /// The readings of one of them, in whatever order. Asked once for each, in the order in which they were
     /// listed.
     ///
@@ -48,12 +53,14 @@ pub fn import(
     mut progress: impl FnMut(&Progress<'_>),
 ) -> Result<Imported, ImportError> {
     let listed = importer.machines()?;
+    let of_no_machine = importer.of_no_machine();
     let source = importer.source();
     let mut done = Imported {
         source: source.name.to_owned(),
         available: source.available.to_owned(),
         machines: Vec::with_capacity(listed.machines.len()),
-        total: Mended::default(),
+        total: of_no_machine.clone(),
+        of_no_machine,
         passed_over: listed.passed_over,
         new_rows_count: 0,
         known_rows_count: 0,

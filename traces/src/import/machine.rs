@@ -90,8 +90,10 @@ pub struct Imported {
     pub available: String,
     /// Every machine, in order.
     pub machines: Vec<Machine>,
-    /// All of them together.
+    /// All of them together, and rows that are no machine's.
     pub total: Mended,
+    /// What was found in rows that are no machine's.
+    pub of_no_machine: Mended,
     /// What else lies there, and was not looked at.
     pub passed_over: Vec<String>,
     /// Rows that are new in the dataset, inventories among them.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! source's files ──► its Importer ──► Readings ──► mend ──► write ──► dataset
-//!                    (`bitbrains`)    or why not   one sample a time   columns that the source has
+//!                    (`archive`)      or why not   one sample a time   columns that the source has
 //! ```
 //!
 //! A new source is a file here: an [`Importer`], which lists machines and reads each; [`import`] does the rest, alike
@@ -11,12 +11,17 @@
 //! is written. Ids follow from the names of source and machine, and a record's number from its time: what was
 //! imported before is imported again without effect, into whatever dataset.
 
+pub mod alibaba;
+pub mod archive;
 pub mod bitbrains;
+pub mod csv;
 mod error;
 mod files;
+mod grouped;
 mod importer;
 pub mod kernel;
 mod machine;
+pub mod materna;
 mod mend;
 pub mod pcp;
 mod readings;
@@ -29,5 +34,5 @@ pub use error::ImportError;
 pub use importer::{Importer, Listed, import};
 pub use machine::{Imported, Machine, Outcome, Progress};
 pub use mend::{Mended, Observation};
-pub use readings::{Facts, Reading, Readings, Values};
+pub use readings::{Facts, MEMORY_BYTES, Reading, Readings, TIMES_MS, Values};
 pub use source::{Filled, Source};

@@ -4,7 +4,13 @@ use super::Mended;
 use gleaner_schemas::column::{Kind, Row as _, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
 use std::fmt::Display;
+
+/// From 2000-01-01 to 2100-01-01: a row of another time was not recorded by a machine.
+pub const TIMES_MS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
+/// A machine with more is a mistake: 1 PiB.
+pub const MEMORY_BYTES: i64 = 1 << 50;
 
 /// What every row of every source says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +38,7 @@ pub struct Readings<'c> {
     rows: Vec<Row>,
     stops: Vec<Stop>,
     beside: Beside<'c>,
+    facts_by_text: HashMap<String, usize>,
 }
 
 /// When the recording stopped or was begun anew, and the cause as in `gaps`.
@@ -70,13 +77,22 @@ impl<'c> Readings<'c> {
                 facts: vec![Facts::new()],
                 facts_now: 0,
             },
+            facts_by_text: HashMap::from([(format!("{:?}", Facts::new()), 0)]),
         }
     }
 
     /// From here on the rows are of a machine of these facts.
     pub fn host_is(&mut self, facts: Facts) {
-        let known = &mut self.beside.facts;
-        self.beside.facts_now = known.iter().position(|f| *f == facts).unwrap_or_else(|| {
+        let Beside {
+            facts: known,
+            facts_now: now,
+            ..
+        } = &mut self.beside;
+        if known.get(*now) == Some(&facts) {
+            return;
+        }
+        let at = self.facts_by_text.entry(format!("{facts:?}"));
+        *now = *at.or_insert_with(|| {
             known.push(facts);
             known.len() - 1
         });

@@ -1,9 +1,12 @@
 //! Exports read back, and synthetic clusters against what a real trace obeys.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
+mod alibaba;
+mod csv;
 mod export;
 mod import;
 mod kernel;
+mod materna;
 mod mending;
 mod obeys;
 mod synth;

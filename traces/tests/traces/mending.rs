@@ -2,7 +2,8 @@
 
 use crate::import::{HEADER, row};
 use gleaner_schemas::column::Value;
-use gleaner_traces::import::bitbrains::{Bitbrains, Columns, RND};
+use gleaner_traces::import::archive::Columns;
+use gleaner_traces::import::bitbrains::{self, RND};
 use gleaner_traces::import::{Observation, Reading, Readings, import};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -165,7 +166,7 @@ proptest! {
     fn a_row_is_read_as_it_stands(
         minutes in 0..1_000_000i64, cpus in 0..64i64, capacity in 0..1_000_000_000u32, usage in 0..1_000_000_000u32
     ) {
-        let columns = Columns::of_header(HEADER).unwrap();
+        let columns = Columns::of_header(HEADER, &bitbrains::DIALECT).unwrap();
         let line = row(minutes, cpus, &format!("{capacity}.0"), &format!("{usage}.5"));
         let read = columns.row(&line).unwrap();
         prop_assert!(read.in_seconds);
@@ -180,8 +181,8 @@ proptest! {
 
     #[test]
     fn no_line_panics_and_what_is_read_is_within_bounds(line in "\\PC{0,80}", numbers in vec(any::<f64>(), 11)) {
-        let columns = Columns::of_header(HEADER).unwrap();
-        let _ = Columns::of_header(&line);
+        let columns = Columns::of_header(HEADER, &bitbrains::DIALECT).unwrap();
+        let _ = Columns::of_header(&line, &bitbrains::DIALECT);
         let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
         for line in [line, numbers.join(";\t")] {
             if let Ok(row) = columns.row(&line) {
@@ -248,7 +249,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("1.csv"), &bytes).unwrap();
         let dataset = folder.path().join("dataset");
-        match import(&mut Bitbrains::new(folder.path(), RND), &dataset, |_| ()) {
+        match import(&mut bitbrains::importer(folder.path(), RND), &dataset, |_| ()) {
             Ok(imported) => {
                 let m = imported.total;
                 let left_out = m.unreadable_count + m.repeated_count + m.contradicted_count + m.without_memory_count;

@@ -1,0 +1,288 @@
+//! The machines of Alibaba's cluster-trace-v2018: one file, `machine_usage.csv`, with a row for each machine every ten
+//! seconds or so, in no order that one could rely on, 9 GB in all.
+//!
+//! ```text
+//! m_1932,386640,41,92,,,43.04,33.08,5
+//! machine, seconds, CPU %, memory %, memory bandwidth, cache misses, network in and out, disk %
+//! ```
+//!
+//! How much memory the machines have is not published. 100 % of each is called 100 GiB, so that 1 GiB is 1 %: shares
+//! are the trace's, sizes are not. Nor is it published when the trace began.
+
+use super::files::{Line, Lines, cut};
+use super::grouped::{Found, Grouped, Table};
+use super::{Filled, ImportError, Importer, Listed, Mended, Reading, Readings, Source, TIMES_MS};
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+
+const FILLS: &[Filled<'static>] = &[
+    Filled::INTERVAL_MS,
+    Filled::FILES_WHOLE,
+    Filled::new(
+        "samples",
+        "physical_bytes",
+        "100 GiB, which stands for all memory of any machine",
+    ),
+    Filled::new(
+        "samples",
+        "available_bytes",
+        "100 less mem_util_percent, 1 GiB for 1 %; a lower bound where page cache counts as used",
+    ),
+    Filled::new("hosts", "host_name", "machine_id"),
+    Filled::new(
+        "hosts",
+        "physical_bytes",
+        "100 GiB, which stands for all memory of any machine",
+    ),
+    Filled::SOURCE,
+];
+
+/// What stands for 100 %.
+const PHYSICAL_BYTES: i64 = 100 << 30;
+/// Parts of a percent that are held apart.
+const PARTS: u32 = 1_000_000;
+const COLUMNS: usize = 9;
+/// Longer names are no machines'.
+const NAME_BYTES: usize = 128;
+/// 2018-01-01 00:00 UTC, a Monday: where the trace's second 0 is put unless it is said otherwise.
+const START: Timestamp = Timestamp::constant(1_514_764_800, 0);
+/// 512 MiB of rows.
+const ROWS_AT_ONCE: usize = (512 << 20) / size_of::<Row>();
+
+/// The trace's file.
+pub struct Alibaba {
+    usage: Usage,
+    /// As it stands in `hosts.source`: the start decides the times of records, and so belongs to the name.
+    name: String,
+    rows_at_once: usize,
+    grouped: Option<Grouped<Row>>,
+}
+
+struct Usage {
+    path: PathBuf,
+    start_s: i64,
+}
+
+/// A row that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    /// Since the trace's start.
+    time_s: u32,
+    /// Memory in use, in parts of a percent.
+    used: u32,
+}
+
+impl Alibaba {
+    /// The file at `path`, of a trace that began at `start`; without one, on Monday, 2018-01-01, 00:00 UTC.
+    #[must_use]
+    pub fn new(path: &Path, start: Option<Timestamp>) -> Self {
+        let start = start.unwrap_or(START);
+        Self {
+            usage: Usage {
+                path: path.to_owned(),
+                start_s: start.as_second(),
+            },
+            name: format!("Alibaba cluster-trace-v2018, 100 GiB for 100 %, from {start}"),
+            rows_at_once: ROWS_AT_ONCE,
+            grouped: None,
+        }
+    }
+
+    /// Holds no more rows than that at once, or those of one machine; by default so many as fit 512 MiB.
+    #[must_use]
+    pub fn rows_at_once(self, rows_at_once: usize) -> Self {
+        Self {
+            rows_at_once,
+            ..self
+        }
+    }
+}
+
+impl Importer for Alibaba {
+    fn source(&self) -> Source<'_> {
+        Source {
+            name: &self.name,
+            host_prefix: "alibaba",
+            available: "Memory is normalised: 100 GiB stands for all memory of a machine, whatever it has, and sizes say \
+                nothing. Available memory is what is not in use; a lower bound where use holds page cache. The time of \
+                day and the day of the week are the trace's only if --start is.",
+            fills: FILLS,
+            columns: &[],
+        }
+    }
+
+    fn origin(&self) -> String {
+        self.usage.origin()
+    }
+
+    fn machines(&mut self) -> Result<Listed, ImportError> {
+        self.usage.check()?;
+        let grouped = Grouped::list(&mut self.usage, self.rows_at_once)?;
+        let machines = grouped.names();
+        self.grouped = Some(grouped);
+        Ok(Listed {
+            machines,
+            ..Listed::default()
+        })
+    }
+
+    fn of_no_machine(&mut self) -> Mended {
+        self.grouped
+            .as_mut()
+            .map(Grouped::of_no_machine)
+            .unwrap_or_default()
+    }
+
+    fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError> {
+        let Some(grouped) = &mut self.grouped else {
+            return Ok(());
+        };
+        let Some(mut held) = grouped.take(&mut self.usage, machine)? else {
+            return Ok(());
+        };
+        readings.mended = held.mended();
+        for row in held.rows {
+            readings.push(row.reading(self.usage.start_s), &[]);
+        }
+        Ok(())
+    }
+}
+
+impl Usage {
+    /// Whether the file is what it should be, by its first row.
+    fn check(&self) -> Result<(), ImportError> {
+        let path = &self.path;
+        let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
+        while let Some((number, line)) = lines.next().map_err(ImportError::io("read", path))? {
+            let found = match line {
+                Line::Text(text) if is_none(number, text) => continue,
+                Line::Text(text) => match (machine(text), row(text, self.start_s)) {
+                    (Err(why), _) => why,
+                    (Ok(_), Err(Wrong::Columns(why))) => why,
+                    (Ok(_), _) => return Ok(()),
+                },
+                Line::Unreadable(why) => format!("the line is {why}"),
+            };
+            return Err(ImportError::Line {
+                path: path.clone(),
+                line: number,
+                found,
+                advice: "expected machine_usage.csv of cluster-trace-v2018, unpacked: nine columns with ',' between, \
+                    from machine_id to disk_io_percent"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Table for Usage {
+    type Row = Row;
+
+    fn scan(&mut self, each: &mut dyn FnMut(Found<'_, Row>)) -> Result<(), ImportError> {
+        let path = &self.path;
+        let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
+        while let Some((number, line)) = lines.next().map_err(ImportError::io("read", path))? {
+            let place = &format_args!("line {number}");
+            match line {
+                Line::Text(text) if is_none(number, text) => {}
+                Line::Text(text) => each(Found {
+                    place,
+                    machine: machine(text),
+                    row: row(text, self.start_s).map_err(Wrong::told),
+                }),
+                Line::Unreadable(why) => each(Found {
+                    place,
+                    machine: Err(why.to_owned()),
+                    row: Err(String::new()),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    fn origin(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// Whether the line is no row: empty, or a header, which some copies have.
+fn is_none(number: u64, text: &str) -> bool {
+    text.trim().is_empty()
+        || (number == 1
+            && text
+                .trim_start_matches('\u{feff}')
+                .starts_with("machine_id,"))
+}
+
+fn machine(line: &str) -> Result<&str, String> {
+    let machine = line.split(',').next().unwrap_or_default().trim();
+    if machine.is_empty() || machine.len() > NAME_BYTES || machine.contains(char::is_control) {
+        return Err(format!("machine_id is {:?}", cut(machine)));
+    }
+    Ok(machine)
+}
+
+/// What is wrong with a row.
+enum Wrong {
+    /// It is no row of this trace.
+    Columns(String),
+    /// What it says.
+    Value(String),
+}
+
+impl Wrong {
+    fn told(self) -> String {
+        let (Self::Columns(told) | Self::Value(told)) = self;
+        told
+    }
+}
+
+fn row(line: &str, start_s: i64) -> Result<Row, Wrong> {
+    let columns = 1 + line.bytes().filter(|b| *b == b',').count();
+    if columns != COLUMNS {
+        return Err(Wrong::Columns(format!(
+            "{columns} columns instead of {COLUMNS}"
+        )));
+    }
+    let mut fields = line.split(',').map(str::trim).skip(1);
+    let (time, used) = (fields.next(), fields.nth(1));
+    let number = |name: &str, text: Option<&str>| {
+        let text = text.unwrap_or_default();
+        let number: Option<f64> = text.parse().ok().filter(|n: &f64| n.is_finite());
+        number.ok_or_else(|| Wrong::Value(format!("{name} is {:?}", cut(text))))
+    };
+    let (time, used) = (
+        number("time_stamp", time)?,
+        number("mem_util_percent", used)?,
+    );
+    // Second 0 stands for any time before or after the trace.
+    let is_within = |s: f64| s > 0.0 && s < f64::from(u32::MAX);
+    let is_recorded = |s: f64| TIMES_MS.contains(&((start_s + s as i64) * 1000));
+    if !is_within(time) || !is_recorded(time) {
+        return Err(Wrong::Value(format!(
+            "time_stamp is {time}, outside of the trace"
+        )));
+    }
+    if !(0.0..=100.0).contains(&used) {
+        return Err(Wrong::Value(format!(
+            "mem_util_percent is {used}: -1 and 101 mark what is not valid"
+        )));
+    }
+    Ok(Row {
+        time_s: time.round() as u32, // both within bounds
+        used: (used * f64::from(PARTS)).round() as u32,
+    })
+}
+
+impl Row {
+    fn reading(self, start_s: i64) -> Reading {
+        let free = 100 * i64::from(PARTS) - i64::from(self.used);
+        Reading {
+            time_ms: (start_s + i64::from(self.time_s)) * 1000,
+            physical_bytes: PHYSICAL_BYTES,
+            available_bytes: (1 << 30) * free / i64::from(PARTS),
+            ..Reading::default()
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The Grid Workloads Archive's traces of virtual machines: a folder of CSV files, one a machine, a row every 300 s.
+//!
+//! They differ in how times and numbers are written ([`Dialect`]); the columns of memory have the same names.
+
+use super::files::{Line, Lines, MachineFile, cut, of_folder};
+use super::readings::{MEMORY_BYTES, TIMES_MS};
+use super::{ImportError, Importer, Listed, Reading, Readings, Source};
+use gleaner_schemas::units::kib_to_bytes;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+const CPUS: &str = "CPU cores";
+const CAPACITY: &str = "Memory capacity provisioned [KB]";
+const USAGE: &str = "Memory usage [KB]";
+
+/// How a trace writes times and numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// The name of the column of times.
+    pub time: &'static str,
+    /// Reads a time; none where it is none.
+    pub time_of: fn(&str) -> Option<Time>,
+    /// Reads a number; none where it is none.
+    pub number_of: fn(&str) -> Option<f64>,
+}
+
+/// A time as it was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time {
+    /// ms since 1970-01-01 UTC, whole.
+    pub ms: f64,
+    /// Whether it came in seconds, though the header says ms.
+    pub in_seconds: bool,
+}
+
+impl Dialect {
+    /// Columns that a file must have.
+    fn needed(&self) -> [&'static str; 4] {
+        [self.time, CPUS, CAPACITY, USAGE]
+    }
+}
+
+/// Where the columns stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    dialect: &'static Dialect,
+    /// Of each of the needed columns.
+    places: [usize; 4],
+    count: usize,
+}
+
+/// A row that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it says.
+    pub reading: Reading,
+    /// Whether its time is in seconds, whatever the header says.
+    pub in_seconds: bool,
+}
+
+impl Columns {
+    /// From the header.
+    ///
+    /// # Errors
+    /// What is there instead, in words.
+    pub fn of_header(line: &str, dialect: &'static Dialect) -> Result<Self, String> {
+        let names: Vec<&str> = fields(line.trim_start_matches('\u{feff}')).collect();
+        let place = |needed: &&str| names.iter().position(|name| name == needed);
+        let needed = dialect.needed();
+        let missing: Vec<&str> = needed
+            .into_iter()
+            .filter(|needed| place(needed).is_none())
+            .collect();
+        match needed.each_ref().map(place) {
+            [Some(time), Some(cpus), Some(capacity), Some(usage)] => Ok(Self {
+                dialect,
+                places: [time, cpus, capacity, usage],
+                count: names.len(),
+            }),
+            _ if missing.len() == needed.len() => Err(format!("{:?} is no header", cut(line))),
+            _ => Err(format!("there is no column {}", missing.join(", "))),
+        }
+    }
+
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn row(&self, line: &str) -> Result<Row, String> {
+        let texts: Vec<&str> = fields(line).collect();
+        if texts.len() != self.count {
+            return Err(format!("{} columns instead of {}", texts.len(), self.count));
+        }
+        let [time, cpus, capacity, usage] = self
+            .places
+            .map(|place| texts.get(place).copied().unwrap_or_default());
+        let number = |name: &str, text: &str| {
+            let number = (self.dialect.number_of)(text);
+            let number = number.filter(|n| n.is_finite() && *n >= 0.0);
+            number.ok_or_else(|| format!("{name} is {:?}", cut(text)))
+        };
+        let not = |why: &str| format!("{} is {}{why}", self.dialect.time, cut(time));
+        let read = (self.dialect.time_of)(time);
+        let read = read.ok_or_else(|| format!("{} is {:?}", self.dialect.time, cut(time)))?;
+        if !(TIMES_MS.start as f64..TIMES_MS.end as f64).contains(&read.ms) {
+            return Err(not(", which is no time from 2000 to 2100"));
+        }
+        let cpus = number(CPUS, cpus)?;
+        let capacity_bytes = bytes(number(CAPACITY, capacity)?);
+        let used_bytes = bytes(number(USAGE, usage)?);
+        for (name, text, bytes) in [
+            (CAPACITY, capacity, capacity_bytes),
+            (USAGE, usage, used_bytes),
+        ] {
+            if bytes > MEMORY_BYTES {
+                return Err(format!(
+                    "{name} is {}, more than any machine has",
+                    cut(text)
+                ));
+            }
+        }
+        let reading = Reading {
+            time_ms: read.ms as i64, // whole and within the bounds above
+            physical_bytes: capacity_bytes,
+            available_bytes: capacity_bytes - used_bytes,
+            cpus_count: cpus.round().min(1e6) as i64,
+            booted_ms: 0,
+        };
+        Ok(Row {
+            reading,
+            in_seconds: read.in_seconds,
+        })
+    }
+}
+
+/// None holds a separator, so that quotes are but decoration.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split(';').map(|field| field.trim().trim_matches('"'))
+}
+
+/// A mean over an interval has parts of a KiB, which are whole bytes to a byte or so.
+fn bytes(kib: f64) -> i64 {
+    (kib * kib_to_bytes(1) as f64).round() as i64
+}
+
+/// The machines' files in a folder.
+#[derive(Debug)]
+pub struct Archive {
+    folder: PathBuf,
+    source: Source<'static>,
+    dialect: &'static Dialect,
+    files: HashMap<String, PathBuf>,
+}
+
+impl Archive {
+    pub(super) fn new(folder: &Path, source: Source<'static>, dialect: &'static Dialect) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            source,
+            dialect,
+            files: HashMap::new(),
+        }
+    }
+}
+
+impl Importer for Archive {
+    fn source(&self) -> Source<'_> {
+        self.source
+    }
+
+    fn origin(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn machines(&mut self) -> Result<Listed, ImportError> {
+        let (files, passed_over) = of_folder(&self.folder)?;
+        for file in &files {
+            header(&file.path, self.dialect)?;
+        }
+        let machines = files.iter().map(|file| file.machine.clone()).collect();
+        let places = files
+            .into_iter()
+            .map(|MachineFile { machine, path }| (machine, path));
+        self.files = places.collect();
+        Ok(Listed {
+            machines,
+            passed_over,
+        })
+    }
+
+    fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError> {
+        let Some(path) = self.files.get(machine) else {
+            return Ok(());
+        };
+        let Some((columns, mut lines)) = header(path, self.dialect)? else {
+            return Ok(());
+        };
+        let failed = || ImportError::io("read", path);
+        while let Some((number, line)) = lines.next().map_err(failed())? {
+            let row = match line {
+                Line::Text(text) if text.trim().is_empty() => continue,
+                Line::Text(text) => columns.row(text),
+                Line::Unreadable(why) => Err(why.to_owned()),
+            };
+            match row {
+                Ok(row) => {
+                    readings.mended.in_seconds_count += u64::from(row.in_seconds);
+                    readings.push(row.reading, &[]);
+                }
+                Err(why) => readings.unreadable(format_args!("line {number}"), why),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a machine's file, and its lines after the header; `None` where the file is empty.
+fn header(
+    path: &Path,
+    dialect: &'static Dialect,
+) -> Result<Option<(Columns, Lines<std::fs::File>)>, ImportError> {
+    let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
+    let first = lines.next().map_err(ImportError::io("read", path))?;
+    let columns = match first {
+        None => return Ok(None),
+        Some((_, Line::Text(line))) => Columns::of_header(line, dialect),
+        Some((_, Line::Unreadable(why))) => Err(format!("the line is {why}")),
+    };
+    let columns = columns.map_err(|found| ImportError::Header {
+        path: path.to_owned(),
+        found,
+        expected: dialect.needed().join(", "),
+    })?;
+    Ok(Some((columns, lines)))
+}

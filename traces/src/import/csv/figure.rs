@@ -1,0 +1,211 @@
+//! Figures with a unit: what a column of the file is worth in ours.
+
+use super::mapping::{ABSENT, Column, FigureKeys};
+use crate::import::MEMORY_BYTES;
+use crate::import::files::cut;
+use gleaner_schemas::column::Column as Stored;
+
+/// Whole numbers are held exactly up to here.
+const EXACT: f64 = (1_u64 << 53) as f64;
+
+/// Where a figure comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    from: Origin,
+    unit: Unit,
+    /// The unit's name, for people; empty where there is none.
+    unit_name: String,
+    /// No more than that.
+    largest: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Origin {
+    Column(Column),
+    /// What is used of physical memory: the figure is the rest.
+    Used(Column),
+    Constant(f64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Unit {
+    /// So many of ours.
+    Factor(f64),
+    /// So many hundredths of another figure.
+    ShareOf(String),
+}
+
+/// Units of bytes, and how many those are.
+const BYTES: [(&str, f64); 10] = [
+    ("B", 1.0),
+    ("KB", 1e3),
+    ("KiB", 1024.0),
+    ("MB", 1e6),
+    ("MiB", 1_048_576.0),
+    ("GB", 1e9),
+    ("GiB", 1_073_741_824.0),
+    ("TB", 1e12),
+    ("TiB", 1_099_511_627_776.0),
+    ("pages", 0.0), // as many as the mapping says
+];
+/// Units of time, and how many microseconds those are.
+const TIMES: [(&str, f64); 3] = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
+
+impl Figure {
+    /// For the column `stored`; else what is wrong with the keys.
+    pub(super) fn of(stored: &Stored, keys: FigureKeys, page_bytes: u32) -> Result<Self, String> {
+        let from = match (keys.column, keys.used, keys.value) {
+            (Some(column), None, None) => Origin::Column(column),
+            (None, Some(column), None) if stored.name == "available_bytes" => Origin::Used(column),
+            (None, Some(_), None) => {
+                return Err("only available_bytes follows from what is used".to_owned());
+            }
+            (None, None, Some(value)) if value.is_finite() && value >= 0.0 => {
+                Origin::Constant(value)
+            }
+            (None, None, Some(value)) => return Err(format!("value is {value}")),
+            _ => return Err("one of column, used and value".to_owned()),
+        };
+        if let Some(of) = keys.of {
+            return match keys.unit.as_deref() {
+                Some("%") if stored.unit() == Some("bytes") => Ok(Self {
+                    from,
+                    unit: Unit::ShareOf(of),
+                    unit_name: "%".to_owned(),
+                    largest: MEMORY_BYTES as f64,
+                }),
+                _ => Err("of goes with unit = \"%\", of figures in bytes".to_owned()),
+            };
+        }
+        let (units, of_ours): (&[(&str, f64)], f64) = match stored.unit() {
+            Some("bytes") => (&BYTES, 1.0),
+            Some("ms") => (&TIMES, 1e3),
+            Some("us") => (&TIMES, 1.0),
+            _ if keys.unit.is_none() => {
+                return Ok(Self {
+                    from,
+                    unit: Unit::Factor(1.0),
+                    unit_name: String::new(),
+                    largest: EXACT,
+                });
+            }
+            _ => return Err("it has no unit".to_owned()),
+        };
+        let names = || {
+            units
+                .iter()
+                .map(|(name, _)| *name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let unit_name = keys
+            .unit
+            .ok_or_else(|| format!("unit is missing: one of {}", names()))?;
+        let unit = units.iter().find(|(name, _)| *name == unit_name);
+        let factor = match unit {
+            Some(("pages", _)) => f64::from(page_bytes),
+            Some((_, factor)) => factor / of_ours,
+            None if unit_name == "%" => {
+                return Err("% of what? Name it: of = \"physical_bytes\"".to_owned());
+            }
+            None => return Err(format!("unit is {unit_name:?}, not one of {}", names())),
+        };
+        let is_memory = stored.unit() == Some("bytes");
+        Ok(Self {
+            from,
+            unit: Unit::Factor(factor),
+            unit_name,
+            largest: if is_memory {
+                MEMORY_BYTES as f64
+            } else {
+                EXACT
+            },
+        })
+    }
+
+    /// The column of ours that it is a share of.
+    pub(super) fn share_of(&self) -> Option<&str> {
+        match &self.unit {
+            Unit::ShareOf(of) => Some(of),
+            Unit::Factor(_) => None,
+        }
+    }
+
+    pub(super) fn column(&self) -> Option<&Column> {
+        match &self.from {
+            Origin::Column(column) | Origin::Used(column) => Some(column),
+            Origin::Constant(_) => None,
+        }
+    }
+
+    /// For people.
+    pub(super) fn told(&self) -> String {
+        let unit = if self.unit_name.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", self.unit_name)
+        };
+        let of = self
+            .share_of()
+            .map(|of| format!(" of {of}"))
+            .unwrap_or_default();
+        match &self.from {
+            Origin::Column(column) => format!("{column}{unit}{of}"),
+            Origin::Used(column) => format!("physical_bytes less {column}{unit}{of}"),
+            Origin::Constant(value) => format!("{value}{unit}{of}, by the mapping"),
+        }
+    }
+
+    /// Its value in our unit: `field` gives the text of its column, `other` the figure that it is a share of. Absent where
+    /// the file says nothing; else what is wrong. Of what is used, what is left of `physical`: below 0 where that
+    /// is too much.
+    pub(super) fn value<'t>(
+        &self,
+        field: impl FnOnce(&Column) -> Result<&'t str, String>,
+        other: impl FnOnce(&str) -> Result<Option<f64>, String>,
+        physical: f64,
+        has_decimal_comma: bool,
+    ) -> Result<Option<f64>, String> {
+        let number = match &self.from {
+            Origin::Constant(value) => *value,
+            Origin::Column(column) | Origin::Used(column) => {
+                match number(field(column)?, column, has_decimal_comma)? {
+                    Some(number) => number,
+                    None => return Ok(None),
+                }
+            }
+        };
+        let value = match &self.unit {
+            Unit::Factor(factor) => number * factor,
+            Unit::ShareOf(of) => match other(of)? {
+                Some(whole) => number / 100.0 * whole,
+                None => return Ok(None),
+            },
+        };
+        if value > self.largest {
+            return Err(format!("{} is {number}: too much", self.told()));
+        }
+        Ok(Some(match self.from {
+            Origin::Used(_) => physical - value,
+            _ => value,
+        }))
+    }
+}
+
+/// A number that is not below 0.
+fn number(text: &str, column: &Column, has_decimal_comma: bool) -> Result<Option<f64>, String> {
+    if text.is_empty() || ABSENT.contains(&text) {
+        return Ok(None);
+    }
+    let wrong = || format!("{column} is {:?}", cut(text));
+    let number: Result<f64, _> = if has_decimal_comma {
+        if text.contains('.') {
+            return Err(wrong()); // a thousand, or a point after all?
+        }
+        text.replacen(',', ".", 1).parse()
+    } else {
+        text.parse()
+    };
+    let number = number.ok().filter(|n| n.is_finite() && *n >= 0.0);
+    number.map(Some).ok_or_else(wrong)
+}

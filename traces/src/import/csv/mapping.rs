@@ -1,0 +1,353 @@
+//! The mapping file: which column of a CSV is which of ours, in which unit. Read from TOML, and checked as a whole
+//! before any row is looked at.
+
+use super::figure::Figure;
+use super::time::TimeFormat;
+use crate::import::{Facts, Filled, ImportError};
+use gleaner_schemas::column::{Column as Stored, Kind, Row as _, Value};
+use gleaner_schemas::rows::{HostRow, SampleRow};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// What says that there is no value, beside nothing at all.
+pub(super) const ABSENT: [&str; 5] = ["-", "NA", "NaN", "nan", "null"];
+/// Columns of `samples` that follow from others.
+const DERIVED: [&str; 2] = ["interval_ms", "boottime_ms"];
+/// Facts of a host that a file may have, as text.
+const FACTS: [&str; 5] = [
+    "kernel_release",
+    "architecture",
+    "os_name",
+    "cpu_model",
+    "machine_model",
+];
+
+/// A column of the file: by its name in the header, or by its number from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Column {
+    Name(String),
+    Number(usize),
+}
+
+/// How files are to be read.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) host_prefix: String,
+    pub(super) available_means: String,
+    pub(super) separator: u8,
+    pub(super) has_header: bool,
+    pub(super) has_decimal_comma: bool,
+    pub(super) time: (Column, TimeFormat),
+    /// Else the file's name is the machine's.
+    pub(super) machine: Option<Column>,
+    pub(super) physical: Figure,
+    pub(super) available: Figure,
+    pub(super) cpus: Option<Given>,
+    /// Further columns of `samples`, in order.
+    pub(super) further: Vec<(&'static str, Figure)>,
+    /// Further columns of `hosts`.
+    pub(super) facts: Vec<(&'static str, Given)>,
+    /// What is filled from what: table, column, and words.
+    fills: Vec<(&'static str, &'static str, String)>,
+}
+
+/// Where something comes from that has no unit.
+#[derive(Clone, Debug)]
+pub(super) enum Given {
+    Column(Column),
+    Constant(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Spanned<String>,
+    #[serde(default)]
+    host_prefix: String,
+    available: Option<String>,
+    separator: Option<Spanned<char>>,
+    #[serde(default = "yes")]
+    header: bool,
+    #[serde(default = "point")]
+    decimal: Spanned<char>,
+    #[serde(default = "page")]
+    page_size_bytes: u32,
+    time: TimeKeys,
+    machine: Option<MachineKeys>,
+    samples: BTreeMap<Spanned<String>, FigureKeys>,
+    #[serde(default)]
+    hosts: BTreeMap<Spanned<String>, GivenKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimeKeys {
+    column: Column,
+    format: Spanned<String>,
+    zone: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineKeys {
+    column: Column,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FigureKeys {
+    pub(super) column: Option<Column>,
+    pub(super) used: Option<Column>,
+    pub(super) value: Option<f64>,
+    pub(super) unit: Option<String>,
+    pub(super) of: Option<String>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenKeys {
+    column: Option<Column>,
+    value: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn point() -> Spanned<char> {
+    Spanned::new(0..0, '.')
+}
+
+fn page() -> u32 {
+    4096
+}
+
+/// Something wrong, and where it begins.
+type Wrong = (Range<usize>, String);
+
+impl Mapping {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// [`ImportError`]: what is wrong, by its line.
+    pub fn read(path: &Path) -> Result<Self, ImportError> {
+        let text = std::fs::read_to_string(path).map_err(ImportError::io("read", path))?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads `text`, which stands in `path`.
+    ///
+    /// # Errors
+    /// [`ImportError::Line`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ImportError> {
+        let file: Result<File, Wrong> = toml::from_str(text)
+            .map_err(|e| (e.span().unwrap_or_default(), e.message().to_owned()));
+        file.and_then(|file| Self::of(path, file))
+            .map_err(|(span, found)| {
+                let before = text.get(..span.start).unwrap_or(text);
+                ImportError::Line {
+                    path: path.to_owned(),
+                    line: 1 + before.matches('\n').count() as u64,
+                    found: found.replace('\n', " "),
+                    advice: "docs/import.md has the keys of a mapping, and an example".to_owned(),
+                }
+            })
+    }
+
+    fn of(path: &Path, file: File) -> Result<Self, Wrong> {
+        let separator = match file.separator {
+            None => b',',
+            Some(s) if s.get_ref().is_ascii() && !"\"\r\n".contains(*s.get_ref()) => {
+                *s.get_ref() as u8 // one byte: it is ASCII
+            }
+            Some(s) => {
+                let found = format!("{:?} cannot separate columns", s.get_ref());
+                return Err((s.span(), found));
+            }
+        };
+        let has_decimal_comma = match file.decimal.get_ref() {
+            '.' => false,
+            ',' => true,
+            other => {
+                return Err((
+                    file.decimal.span(),
+                    format!("decimal is {other:?}, not '.' or ','"),
+                ));
+            }
+        };
+        if file.name.get_ref().trim().is_empty() || file.name.get_ref().contains('\0') {
+            let found = "name is empty: host ids are made from it".to_owned();
+            return Err((file.name.span(), found));
+        }
+        let TimeKeys {
+            column,
+            format,
+            zone,
+        } = file.time;
+        let time = TimeFormat::of(
+            format.get_ref(),
+            zone.as_ref().map(|z| z.get_ref().as_str()),
+        );
+        let span = zone.as_ref().map_or(format.span(), Spanned::span);
+        let time = (column, time.map_err(|found| (span, found))?);
+
+        let numeric = |c: &&Stored| matches!(c.kind, Kind::Integer | Kind::Real);
+        let mut figures: BTreeMap<&'static str, Figure> = BTreeMap::new();
+        for (key, keys) in &file.samples {
+            let stored = SampleRow::TABLE.columns.iter().filter(numeric);
+            let mut stored = stored.filter(|c| !DERIVED.contains(&c.name));
+            let Some(stored) = stored.find(|c| c.name == key.get_ref()) else {
+                let found = format!(
+                    "there is no column {} of samples to be filled",
+                    key.get_ref()
+                );
+                return Err((key.span(), found));
+            };
+            let figure = Figure::of(stored, keys.clone(), file.page_size_bytes);
+            let named = |found| (key.span(), format!("samples.{}: {found}", stored.name));
+            figures.insert(stored.name, figure.map_err(named)?);
+        }
+        for (name, figure) in &figures {
+            let of = figure.share_of();
+            if of.is_some_and(|of| figures.get(of).is_none_or(|f| f.share_of().is_some())) {
+                let found = format!(
+                    "samples.{name}: it is a share of what is not mapped, or is a share itself"
+                );
+                let key = file.samples.keys().find(|key| key.get_ref() == name);
+                return Err((key.map(Spanned::span).unwrap_or_default(), found));
+            }
+        }
+        let mut needed = |name: &'static str| {
+            let missing = || (0..0, format!("[samples.{name}] is missing"));
+            figures.remove(name).ok_or_else(missing)
+        };
+        let (physical, available) = (needed("physical_bytes")?, needed("available_bytes")?);
+
+        let (mut cpus, mut facts) = (None, Vec::new());
+        for (key, keys) in file.hosts {
+            let name = key.get_ref().as_str();
+            let given = match (keys.column, keys.value) {
+                (Some(column), None) => Given::Column(column),
+                (None, Some(value)) => Given::Constant(value),
+                _ => {
+                    let found = format!("hosts.{name}: either a column or a value, in quotes");
+                    return Err((key.span(), found));
+                }
+            };
+            let fact = FACTS.iter().find(|fact| **fact == name);
+            match fact {
+                _ if name == "cpus_count" => cpus = Some(given),
+                Some(fact) => facts.push((*fact, given)),
+                None => {
+                    let found = format!("there is no column {name} of hosts to be filled");
+                    return Err((key.span(), found));
+                }
+            }
+        }
+        let mut mapping = Self {
+            path: path.to_owned(),
+            name: file.name.into_inner(),
+            host_prefix: file.host_prefix,
+            available_means: file.available.unwrap_or_else(|| {
+                "Available memory is what the mapping makes of it; what that means, the file's maker knows.".to_owned()
+            }),
+            separator,
+            has_header: file.header,
+            has_decimal_comma,
+            time,
+            machine: file.machine.map(|machine| machine.column),
+            physical,
+            available,
+            cpus,
+            further: figures.into_iter().collect(),
+            facts,
+            fills: Vec::new(),
+        };
+        mapping.fills = mapping.filled();
+        Ok(mapping)
+    }
+
+    /// Every column of the file that is mapped.
+    pub(super) fn columns(&self) -> Vec<&Column> {
+        let figures = [&self.physical, &self.available].into_iter();
+        let figures = figures.chain(self.further.iter().map(|(_, figure)| figure));
+        let given = self
+            .cpus
+            .iter()
+            .chain(self.facts.iter().map(|(_, given)| given));
+        let given = given.filter_map(|given| match given {
+            Given::Column(column) => Some(column),
+            Given::Constant(_) => None,
+        });
+        std::iter::once(&self.time.0)
+            .chain(&self.machine)
+            .chain(figures.filter_map(Figure::column))
+            .chain(given)
+            .collect()
+    }
+
+    /// The columns that are filled.
+    pub(super) fn fills(&self) -> Vec<Filled<'_>> {
+        let own = self.fills.iter();
+        let own = own.map(|(table, column, from)| Filled::new(table, column, from));
+        let all = [Filled::INTERVAL_MS, Filled::FILES_WHOLE, Filled::SOURCE];
+        all.into_iter().chain(own).collect()
+    }
+
+    fn filled(&self) -> Vec<(&'static str, &'static str, String)> {
+        let (samples, hosts) = (SampleRow::TABLE.name, HostRow::TABLE.name);
+        let machine = match &self.machine {
+            Some(column) => column.to_string(),
+            None => "the file's name".to_owned(),
+        };
+        let mut fills = vec![
+            (samples, "physical_bytes", self.physical.told()),
+            (samples, "available_bytes", self.available.told()),
+            (hosts, "host_name", machine),
+            (hosts, "physical_bytes", self.physical.told()),
+        ];
+        let further = self
+            .further
+            .iter()
+            .map(|(name, figure)| (samples, *name, figure.told()));
+        fills.extend(further);
+        let cpus = self.cpus.iter().map(|given| ("cpus_count", given));
+        let facts = self.facts.iter().map(|(name, given)| (*name, given));
+        fills.extend(
+            cpus.chain(facts)
+                .map(|(name, given)| (hosts, name, given.told())),
+        );
+        fills
+    }
+}
+
+impl Given {
+    fn told(&self) -> String {
+        match self {
+            Self::Column(column) => column.to_string(),
+            Self::Constant(value) => format!("{value:?}, by the mapping"),
+        }
+    }
+}
+
+impl std::fmt::Display for Column {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Number(number) => write!(f, "column {number}"),
+        }
+    }
+}
+
+/// A fact as the dataset holds it.
+pub(super) fn fact(name: &'static str, text: &str) -> Facts {
+    let is_absent = text.is_empty() || ABSENT.contains(&text);
+    let fact = (name, Value::Text(text.to_owned()));
+    if is_absent { Facts::new() } else { vec![fact] }
+}

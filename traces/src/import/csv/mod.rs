@@ -1,0 +1,248 @@
+//! Plain CSV, by a mapping file that says which column is what ([`Mapping`]).
+//!
+//! ```text
+//! MAP.toml ──► mapping ──► rows ──► Readings     figure: units; time: formats and zones; fields: quotes
+//! ```
+
+mod fields;
+mod figure;
+mod mapping;
+mod rows;
+mod time;
+
+pub use mapping::Mapping;
+
+use super::grouped::{self, Grouped};
+use super::{Facts, Filled, ImportError, Importer, Listed, Mended, Reading, Readings, Source};
+use rows::{Row, Rows};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Memory for rows that are held at once, where a file holds many machines.
+const HELD_BYTES: usize = 512 << 20;
+
+/// CSV files and their mapping.
+pub struct Csv<'m> {
+    table: Files<'m>,
+    fills: Vec<Filled<'m>>,
+    columns: Vec<&'static str>,
+    machines: Machines,
+}
+
+/// Where the rows of a machine are.
+enum Machines {
+    /// Not looked for yet.
+    Unknown,
+    /// In files that bear its name.
+    OfFiles(BTreeMap<String, Vec<PathBuf>>),
+    /// Among others'.
+    Among(Grouped<Row>),
+}
+
+struct Files<'m> {
+    mapping: &'m Mapping,
+    paths: Vec<PathBuf>,
+}
+
+/// What the mapping makes of a line.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The line, from 1.
+    pub line: u64,
+    /// The machine that it is of, or why that cannot be said.
+    pub machine: Result<String, String>,
+    /// What it says, or what is wrong with it.
+    pub row: Result<PreviewRow, String>,
+}
+
+/// What the mapping makes of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreviewRow {
+    /// Time, memory, CPUs.
+    pub reading: Reading,
+    /// Further columns of `samples` that are not absent, by name.
+    pub further: Vec<(&'static str, f64)>,
+    /// Further columns of `hosts` that are not absent.
+    pub facts: Facts,
+}
+
+impl<'m> Csv<'m> {
+    /// Of the files at `paths`, as `mapping` says.
+    #[must_use]
+    pub fn new(mapping: &'m Mapping, paths: &[PathBuf]) -> Self {
+        Self {
+            table: Files {
+                mapping,
+                paths: paths.to_vec(),
+            },
+            fills: mapping.fills(),
+            columns: mapping.further.iter().map(|(name, _)| *name).collect(),
+            machines: Machines::Unknown,
+        }
+    }
+
+    /// What the mapping makes of the first `count` rows of the first file.
+    ///
+    /// # Errors
+    /// [`ImportError`]: there is no such file, or its header lacks a column.
+    pub fn preview(&self, count: usize) -> Result<Vec<Preview>, ImportError> {
+        let Some(path) = self.table.paths.first() else {
+            return Ok(Vec::new());
+        };
+        let mut rows = Rows::open(self.table.mapping, path)?;
+        let mut found = Vec::new();
+        while found.len() < count {
+            let Some(row) = rows.next().map_err(ImportError::io("read", path))? else {
+                break;
+            };
+            let further = |row: Row| {
+                let known = self.columns.iter().zip(row.values);
+                let known = known.filter_map(|(name, value)| Some((*name, value?)));
+                PreviewRow {
+                    reading: row.reading,
+                    further: known.collect(),
+                    facts: row.facts,
+                }
+            };
+            found.push(Preview {
+                line: row.line,
+                machine: row.machine.unwrap_or_else(|| Ok(stem(path))),
+                row: row.row.map(further),
+            });
+        }
+        Ok(found)
+    }
+}
+
+impl Importer for Csv<'_> {
+    fn source(&self) -> Source<'_> {
+        let mapping = self.table.mapping;
+        Source {
+            name: &mapping.name,
+            host_prefix: &mapping.host_prefix,
+            available: &mapping.available_means,
+            fills: &self.fills,
+            columns: &self.columns,
+        }
+    }
+
+    fn origin(&self) -> String {
+        grouped::Table::origin(&self.table)
+    }
+
+    fn machines(&mut self) -> Result<Listed, ImportError> {
+        for path in &self.table.paths {
+            Rows::open(self.table.mapping, path)?;
+        }
+        if self.table.mapping.machine.is_some() {
+            let row_bytes = size_of::<Row>() + self.columns.len() * size_of::<Option<f64>>() + 256;
+            let grouped = Grouped::list(&mut self.table, HELD_BYTES / row_bytes)?;
+            let machines = grouped.names();
+            self.machines = Machines::Among(grouped);
+            return Ok(Listed {
+                machines,
+                ..Listed::default()
+            });
+        }
+        let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        for path in &self.table.paths {
+            if path.file_stem().and_then(|name| name.to_str()).is_none() {
+                return Err(ImportError::Name { path: path.clone() });
+            }
+            files.entry(stem(path)).or_default().push(path.clone());
+        }
+        let machines = files.keys().cloned().collect();
+        self.machines = Machines::OfFiles(files);
+        Ok(Listed {
+            machines,
+            ..Listed::default()
+        })
+    }
+
+    fn of_no_machine(&mut self) -> Mended {
+        match &mut self.machines {
+            Machines::Among(grouped) => grouped.of_no_machine(),
+            Machines::Unknown | Machines::OfFiles(_) => Mended::default(),
+        }
+    }
+
+    fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError> {
+        match &mut self.machines {
+            Machines::Unknown => {}
+            Machines::Among(grouped) => {
+                let Some(mut held) = grouped.take(&mut self.table, machine)? else {
+                    return Ok(());
+                };
+                readings.mended = held.mended();
+                for row in held.rows {
+                    push(row, readings);
+                }
+            }
+            Machines::OfFiles(files) => {
+                for path in files.get(machine).into_iter().flatten() {
+                    let mut rows = Rows::open(self.table.mapping, path)?;
+                    while let Some(found) = rows.next().map_err(ImportError::io("read", path))? {
+                        match found.row {
+                            Ok(row) => push(row, readings),
+                            Err(why) => {
+                                readings.unreadable(self.table.place(path, found.line), why)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn push(row: Row, readings: &mut Readings<'_>) {
+    readings.host_is(row.facts);
+    readings.push(row.reading, &row.values);
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+impl Files<'_> {
+    /// A line of a file, for people.
+    fn place(&self, path: &Path, line: u64) -> String {
+        match self.paths.len() {
+            1 => format!("line {line}"),
+            _ => format!("{} line {line}", path.display()),
+        }
+    }
+}
+
+impl grouped::Table for Files<'_> {
+    type Row = Row;
+
+    fn scan(&mut self, each: &mut dyn FnMut(grouped::Found<'_, Row>)) -> Result<(), ImportError> {
+        for path in &self.paths {
+            let mut rows = Rows::open(self.mapping, path)?;
+            while let Some(found) = rows.next().map_err(ImportError::io("read", path))? {
+                let machine = found.machine.unwrap_or_else(|| Ok(stem(path)));
+                let (name, why) = match machine {
+                    Ok(name) => (name, None),
+                    Err(why) => (String::new(), Some(why)),
+                };
+                each(grouped::Found {
+                    place: &format_args!("{} line {}", path.display(), found.line),
+                    machine: why.map_or(Ok(name.as_str()), Err),
+                    row: found.row,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn origin(&self) -> String {
+        match self.paths.as_slice() {
+            [] => "no file".to_owned(),
+            [one] => one.display().to_string(),
+            [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Files that hold the rows of many machines in whatever order, larger than memory: read several times.
+//!
+//! The first pass counts each machine's rows. Each further one holds those of as many machines as fit, which are
+//! then asked for one by one. No scratch space is needed, and what is held is bounded.
+
+use super::{ImportError, Mended, Readings};
+use std::collections::HashMap;
+use std::fmt::Display;
+
+/// Machines beyond which a file is not believed to name machines.
+const MACHINES: usize = 1_000_000;
+
+/// Files with rows of many machines.
+pub(super) trait Table {
+    /// A row as it is held.
+    type Row;
+
+    /// Reads every row of every file, in the same order each time.
+    fn scan(&mut self, each: &mut dyn FnMut(Found<'_, Self::Row>)) -> Result<(), ImportError>;
+
+    /// What the files are called together, in messages.
+    fn origin(&self) -> String;
+}
+
+/// A row of a table.
+pub(super) struct Found<'l, R> {
+    /// Where it stands.
+    pub(super) place: &'l dyn Display,
+    /// The machine that it is of; or why that cannot be said.
+    pub(super) machine: Result<&'l str, String>,
+    /// What it says; or what is wrong with it.
+    pub(super) row: Result<R, String>,
+}
+
+/// What is held of a machine.
+pub(super) struct Held<R> {
+    pub(super) rows: Vec<R>,
+    unreadable: Readings<'static>,
+}
+
+/// The machines of a table, and the rows of those that are held.
+pub(super) struct Grouped<R> {
+    /// Names in order, and how many rows can be read of each.
+    machines: Vec<(String, usize)>,
+    of_no_machine: Mended,
+    rows_at_once: usize,
+    held: HashMap<String, Held<R>>,
+}
+
+impl<R> Grouped<R> {
+    /// Lists the machines. At most `rows_at_once`
+    /// rows will be held, or those of one machine where it has more.
+    pub(super) fn list(
+        table: &mut impl Table<Row = R>,
+        rows_at_once: usize,
+    ) -> Result<Self, ImportError> {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        let mut of_none = Readings::new(&[]);
+        let mut is_too_many = false;
+        table.scan(&mut |found| match found.machine {
+            Ok(machine) => {
+                if let Some(count) = counts.get_mut(machine) {
+                    *count += usize::from(found.row.is_ok());
+                } else if counts.len() < MACHINES {
+                    counts.insert(machine.to_owned(), usize::from(found.row.is_ok()));
+                } else {
+                    is_too_many = true;
+                }
+            }
+            Err(why) => of_none.unreadable(found.place, why),
+        })?;
+        if is_too_many {
+            return Err(ImportError::TooManyMachines {
+                origin: table.origin(),
+                limit: MACHINES,
+            });
+        }
+        let mut machines: Vec<(String, usize)> = counts.into_iter().collect();
+        machines.sort_unstable();
+        Ok(Self {
+            machines,
+            of_no_machine: of_none.mended,
+            rows_at_once,
+            held: HashMap::new(),
+        })
+    }
+
+    /// Names of the machines, in order.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.machines.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What was found in rows of which the machine cannot be said, once.
+    pub(super) fn of_no_machine(&mut self) -> Mended {
+        std::mem::take(&mut self.of_no_machine)
+    }
+
+    /// The rows of a machine, once: of those that follow it as well, they are read when it is asked for.
+    pub(super) fn take(
+        &mut self,
+        table: &mut impl Table<Row = R>,
+        machine: &str,
+    ) -> Result<Option<Held<R>>, ImportError> {
+        if !self.held.contains_key(machine) {
+            self.hold_from(table, machine)?;
+        }
+        Ok(self.held.remove(machine))
+    }
+
+    fn hold_from(
+        &mut self,
+        table: &mut impl Table<Row = R>,
+        machine: &str,
+    ) -> Result<(), ImportError> {
+        self.held.clear();
+        let at = self
+            .machines
+            .partition_point(|(name, _)| name.as_str() < machine);
+        let mut room = self.rows_at_once;
+        for (name, count) in self.machines.get(at..).unwrap_or_default() {
+            if *count > room && !self.held.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(*count);
+            let held = Held {
+                rows: Vec::with_capacity(*count),
+                unreadable: Readings::new(&[]),
+            };
+            self.held.insert(name.clone(), held);
+        }
+        let held = &mut self.held;
+        table.scan(&mut |found| {
+            let Some(held) = found.machine.ok().and_then(|m| held.get_mut(m)) else {
+                return;
+            };
+            match found.row {
+                Ok(row) => held.rows.push(row),
+                Err(why) => held.unreadable.unreadable(found.place, why),
+            }
+        })
+    }
+}
+
+impl<R> Held<R> {
+    /// What could not be read of the machine, for its readings to begin with.
+    pub(super) fn mended(&mut self) -> Mended {
+        std::mem::take(&mut self.unreadable.mended)
+    }
+}

@@ -1,0 +1,85 @@
+//! GWA-T-13: virtual machines of Materna's data centres, as the Grid Workloads Archive published them: three traces of
+//! a month, one CSV a machine, a row every 300 s.
+//!
+//! ```text
+//! "Timestamp";"CPU cores";…;"Memory capacity provisioned [KB]";"Memory usage [KB]";"Memory usage [%]";…
+//! "04.11.2015 20:40:34";"2";…;"6291456";"1321205";"21,0";…
+//! ```
+//!
+//! Written by what is published of the format; no file of the archive was at hand. The archive names no time zone:
+//! times are taken as UTC, as other readers of the trace do.
+
+use super::archive::{Archive, Dialect, Time};
+use super::{Filled, Source};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use std::path::Path;
+
+/// The columns of each trace.
+const FILLS: &[Filled<'static>] = &[
+    Filled::INTERVAL_MS,
+    Filled::FILES_WHOLE,
+    Filled::new(
+        "samples",
+        "physical_bytes",
+        "Memory capacity provisioned [KB], of 1024 bytes",
+    ),
+    Filled::new(
+        "samples",
+        "available_bytes",
+        "Memory capacity provisioned less Memory usage [KB]",
+    ),
+    Filled::new("hosts", "host_name", "the file's name"),
+    Filled::new("hosts", "cpus_count", "CPU cores"),
+    Filled::new(
+        "hosts",
+        "physical_bytes",
+        "Memory capacity provisioned [KB], of 1024 bytes",
+    ),
+    Filled::SOURCE,
+];
+
+const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static> {
+    Source {
+        name,
+        host_prefix,
+        available: "Available memory is what the hypervisor does not count as used. The trace does not say how it counts: \
+            where that is memory in active use, as in Bitbrains' traces, it is an upper bound.",
+        fills: FILLS,
+        columns: &[],
+    }
+}
+
+/// The traces, of some 520 to 550 machines each: from November 2015, December 2015 and January 2016. Their machines
+/// are others under the same numbers.
+pub const TRACES: [Source<'static>; 3] = [
+    source("GWA-T-13 Materna 1", "materna-1"),
+    source("GWA-T-13 Materna 2", "materna-2"),
+    source("GWA-T-13 Materna 3", "materna-3"),
+];
+
+/// Day, month, year, and a comma in numbers, as in Germany.
+pub const DIALECT: Dialect = Dialect {
+    time: "Timestamp",
+    time_of: |text| {
+        let time = DateTime::strptime("%d.%m.%Y %H:%M:%S", text).ok()?;
+        let time = TimeZone::UTC.to_timestamp(time).ok()?;
+        Some(Time {
+            ms: time.as_millisecond() as f64,
+            in_seconds: false,
+        })
+    },
+    number_of: |text| match text.split_once(',') {
+        None => text.parse().ok(),
+        Some((whole, part)) if !whole.contains('.') && part.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{whole}.{part}").parse().ok()
+        }
+        Some(_) => None,
+    },
+};
+
+/// The machines in `folder`, as `source` (of [`TRACES`]).
+#[must_use]
+pub fn importer(folder: &Path, source: Source<'static>) -> Archive {
+    Archive::new(folder, source, &DIALECT)
+}
