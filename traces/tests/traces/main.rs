@@ -9,5 +9,6 @@ mod kernel;
 mod materna;
 mod mending;
 mod obeys;
+mod pcp;
 mod synth;
 mod sysstat;

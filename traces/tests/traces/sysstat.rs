@@ -1,6 +1,7 @@
 //! `gleaner import sysstat`: what three versions printed of one machine, and what becomes of it in a dataset.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use crate::import::fills_what_it_names;
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::{Row, Table};
@@ -119,24 +120,12 @@ fn three_versions_of_one_machine_are_one_trace() {
 }
 
 #[test]
-fn every_column_that_is_filled_is_told_and_no_other() {
+fn the_columns_that_sysstat_names_are_filled_and_no_others() {
     let texts = ["12.7.9", "12.6.1"].map(printed);
     let source = files(&[("a.json", &texts[0]), ("b.json", &texts[1])]);
     let dataset = tempfile::tempdir().unwrap();
     take(&source, &dataset, None).unwrap();
-    for table in [SampleRow::TABLE, GapRow::TABLE, HostRow::TABLE] {
-        let rows = rows(&dataset, &table);
-        let filled = table.columns.iter().filter(|column| {
-            let values = rows.column_by_name(column.name).unwrap();
-            values.null_count() < values.len()
-        });
-        let mut filled: Vec<&str> = filled.map(|column| column.name).collect();
-        let told = SOURCE.fills.iter().filter(|f| f.table == table.name);
-        let mut told: Vec<&str> = told.map(|f| f.column).collect();
-        filled.sort_unstable();
-        told.sort_unstable();
-        assert_eq!(filled, told, "{}", table.name);
-    }
+    fills_what_it_names(&SOURCE, "desk", &dataset.path().join("dataset"));
 }
 
 #[test]
@@ -176,6 +165,19 @@ fn local_times_need_a_time_zone() {
     take(&source, &dataset, Some("Europe/Paris")).unwrap();
     let samples = rows(&dataset, &SampleRow::TABLE);
     assert_eq!(times(&samples)[0], 6000 - 3_600_000);
+
+    // Half past two on the night in which that hour comes twice.
+    let twice = text.replace(DATE, "2026-10-25").replace("23:21", "02:30");
+    let error = take(
+        &files(&[("a.json", &twice)]),
+        &dataset,
+        Some("Europe/Paris"),
+    );
+    let said = error.unwrap_err().to_string();
+    assert!(
+        said.contains("entry 1: it has no time, or one that local clocks show twice"),
+        "{said}"
+    );
 }
 
 #[test]

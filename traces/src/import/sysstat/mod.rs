@@ -98,10 +98,11 @@ impl Sysstat {
         let date_time = stamp.date_time()?;
         let time = match stamp.zone {
             Zone::Offset(offset) => offset.to_timestamp(date_time).ok()?,
-            Zone::Local => date_time
-                .to_zoned(self.time_zone.clone()?)
-                .ok()?
-                .timestamp(),
+            // Not an hour that clocks show twice, or skip: nobody knows which it was.
+            Zone::Local => {
+                let zone = self.time_zone.as_ref()?;
+                zone.to_ambiguous_timestamp(date_time).unambiguous().ok()?
+            }
         };
         Some(time.as_millisecond())
     }
@@ -143,7 +144,9 @@ impl Sysstat {
         if let Some(wrong) = &entry.wrong {
             return Err(wrong.clone());
         }
-        let time_ms = self.time_ms(&entry.stamp).ok_or("it has no time")?;
+        let time_ms = self
+            .time_ms(&entry.stamp)
+            .ok_or("it has no time, or one that local clocks show twice or never")?;
         let figures = &entry.figures;
         if let Some((name, kib)) = figures.memory().find(|(_, kib)| *kib > MEMORY_KIB) {
             return Err(format!("{name} is {kib} KiB, more than any machine has"));
