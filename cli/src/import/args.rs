@@ -5,7 +5,8 @@ use crate::args::instant;
 use clap::{Subcommand, ValueEnum};
 use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::prometheus::{self, Selector};
-use gleaner_traces::import::{Importer, bitbrains, materna};
+use gleaner_traces::import::{Importer, bitbrains, materna, pcp, sysstat};
+use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 
 /// Take the trace of another program into a dataset.
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains
+  gleaner import sysstat /var/log/sysstat -o out/sysstat
+  gleaner import pcp /var/log/pcp/pmlogger/* -o out/pcp
   gleaner import bitbrains --columns
   gleaner analyze out/bitbrains")]
 pub(crate) struct Import {
@@ -28,6 +31,8 @@ pub(crate) enum ImportSource {
     Csv(ImportCsv),
     Materna(ImportMaterna),
     Prometheus(ImportPrometheus),
+    Pcp(ImportPcp),
+    Sysstat(ImportSysstat),
 }
 
 /// What every source is asked.
@@ -190,6 +195,43 @@ pub(crate) struct ImportPrometheus {
     /// Tells the machines from those of another Prometheus that have the same names.
     #[arg(long)]
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+/// What sysstat recorded: `sadf -j` of any version since 11.5.3, or binary files, which this machine's `sadf` reads.
+///
+/// A machine is known by its nodename; its files may come in any order, and overlap.
+#[derive(clap::Args)]
+#[command(after_help = help(&sysstat::SOURCE, "
+  gleaner import sysstat /var/log/sysstat -o out/sysstat
+  sadf -j /var/log/sysstat/sa21 -- -A > desk-21.json; gleaner import sysstat desk-21.json -o out/sysstat"))]
+pub(crate) struct ImportSysstat {
+    /// Files, and folders of files: JSON (`.json` in folders) or binary.
+    #[arg(required_unless_present = "columns", value_name = "FILE|FOLDER")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Time zone of times that do not say theirs, as `sadf -t` and `-T` print them.
+    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
+    pub(crate) time_zone: Option<TimeZone>,
+    #[command(flatten)]
+    pub(crate) into: Into,
+}
+
+fn time_zone(name: &str) -> Result<TimeZone, jiff::Error> {
+    TimeZone::get(name)
+}
+
+/// Archives of Performance Co-Pilot, read by its own pmlogdump (pmdumplog before PCP 7).
+///
+/// A machine is known by the archives' host; they may come in any order, and overlap.
+#[derive(clap::Args)]
+#[command(after_help = help(&pcp::SOURCE, "
+  gleaner import pcp /var/log/pcp/pmlogger/* -o out/pcp
+  gleaner import pcp 20261121.00.10 -o out/pcp --json"))]
+pub(crate) struct ImportPcp {
+    /// Archives by their common name or any of their files, and folders of archives.
+    #[arg(required_unless_present = "columns", value_name = "ARCHIVE|FOLDER")]
+    pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) into: Into,
 }

@@ -11,7 +11,9 @@ use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
 use gleaner_traces::import::csv::{Csv, Mapping};
 use gleaner_traces::import::materna;
+use gleaner_traces::import::pcp::{self, Pcp};
 use gleaner_traces::import::prometheus::{self, Address, Prometheus, Times};
+use gleaner_traces::import::sysstat::{self, Sysstat};
 use gleaner_traces::import::{ImportError, Importer, Progress, Source, import};
 use std::io::Write;
 use std::path::Path;
@@ -67,6 +69,17 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
         ImportSource::Prometheus(args) => match (prometheus(args)?, args.into.dataset()) {
             (Some(mut importer), Some(dataset)) => take(&mut importer, dataset, &args.into),
             _ => columns(&prometheus::SOURCE, &args.into),
+        },
+        ImportSource::Sysstat(args) => match args.into.dataset() {
+            Some(dataset) => {
+                let mut importer = Sysstat::new(&args.inputs, args.time_zone.clone());
+                take(&mut importer, dataset, &args.into)
+            }
+            None => columns(&sysstat::SOURCE, &args.into),
+        },
+        ImportSource::Pcp(args) => match args.into.dataset() {
+            Some(dataset) => take(&mut Pcp::new(&args.inputs), dataset, &args.into),
+            None => columns(&pcp::SOURCE, &args.into),
         },
     }
 }

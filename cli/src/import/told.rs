@@ -81,7 +81,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
     );
     say(
         total.gaps_count,
-        "times more than two of a machine's intervals passed between samples: gaps",
+        "times more than two of a machine's intervals passed between samples, or the recording stopped: gaps",
     );
     if !imported.passed_over.is_empty() {
         let _ = writeln!(text, "Not looked at: {}.", imported.passed_over.join(", "));

@@ -75,7 +75,9 @@ fn solve(slopes: &[Vec<f64>], distances: &[f64], damping: f64) -> Vec<f64> {
         let of_pivot = rows[pivot].clone();
         for row in rows.iter_mut().skip(pivot + 1) {
             let share = row[pivot] / of_pivot[pivot];
-            row.iter_mut().zip(&of_pivot).for_each(|(cell, p)| *cell -= share * p);
+            row.iter_mut()
+                .zip(&of_pivot)
+                .for_each(|(cell, p)| *cell -= share * p);
         }
     }
     let mut moved = vec![0.0; n];

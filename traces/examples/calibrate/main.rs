@@ -153,7 +153,10 @@ fn fit(
     let begun = Instant::now();
     let distances = |measured: &[Cells]| -> Vec<f64> {
         let terms = terms(measured, counts, target);
-        terms.iter().map(|t| t.error.sqrt().copysign(t.distance)).collect()
+        terms
+            .iter()
+            .map(|t| t.error.sqrt().copysign(t.distance))
+            .collect()
     };
     let mut caution = vec![0.1; fleet.classes.len()];
     for round in 1..=rounds {

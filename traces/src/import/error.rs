@@ -38,6 +38,34 @@ pub enum ImportError {
         /// What to do about it.
         advice: String,
     },
+    /// What is there is nothing that the source has.
+    #[error("{}: {found}; {advice}", path.display())]
+    Unfit {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is there, by line where there are lines.
+        found: String,
+        /// What to do about it.
+        advice: String,
+    },
+    /// The program that reads the source's files is not there.
+    #[error("{} is read by {tool}, which is not on the PATH; install it (Debian's package {package})", path.display())]
+    NoTool {
+        /// The file.
+        path: PathBuf,
+        /// The program.
+        tool: String,
+        /// Where it is found.
+        package: &'static str,
+    },
+    /// The program that reads the source's files failed.
+    #[error("{} cannot be read; {said}", path.display())]
+    Tool {
+        /// The file.
+        path: PathBuf,
+        /// Its name, and what it said.
+        said: String,
+    },
     /// A name that no id can be made from.
     #[error("{}: its name is not UTF-8; rename the file", path.display())]
     Name {

@@ -1,6 +1,6 @@
 //! One sample a time, from readings as rough as they come.
 
-use super::readings::Row;
+use super::readings::{Row, Stop};
 use super::{Facts, Reading, Readings, Values};
 use serde::Serialize;
 
@@ -14,6 +14,8 @@ pub struct Observation<'r> {
     pub time_ms: i64,
     /// Since the one before; absent for the first and after a gap.
     pub interval_ms: Option<i64>,
+    /// Cause of the gap before it, where the source says that there is one.
+    pub gap: Option<&'static str>,
     /// Memory that the machine has.
     pub physical_bytes: i64,
     /// What of it is available.
@@ -56,7 +58,7 @@ pub struct Mended {
     pub in_seconds_count: u64,
     /// Changes of memory, CPUs or what else is said of the machine, on the way.
     pub changes_count: u64,
-    /// Times of more than two intervals between samples.
+    /// Gaps: more than two intervals between samples, or the source says that the recording stopped.
     pub gaps_count: u64,
 }
 
@@ -104,7 +106,8 @@ impl Readings<'_> {
     /// no difference to the samples.
     #[must_use]
     pub fn mend(&mut self) -> (Vec<Observation<'_>>, Mended) {
-        let (mut rows, beside, mut mended) = self.split();
+        let (mut rows, mut stops, beside, mut mended) = self.split();
+        stops.sort_unstable();
         let time_ms = |row: &Row| row.reading.time_ms;
         let steps_back = rows.windows(2).filter(|w| time_ms(&w[1]) < time_ms(&w[0]));
         mended.out_of_order_count += steps_back.count() as u64;
@@ -126,9 +129,12 @@ impl Readings<'_> {
             let reading = row.reading;
             let before = samples.last();
             let step_ms = before.map(|before| reading.time_ms - before.time_ms);
+            let gap = before.and_then(|before| stop(&stops, before.time_ms, reading.time_ms));
+            let is_gap = gap.is_some() || step_ms.is_some_and(|step| step > longest_ms);
             let sample = Observation {
                 time_ms: reading.time_ms,
-                interval_ms: step_ms.filter(|step| *step <= longest_ms),
+                interval_ms: step_ms.filter(|_| !is_gap),
+                gap,
                 physical_bytes: reading.physical_bytes,
                 available_bytes: reading.available_bytes.max(0),
                 cpus_count: said(reading.cpus_count).or_else(|| before?.cpus_count),
@@ -136,7 +142,7 @@ impl Readings<'_> {
                 values: beside.values(row),
                 facts: beside.facts(row),
             };
-            mended.gaps_count += u64::from(step_ms.is_some_and(|step| step > longest_ms));
+            mended.gaps_count += u64::from(is_gap);
             mended.changes_count += u64::from(before.is_some_and(|before| sample.differs(before)));
             mended.overused_count += u64::from(reading.available_bytes < 0);
             mended.unused_count += u64::from(reading.available_bytes == reading.physical_bytes);
@@ -152,6 +158,15 @@ impl Observation<'_> {
         let machine = |o: &Self| (o.physical_bytes, o.cpus_count);
         machine(self) != machine(other) || self.facts != other.facts
     }
+}
+
+/// The cause of a stop from `from_ms` to `until_ms`, of stops in order. At the time of a sample it may have been before
+/// or after it: then nothing is assumed across either side.
+fn stop(stops: &[Stop], from_ms: i64, until_ms: i64) -> Option<&'static str> {
+    let first = stops.partition_point(|(time_ms, _)| *time_ms < from_ms);
+    let last = stops.partition_point(|(time_ms, _)| *time_ms <= until_ms);
+    let between = stops.get(first..last)?;
+    between.iter().map(|(_, cause)| *cause).min()
 }
 
 /// What is 0 where it is not said.

@@ -23,9 +23,12 @@ pub mod kernel;
 mod machine;
 pub mod materna;
 mod mend;
+pub mod pcp;
 pub mod prometheus;
 mod readings;
 mod source;
+pub mod sysstat;
+mod tool;
 mod write;
 
 pub use error::ImportError;

@@ -36,9 +36,13 @@ pub struct Readings<'c> {
     /// What was found so far; rows are counted by [`Readings::push`] and [`Readings::unreadable`].
     pub mended: Mended,
     rows: Vec<Row>,
+    stops: Vec<Stop>,
     beside: Beside<'c>,
     facts_by_text: HashMap<String, usize>,
 }
+
+/// When the recording stopped or was begun anew, and the cause as in `gaps`.
+pub(super) type Stop = (i64, &'static str);
 
 /// A reading, and where that stands which its row says beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +70,7 @@ impl<'c> Readings<'c> {
         Self {
             mended: Mended::default(),
             rows: Vec::new(),
+            stops: Vec::new(),
             beside: Beside {
                 columns,
                 values: Vec::new(),
@@ -114,6 +119,12 @@ impl<'c> Readings<'c> {
         beside.values.extend(all);
     }
 
+    /// The recording stopped at `time_ms`, or was begun anew: a gap between the samples on either side, however short,
+    /// of a `cause` of [`gleaner_schemas::rows::GapRow`]. Of several between two samples, the first cause by name.
+    pub fn stopped_at(&mut self, time_ms: i64, cause: &'static str) {
+        self.stops.push((time_ms, cause));
+    }
+
     /// Counts a row that is none: `place` is its line or the like, `why` what is wrong with it.
     pub fn unreadable(&mut self, place: impl Display, why: impl Display) {
         self.mended.rows_count += 1;
@@ -123,9 +134,11 @@ impl<'c> Readings<'c> {
     }
 
     /// The rows, and what they refer to.
-    pub(super) fn split(&mut self) -> (Vec<Row>, &Beside<'c>, Mended) {
+    pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &Beside<'c>, Mended) {
         let rows = std::mem::take(&mut self.rows);
-        (rows, &self.beside, std::mem::take(&mut self.mended))
+        let stops = std::mem::take(&mut self.stops);
+        let mended = std::mem::take(&mut self.mended);
+        (rows, stops, &self.beside, mended)
     }
 }
 

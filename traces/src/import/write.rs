@@ -3,7 +3,7 @@
 use super::{ImportError, Imported, Observation, Source};
 use gleaner_dataset::{Identity, RowsBuilder, Writer};
 use gleaner_schemas::column::{Row, Value};
-use gleaner_schemas::rows::{HostRow, SampleRow};
+use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use std::path::{Path, PathBuf};
 
 const DAY_MS: i64 = 86_400_000;
@@ -46,6 +46,7 @@ impl Importing {
         };
         let mut hosts = RowsBuilder::new(&HostRow::TABLE);
         let mut rows = RowsBuilder::new(&SampleRow::TABLE);
+        let mut gaps = RowsBuilder::new(&GapRow::TABLE);
         let mut before: Option<&Observation<'_>> = None;
         for sample in samples {
             let is_as_before = before.is_some_and(|before| {
@@ -62,6 +63,16 @@ impl Importing {
                 ];
                 known.extend(sample.facts.iter().cloned());
                 hosts.push_known(identity(sample, 0), &known)?;
+            }
+            if let (Some(cause), Some(before)) = (sample.gap, before) {
+                gaps.push_known(
+                    identity(sample, 0),
+                    &[
+                        ("from_time_ms", Value::Integer(before.time_ms)),
+                        ("to_time_ms", Value::Integer(sample.time_ms)),
+                        ("cause", Value::Text(cause.to_owned())),
+                    ],
+                )?;
             }
             let mut known = vec![
                 ("interval_ms", optional(sample.interval_ms)),
@@ -85,6 +96,10 @@ impl Importing {
         let writer = self.writer.insert(writer);
         writer.append(&HostRow::TABLE, hosts.finish()?)?;
         writer.append(&SampleRow::TABLE, rows.finish()?)?;
+        let gaps = gaps.finish()?;
+        if gaps.num_rows() > 0 {
+            writer.append(&GapRow::TABLE, gaps)?;
+        }
         if writer.pending_rows() >= ROWS_AT_ONCE {
             self.seal(done)?;
         }

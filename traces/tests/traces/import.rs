@@ -360,6 +360,11 @@ fn the_columns_that_a_source_names_are_filled_and_no_others() {
 #[track_caller]
 pub(crate) fn fills_what_it_names(source: &Source<'_>, machine: &str, dataset: &Path) {
     fills_no_others(source, machine, dataset);
+    the_docs_name_what_it_fills(source);
+}
+
+#[track_caller]
+pub(crate) fn the_docs_name_what_it_fills(source: &Source<'_>) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
     let docs = fs::read_to_string(docs).unwrap();
     for f in source.fills {

@@ -10,5 +10,7 @@ mod kernel;
 mod materna;
 mod mending;
 mod obeys;
+mod pcp;
 mod prometheus;
 mod synth;
+mod sysstat;

@@ -1,0 +1,211 @@
+//! The figures of an entry, and how much memory the machine has by them.
+
+/// A figure that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Figure {
+    /// The object in which it stands.
+    pub(super) group: &'static str,
+    pub(super) name: &'static str,
+}
+
+const fn memory(name: &'static str) -> Figure {
+    Figure {
+        group: "memory",
+        name,
+    }
+}
+
+const fn huge(name: &'static str) -> Figure {
+    Figure {
+        group: "hugepages",
+        name,
+    }
+}
+
+const fn queue(name: &'static str) -> Figure {
+    Figure {
+        group: "queue",
+        name,
+    }
+}
+
+/// All that are read, memory in KiB.
+pub(super) const FIGURES: [Figure; 23] = [
+    memory("memfree"),
+    memory("avail"),
+    memory("memused"),
+    memory("memused-percent"),
+    memory("buffers"),
+    memory("cached"),
+    memory("dirty"),
+    memory("shared"),
+    memory("anonpg"),
+    memory("slab"),
+    memory("kstack"),
+    memory("pgtbl"),
+    memory("vmused"),
+    memory("swpfree"),
+    memory("swpused"),
+    memory("swpcad"),
+    huge("hugfree"),
+    huge("hugused"),
+    queue("runq-sz"),
+    queue("plist-sz"),
+    queue("ldavg-1"),
+    queue("ldavg-5"),
+    queue("ldavg-15"),
+];
+
+/// Of one entry; absent what it does not say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figures(pub(super) [Option<f64>; FIGURES.len()]);
+
+impl Figures {
+    pub(super) fn get(&self, name: &str) -> Option<f64> {
+        let at = FIGURES.iter().position(|f| f.name == name)?;
+        self.0[at]
+    }
+
+    /// Those in KiB that are there.
+    pub(super) fn memory(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let all = FIGURES.iter().zip(self.0);
+        let memory = all.filter(|(f, _)| f.group != "queue" && f.name != "memused-percent");
+        memory.filter_map(|(f, value)| Some((f.name, value?)))
+    }
+
+    /// Of several together.
+    pub(super) fn sum(&self, names: &[&str]) -> Option<f64> {
+        names.iter().map(|name| self.get(name)).sum()
+    }
+}
+
+/// What `memused` leaves out. MemTotal is nowhere in the output, but exactly the sum of this and the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AllBut {
+    /// Free memory: before sysstat 11.4.10, 11.6.4 and 11.7.4.
+    Free,
+    /// Free memory, buffers, page cache and slabs: up to 12.7.7.
+    FreeAndCached,
+    /// Available memory: since 12.7.8, which also came to print `shared`.
+    Available,
+}
+
+impl AllBut {
+    /// What is added to `memused` for MemTotal.
+    pub(super) const fn rest(self) -> &'static [&'static str] {
+        match self {
+            Self::Free => &["memfree"],
+            Self::FreeAndCached => &["memfree", "buffers", "cached", "slab"],
+            Self::Available => &["avail"],
+        }
+    }
+
+    /// MemTotal, in KiB.
+    pub(super) fn mem_total_kib(self, figures: &Figures) -> Option<f64> {
+        Some(figures.get("memused")? + figures.sum(self.rest())?)
+    }
+
+    /// The meaning under which the entries of a file hold together: where `memused-percent` is what it says, and
+    /// MemTotal most often the same. None where there is none.
+    pub(super) fn of<'e>(entries: impl Iterator<Item = &'e Figures> + Clone) -> Option<Self> {
+        if entries
+            .clone()
+            .any(|figures| figures.get("shared").is_some())
+        {
+            return Some(Self::Available);
+        }
+        let fit = |all_but: &Self| {
+            let agree = |figures: &&Figures| all_but.agrees(figures);
+            let agreeing = entries.clone().filter(agree);
+            let totals = agreeing.filter_map(|figures| all_but.mem_total_kib(figures));
+            let mut totals: Vec<u64> = totals.map(|kib| kib as u64).collect();
+            totals.sort_unstable();
+            let most_of_one = totals.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
+            (totals.len(), most_of_one)
+        };
+        // Of those that fit alike the last: today's.
+        let best = [Self::Free, Self::FreeAndCached]
+            .into_iter()
+            .max_by_key(fit)?;
+        (fit(&best).0 > 0).then_some(best)
+    }
+
+    /// Whether the share that is printed, to a hundredth of a percent, is that of this sum.
+    fn agrees(self, figures: &Figures) -> bool {
+        const ROUNDING: f64 = 0.006;
+        let percent = || {
+            let total = self.mem_total_kib(figures).filter(|total| *total > 0.0)?;
+            Some(100.0 * figures.get("memused")? / total - figures.get("memused-percent")?)
+        };
+        percent().is_some_and(|difference| difference.abs() <= ROUNDING)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn figures(all: &[(&str, f64)]) -> Figures {
+        let mut figures = Figures::default();
+        for (name, value) in all {
+            let at = FIGURES.iter().position(|f| f.name == *name).unwrap();
+            figures.0[at] = Some(*value);
+        }
+        figures
+    }
+
+    /// As sysstat prints them for a machine of `total`.
+    fn printed(left_out: AllBut, total: f64, mut rest: [f64; 5]) -> Figures {
+        let names = ["memfree", "buffers", "cached", "slab", "avail"];
+        let scale = total / rest[..4].iter().sum::<f64>().max(total);
+        rest.iter_mut()
+            .for_each(|kib| *kib = (*kib * scale).floor());
+        let mut all: Vec<(&str, f64)> = names.into_iter().zip(rest).collect();
+        let out = all
+            .iter()
+            .filter(|(name, _)| left_out.rest().contains(name));
+        let used = total - out.map(|(_, kib)| kib).sum::<f64>();
+        let percent = (10_000.0 * used / total).round() / 100.0;
+        all.extend([("memused", used), ("memused-percent", percent)]);
+        if left_out == AllBut::Available {
+            all.push(("shared", 1.0));
+        }
+        figures(&all)
+    }
+
+    #[test]
+    fn without_slabs_it_is_not_known_how_much_memory_there_is() {
+        let all = [
+            ("memfree", 100.0),
+            ("memused", 200.0),
+            ("buffers", 50.0),
+            ("cached", 650.0),
+        ];
+        let new = figures(&[&all[..], &[("memused-percent", 20.0)]].concat());
+        assert_eq!(AllBut::of([&new].into_iter()), None);
+        let old = figures(&[&all[..], &[("memused-percent", 66.67)]].concat());
+        assert_eq!(AllBut::of([&old].into_iter()), Some(AllBut::Free));
+        assert_eq!(AllBut::Free.mem_total_kib(&old), Some(300.0));
+        assert_eq!(AllBut::of([].into_iter()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn memory_is_found_whichever_version_printed_it(
+            left_out in prop::sample::select(vec![AllBut::Free, AllBut::FreeAndCached, AllBut::Available]),
+            total in 1_000_000..1_000_000_000_u32,
+            rests in prop::collection::vec(prop::array::uniform5(0.0..1e9), 3..20),
+        ) {
+            let total = f64::from(total);
+            let entries: Vec<Figures> = rests.into_iter().map(|rest| printed(left_out, total, rest)).collect();
+            // Caches and slabs of no size would be the same to both.
+            prop_assume!(entries.iter().any(|f| f.get("cached").unwrap() > 0.02 * total));
+            let found = AllBut::of(entries.iter());
+            prop_assert_eq!(found, Some(left_out));
+            for figures in &entries {
+                prop_assert_eq!(left_out.mem_total_kib(figures), Some(total));
+            }
+        }
+    }
+}
