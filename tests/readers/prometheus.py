@@ -13,15 +13,31 @@ PATIENCE_S = 120
 JOB = "node"
 
 
+def started(command: list, log: Path) -> tuple[subprocess.Popen, str]:
+    """The process, and where it listens: on loopback, at a port of its own."""
+    with log.open("w") as said:
+        process = subprocess.Popen(
+            [*command, "--web.listen-address=127.0.0.1:0"], stderr=said, stdout=said, stdin=subprocess.DEVNULL
+        )
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        for line in log.read_text().splitlines():
+            if 'msg="Listening on"' in line:
+                return process, line.rsplit("address=", 1)[1].strip()
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    raise AssertionError(f"{command[0]} did not start: {log.read_text()}")
+
+
 class Prometheus:
     """Scrapes itself as well, which is no machine. `bin` is where tests/setup unpacked the programs."""
 
     def __init__(self, bin: Path, folder: Path, scrape_interval: str = "1s"):
         self.data = folder / "data"
-        self.folder = folder
         exporter = [bin / "prometheus-node-exporter", "--collector.processes"]
         exporter += ["--collector.vmstat.fields=^(oom_kill|pgmajfault|pswp|pgsteal_(kswapd|direct)|workingset_refault_).*"]
-        self.exporter, self.instance = self._start("exporter", exporter)
+        self.exporter, self.instance = started(exporter, folder / "exporter.log")
         self.server = None
         try:
             config = folder / "prometheus.yml"
@@ -33,29 +49,12 @@ class Prometheus:
                 f"global: {{scrape_interval: {scrape_interval}, scrape_timeout: 900ms}}\nscrape_configs:\n{jobs}"
             )
             server = [bin / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.data}"]
-            self.server, address = self._start("server", server)
+            self.server, address = started(server, folder / "server.log")
             self.url = f"http://{address}"
             self._wait_until_ready()
         except BaseException:
             self.__exit__()
             raise
-
-    def _start(self, name: str, command: list) -> tuple[subprocess.Popen, str]:
-        """The process, and where it listens."""
-        path = self.folder / f"{name}.log"
-        with path.open("w") as log:
-            process = subprocess.Popen(
-                [*command, "--web.listen-address=127.0.0.1:0"], stderr=log, stdout=log, stdin=subprocess.DEVNULL
-            )
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline and process.poll() is None:
-            for line in path.read_text().splitlines():
-                if 'msg="Listening on"' in line:
-                    return process, line.rsplit("address=", 1)[1].strip()
-            time.sleep(0.02)
-        process.kill()
-        process.wait()
-        raise AssertionError(f"no {name}: {path.read_text()}")
 
     def _wait_until_ready(self) -> None:
         """It listens before it has read its own log."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 from conftest import CHECKOUT
-from prometheus import JOB, PATIENCE_S, Prometheus
+from prometheus import JOB, PATIENCE_S, Prometheus, started
 
 BIN = CHECKOUT / "target" / "prometheus" / "usr" / "bin"
 SCRAPES = 14
@@ -199,3 +199,28 @@ def test_what_cannot_be_read_is_said_with_what_to_do(seen, programs, tmp_path):
         for part in parts:
             assert part in said, said
     assert not (tmp_path / "dataset").exists()
+
+
+def test_a_server_with_a_certificate_is_believed_when_its_authority_is(programs, tmp_path):
+    certificate, key, config = (tmp_path / name for name in ("certificate.pem", "key.pem", "prometheus.yml"))
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=prometheus"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-out", certificate, "-keyout", key]
+    subprocess.run([*make.split(), *names], check=True, capture_output=True, timeout=PATIENCE_S)
+    config.write_text("")
+    web = tmp_path / "web.yml"
+    web.write_text(f"tls_server_config: {{cert_file: {certificate}, key_file: {key}}}")
+    server = [BIN / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'data'}"]
+    process, address = started([*server, f"--web.config.file={web}"], tmp_path / "server.log")
+    try:
+        args = ["--url", f"https://{address}", "-o", tmp_path / "dataset"]
+        said = import_(programs, *args, succeeds=False)
+        assert f"cannot ask https://{address}" in said and "certificate" in said, said
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            said = import_(programs, *args, "--ca", certificate, succeeds=False)
+            if "answers 503" not in said or time.monotonic() > deadline:  # it listens before it is ready
+                break
+        assert "no series node_memory_MemTotal_bytes" in said, said
+    finally:
+        process.kill()
+        process.wait()

@@ -8,8 +8,8 @@ use super::error::PrometheusError;
 use super::machine::{Samples, Stream};
 use super::promtool::{Promtool, Sink};
 use super::selector::{Selector, one_of};
-use super::{Target, Times};
-use std::collections::BTreeMap;
+use super::{MEMORY, Origin, Target, Targets, Times, UP};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Scrapes that are held at once, some 500 bytes each; a machine that has more is read alone.
@@ -17,52 +17,34 @@ const SCRAPES_AT_ONCE: u64 = 200_000;
 
 pub(super) struct Folder {
     promtool: Promtool,
-    /// Machines read ahead.
+    selector: Selector,
+    times: Times,
+    /// Machines, each with how many scrapes there are.
+    counts: BTreeMap<Target, u64>,
+    /// Those read ahead.
     ahead: BTreeMap<Target, Samples>,
 }
 
 impl Folder {
-    pub(super) fn at(folder: &Path) -> Result<Self, PrometheusError> {
+    pub(super) fn at(
+        folder: &Path,
+        selector: Selector,
+        times: Times,
+    ) -> Result<Self, PrometheusError> {
         Ok(Self {
             promtool: Promtool::of(folder)?,
+            selector,
+            times,
+            counts: BTreeMap::new(),
             ahead: BTreeMap::new(),
         })
     }
 
-    /// Jobs and instances that have samples of `names`, with how many: of each of the names.
-    pub(super) fn counts(
-        &self,
-        names: &[&str],
-        selector: &Selector,
-        times: Times,
-    ) -> Result<Vec<BTreeMap<Target, u64>>, PrometheusError> {
-        let mut counting = Counting {
-            names,
-            counts: vec![BTreeMap::new(); names.len()],
-            now: None,
-        };
-        let wanted = selector.of(names, &[]);
-        self.promtool.dump(&wanted, times, &mut counting)?;
-        Ok(counting.counts)
-    }
-
-    /// All samples of the first of `targets`, which stand with how many scrapes they have and in the order in which
-    /// they are going to be asked for.
-    pub(super) fn samples<'t>(
-        &mut self,
-        targets: impl Iterator<Item = (&'t Target, u64)> + Clone,
-        selector: &Selector,
-        times: Times,
-    ) -> Result<Samples, PrometheusError> {
-        let Some((first, _)) = targets.clone().next() else {
-            return Ok(Samples::default());
-        };
-        if let Some(samples) = self.ahead.remove(first) {
-            return Ok(samples);
-        }
+    /// Reads `machine` and as many after it as go together.
+    fn read_ahead(&mut self, machine: &Target) -> Result<(), PrometheusError> {
         let mut gathering = Gathering::default();
         let mut scrapes_count = 0;
-        for (target, count) in targets {
+        for (target, count) in self.counts.range(machine..) {
             scrapes_count += count;
             if !gathering.machines.is_empty() && scrapes_count > SCRAPES_AT_ONCE {
                 break;
@@ -72,37 +54,62 @@ impl Folder {
                 .insert(target.clone(), Samples::default());
         }
         let machines = gathering.machines.keys();
-        let wanted = selector.of_figures(&[
+        let wanted = self.selector.of_figures(&[
             one_of("job", machines.clone().map(|t| t.job.as_str())),
             one_of("instance", machines.map(|t| t.instance.as_str())),
         ]);
-        self.promtool.dump(&wanted, times, &mut gathering)?;
+        self.promtool.dump(&wanted, self.times, &mut gathering)?;
         self.ahead = gathering.machines;
-        Ok(self.ahead.remove(first).unwrap_or_default())
+        Ok(())
     }
 }
 
-struct Counting<'n> {
-    names: &'n [&'n str],
-    counts: Vec<BTreeMap<Target, u64>>,
-    /// The series whose samples come.
-    now: Option<(usize, Target)>,
+impl Origin for Folder {
+    fn targets(&mut self) -> Result<Targets, PrometheusError> {
+        let mut counting = Counting::default();
+        let wanted = self.selector.of(&[MEMORY, UP], &[]);
+        self.promtool.dump(&wanted, self.times, &mut counting)?;
+        self.counts = counting.machines;
+        Ok(Targets {
+            machines: self.counts.keys().cloned().collect(),
+            all: counting.all.into_iter().collect(),
+        })
+    }
+
+    fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError> {
+        if !self.ahead.contains_key(machine) {
+            self.read_ahead(machine)?;
+        }
+        Ok(self.ahead.remove(machine).unwrap_or_default())
+    }
 }
 
-impl Sink for Counting<'_> {
+#[derive(Default)]
+struct Counting {
+    machines: BTreeMap<Target, u64>,
+    all: BTreeSet<Target>,
+    /// Whose samples come, and whether they are of memory.
+    now: Option<(Target, bool)>,
+}
+
+impl Sink for Counting {
     fn series(&mut self, labels: &Labels<'_>) {
-        let name = labels.get("__name__");
-        let at = self.names.iter().position(|n| *n == name);
-        self.now = at.map(|at| (at, Target::of(|name| labels.get(name).to_owned())));
+        let is_memory = labels.get("__name__") == MEMORY;
+        let target = Target::of(|name| labels.get(name));
+        self.now = Some((target, is_memory));
     }
 
     fn sample(&mut self, _: i64, value: f64) {
-        if let Some((at, target)) = self.now.as_ref().filter(|_| value.is_finite()) {
-            // Once a series, and then found.
-            match self.counts[*at].get_mut(target) {
-                Some(count) => *count += 1,
-                None => drop(self.counts[*at].insert(target.clone(), 1)),
-            }
+        let Some((target, is_memory)) = self.now.as_ref().filter(|_| value.is_finite()) else {
+            return;
+        };
+        if !*is_memory {
+            self.all.insert(target.clone());
+            self.now = None; // one is enough
+        } else if let Some(count) = self.machines.get_mut(target) {
+            *count += 1;
+        } else {
+            self.machines.insert(target.clone(), 1);
         }
     }
 }
@@ -116,7 +123,7 @@ struct Gathering {
 
 impl Sink for Gathering {
     fn series(&mut self, labels: &Labels<'_>) {
-        let target = Target::of(|name| labels.get(name).to_owned());
+        let target = Target::of(|name| labels.get(name));
         let machine = self.machines.get_mut(&target);
         let stream =
             machine.and_then(|samples| samples.stream(labels.get("__name__"), labels.iter()));

@@ -24,8 +24,9 @@ pub use server::Address;
 
 use super::{ImportError, Importer, Listed, Readings, Source, kernel};
 use folder::Folder;
+use machine::Samples;
 use server::Server;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What it fills.
@@ -74,33 +75,28 @@ impl Target {
     }
 }
 
-/// A machine that is to be read.
-struct Wanted {
-    name: String,
-    target: Target,
-    extent: Extent,
+/// Where samples are.
+trait Origin {
+    /// Asked first.
+    fn targets(&mut self) -> Result<Targets, PrometheusError>;
+
+    /// All samples of a machine: asked once for each, in their order.
+    fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError>;
 }
 
-/// How much there is of it.
-enum Extent {
-    /// UTC days with samples: their begin in ms.
-    Days(Vec<i64>),
-    Scrapes(u64),
-}
-
-enum Origin {
-    Server(Server),
-    Folder(Folder),
+/// What there is, in order.
+struct Targets {
+    /// Those with memory.
+    machines: Vec<Target>,
+    all: Vec<Target>,
 }
 
 /// Machines that Prometheus watches through node_exporter.
 pub struct Prometheus {
-    origin: Origin,
+    origin: Box<dyn Origin>,
     place: String,
-    selector: Selector,
-    times: Times,
     name: String,
-    wanted: Vec<Wanted>,
+    machines: BTreeMap<String, Target>,
 }
 
 impl Prometheus {
@@ -113,8 +109,8 @@ impl Prometheus {
         selector: Selector,
         times: Times,
     ) -> Result<Self, ImportError> {
-        let origin = Origin::Server(Server::at(address)?);
-        Ok(Self::of(origin, address.url.clone(), selector, times))
+        let server = Server::at(address, selector, times)?;
+        Ok(Self::of(server, address.url.clone()))
     }
 
     /// Of Prometheus' folder, which is not written to.
@@ -122,19 +118,16 @@ impl Prometheus {
     /// # Errors
     /// [`PrometheusError`]: it is none, or cannot be read.
     pub fn folder(folder: &Path, selector: Selector, times: Times) -> Result<Self, ImportError> {
-        let origin = Origin::Folder(Folder::at(folder)?);
         let place = folder.display().to_string();
-        Ok(Self::of(origin, place, selector, times))
+        Ok(Self::of(Folder::at(folder, selector, times)?, place))
     }
 
-    fn of(origin: Origin, place: String, selector: Selector, times: Times) -> Self {
+    fn of(origin: impl Origin + 'static, place: String) -> Self {
         Self {
-            origin,
+            origin: Box::new(origin),
             place,
-            selector,
-            times,
             name: SOURCE.name.to_owned(),
-            wanted: Vec::new(),
+            machines: BTreeMap::new(),
         }
     }
 
@@ -143,27 +136,6 @@ impl Prometheus {
     pub fn named(mut self, name: &str) -> Self {
         self.name = format!("{} {name}", SOURCE.name);
         self
-    }
-
-    /// Targets with memory, and all targets.
-    fn targets(&self) -> Result<(BTreeMap<Target, Extent>, BTreeSet<Target>), PrometheusError> {
-        match &self.origin {
-            Origin::Server(server) => {
-                let days = |series| server.days(series, &self.selector, self.times);
-                let machines = days(MEMORY)?.into_iter();
-                let machines = machines.map(|(target, days)| (target, Extent::Days(days)));
-                Ok((machines.collect(), days(UP)?.into_keys().collect()))
-            }
-            Origin::Folder(folder) => {
-                let counts = folder.counts(&[MEMORY, UP], &self.selector, self.times)?;
-                let mut counts = counts.into_iter().map(BTreeMap::into_iter);
-                let machines = counts.next().into_iter().flatten();
-                let machines = machines.map(|(target, count)| (target, Extent::Scrapes(count)));
-                let machines = machines.collect();
-                let all = counts.next().into_iter().flatten();
-                Ok((machines, all.map(|(target, _)| target).collect()))
-            }
-        }
     }
 }
 
@@ -180,53 +152,26 @@ impl Importer for Prometheus {
     }
 
     fn machines(&mut self) -> Result<Listed, ImportError> {
-        let (machines, all) = self.targets()?;
+        let Targets { machines, mut all } = self.origin.targets()?;
         if machines.is_empty() {
             let origin = self.place.clone();
             return Err(PrometheusError::NoMachines { origin }.into());
         }
-        let others: Vec<Target> = all
-            .into_iter()
-            .filter(|target| !machines.contains_key(target))
-            .collect();
-        let passed_over = names(&others).into_iter();
-        let passed_over = passed_over.map(|name| format!("{name} (it has no {MEMORY})"));
-        let passed_over = passed_over.collect();
-        let targets: Vec<Target> = machines.keys().cloned().collect();
-        self.wanted = names(&targets)
-            .into_iter()
-            .zip(machines)
-            .map(|(name, (target, extent))| Wanted {
-                name,
-                target,
-                extent,
-            })
-            .collect();
+        all.retain(|target| machines.binary_search(target).is_err());
+        let others = names(&all).into_iter();
+        let others = others.map(|name| format!("{name} (it has no {MEMORY})"));
+        let listed = names(&machines);
+        self.machines = listed.iter().cloned().zip(machines).collect();
         Ok(Listed {
-            machines: self.wanted.iter().map(|w| w.name.clone()).collect(),
-            passed_over,
+            machines: listed,
+            passed_over: others.collect(),
         })
     }
 
     fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError> {
-        let Some(at) = self.wanted.iter().position(|w| w.name == machine) else {
-            return Ok(());
-        };
-        let wanted = &self.wanted[at];
-        let samples = match (&mut self.origin, &wanted.extent) {
-            (Origin::Server(server), Extent::Days(days)) => {
-                server.samples(&wanted.target, days, &self.selector, self.times)?
-            }
-            (Origin::Folder(folder), _) => {
-                let ahead = self.wanted[at..].iter().map(|w| match w.extent {
-                    Extent::Scrapes(count) => (&w.target, count),
-                    Extent::Days(_) => (&w.target, 0),
-                });
-                folder.samples(ahead, &self.selector, self.times)?
-            }
-            (Origin::Server(_), Extent::Scrapes(_)) => return Ok(()),
-        };
-        samples.read(readings);
+        if let Some(target) = self.machines.get(machine) {
+            self.origin.samples(target)?.read(readings);
+        }
         Ok(())
     }
 }

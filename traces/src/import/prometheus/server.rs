@@ -7,14 +7,14 @@ use super::answer::{Answer, Matrix};
 use super::error::PrometheusError;
 use super::machine::Samples;
 use super::selector::{Selector, one_of};
-use super::{Target, Times};
+use super::{MEMORY, Origin, Target, Targets, Times, UP};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
+use ureq::{Agent, Timeout};
 
 const DAY_MS: i64 = 86_400_000;
 /// What is looked through where no time is given: more than Prometheus keeps.
@@ -45,6 +45,10 @@ pub(super) struct Server {
     agent: Agent,
     url: String,
     token: Option<String>,
+    selector: Selector,
+    times: Times,
+    /// UTC days on which machines have samples: their begin in ms.
+    days: BTreeMap<Target, Vec<i64>>,
     /// Of a day as much as is asked for at once.
     window_ms: i64,
 }
@@ -57,7 +61,11 @@ enum Trouble {
 }
 
 impl Server {
-    pub(super) fn at(address: &Address) -> Result<Self, PrometheusError> {
+    pub(super) fn at(
+        address: &Address,
+        selector: Selector,
+        times: Times,
+    ) -> Result<Self, PrometheusError> {
         let roots = match &address.authority {
             Some(path) => authorities(path)?,
             None => RootCerts::PlatformVerifier,
@@ -82,24 +90,22 @@ impl Server {
             agent: agent.into(),
             url: address.url.trim_end_matches('/').to_owned(),
             token: address.bearer_file.as_deref().map(token).transpose()?,
+            selector,
+            times,
+            days: BTreeMap::new(),
             window_ms: DAY_MS,
         })
     }
 
-    /// Jobs and instances that have samples of `series`, with the UTC days (their begin in ms) on which there are any.
-    pub(super) fn days(
-        &self,
-        series: &str,
-        selector: &Selector,
-        times: Times,
-    ) -> Result<BTreeMap<Target, Vec<i64>>, PrometheusError> {
-        let until_ms = times.until_ms.unwrap_or_else(now_ms);
-        let from_ms = times.from_ms.unwrap_or(until_ms - LONGEST_MS);
+    /// Targets that have samples of `series`, with the days on which there are any.
+    fn days_of(&self, series: &str) -> Result<BTreeMap<Target, Vec<i64>>, PrometheusError> {
+        let until_ms = self.times.until_ms.unwrap_or_else(now_ms);
+        let from_ms = self.times.from_ms.unwrap_or(until_ms - LONGEST_MS);
         let day = |time_ms: i64| time_ms.div_euclid(DAY_MS) * DAY_MS;
         // Each asked for at its last ms.
         let query = format!(
             "sum by (job,instance) (count_over_time({}[1d]))",
-            selector.of(&[series], &[])
+            self.selector.of(&[series], &[])
         );
         let parameters = [
             ("query", query),
@@ -120,37 +126,6 @@ impl Server {
             Ok(()) => Ok(days),
             Err(trouble) => Err(self.gave_up("query_range", trouble)),
         }
-    }
-
-    /// All samples of a machine on `days`.
-    pub(super) fn samples(
-        &mut self,
-        target: &Target,
-        days: &[i64],
-        selector: &Selector,
-        times: Times,
-    ) -> Result<Samples, PrometheusError> {
-        let machine = [
-            one_of("job", std::iter::once(target.job.as_str())),
-            one_of("instance", std::iter::once(target.instance.as_str())),
-        ];
-        let wanted = selector.of_figures(&machine);
-        let mut samples = Samples::default();
-        for &day_ms in days {
-            let end_ms = (day_ms + DAY_MS).min(times.until_ms.unwrap_or(i64::MAX));
-            let mut from_ms = day_ms.max(times.from_ms.unwrap_or(i64::MIN));
-            while from_ms < end_ms {
-                let to_ms = end_ms.min(from_ms + self.window_ms);
-                match self.window(&wanted, from_ms..to_ms, &mut samples) {
-                    Ok(()) => from_ms = to_ms,
-                    Err(Trouble::TooMuch(_)) if to_ms - from_ms > SHORTEST_MS => {
-                        self.window_ms = SHORTEST_MS.max((to_ms - from_ms) / 2);
-                    }
-                    Err(trouble) => return Err(self.gave_up("query", trouble)),
-                }
-            }
-        }
-        Ok(samples)
     }
 
     /// Samples of `times`, added only when all of them are there.
@@ -189,9 +164,9 @@ impl Server {
     ) -> Result<(), Trouble> {
         let url = || self.endpoint(endpoint);
         let failed = |error: ureq::Error| match error {
-            ureq::Error::Timeout(_) | ureq::Error::BodyExceedsLimit(_) => {
-                Trouble::TooMuch(error.to_string())
-            }
+            // Once it was asked: it works on it for too long, or says too much.
+            ureq::Error::Timeout(Timeout::RecvResponse | Timeout::RecvBody)
+            | ureq::Error::BodyExceedsLimit(_) => Trouble::TooMuch(error.to_string()),
             error => Trouble::Failed(PrometheusError::Unreachable {
                 url: url(),
                 why: error.to_string(),
@@ -250,6 +225,39 @@ impl Server {
                 why,
             },
         }
+    }
+}
+
+impl Origin for Server {
+    fn targets(&mut self) -> Result<Targets, PrometheusError> {
+        self.days = self.days_of(MEMORY)?;
+        Ok(Targets {
+            machines: self.days.keys().cloned().collect(),
+            all: self.days_of(UP)?.into_keys().collect(),
+        })
+    }
+
+    fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError> {
+        let wanted = self.selector.of_figures(&[
+            one_of("job", std::iter::once(machine.job.as_str())),
+            one_of("instance", std::iter::once(machine.instance.as_str())),
+        ]);
+        let mut samples = Samples::default();
+        for day_ms in self.days.remove(machine).unwrap_or_default() {
+            let end_ms = (day_ms + DAY_MS).min(self.times.until_ms.unwrap_or(i64::MAX));
+            let mut from_ms = day_ms.max(self.times.from_ms.unwrap_or(i64::MIN));
+            while from_ms < end_ms {
+                let to_ms = end_ms.min(from_ms + self.window_ms);
+                match self.window(&wanted, from_ms..to_ms, &mut samples) {
+                    Ok(()) => from_ms = to_ms,
+                    Err(Trouble::TooMuch(_)) if to_ms - from_ms > SHORTEST_MS => {
+                        self.window_ms = SHORTEST_MS.max((to_ms - from_ms) / 2);
+                    }
+                    Err(trouble) => return Err(self.gave_up("query", trouble)),
+                }
+            }
+        }
+        Ok(samples)
     }
 }
 
