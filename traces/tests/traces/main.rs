@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod alibaba;
+mod by_host;
 mod csv;
 mod export;
 mod import;
