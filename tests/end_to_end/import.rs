@@ -137,7 +137,7 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
 /// Asked for by itself, or in the help: which columns, in which unit, from what.
 #[test]
 fn every_source_says_what_it_fills() {
-    for source in ["alibaba", "bitbrains", "materna"] {
+    for source in ["alibaba", "bitbrains", "materna", "pcp", "sysstat"] {
         let told_json = json(&told(&gleaner(&[source, "--columns", "--json"])));
         let columns = told_json["columns"].as_array().unwrap();
         let text = told(&gleaner(&[source, "--columns"]));

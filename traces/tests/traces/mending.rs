@@ -137,6 +137,40 @@ fn rows() -> impl Strategy<Value = Vec<Said>> {
     vec(row, 0..40)
 }
 
+#[test]
+fn where_recording_stopped_there_is_a_gap_however_short() {
+    let rows = (1..=6).map(|minute| Reading {
+        time_ms: 60_000 * minute,
+        physical_bytes: 2,
+        available_bytes: 1,
+        ..Reading::default()
+    });
+    let rows: Vec<Said> = rows.map(|reading| (reading, None, None)).collect();
+    let mut readings = readings(&rows);
+    for (time_ms, cause) in [
+        (0, "boot"), // before all samples
+        (90_000, "stopped"),
+        (90_000, "boot"),
+        (240_000, "stopped"), // at a sample: before or after it
+        (400_000, "stopped"), // after all samples
+    ] {
+        readings.stopped_at(time_ms, cause);
+    }
+    let (samples, mended) = readings.mend();
+    let gaps: Vec<_> = samples.iter().map(|s| (s.gap, s.interval_ms)).collect();
+    let minute = (None, Some(60_000));
+    let expected = [
+        (None, None),
+        (Some("boot"), None),
+        minute,
+        (Some("stopped"), None),
+        (Some("stopped"), None),
+        minute,
+    ];
+    assert_eq!(gaps, expected);
+    assert_eq!(mended.gaps_count, 3);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -150,6 +150,20 @@ fn a_file_cut_short_is_taken_as_far_as_it_goes_and_bad_entries_are_named() {
 }
 
 #[test]
+fn a_second_machine_in_a_file_is_not_passed_over_in_silence() {
+    let other = printed("12.6.1").replace("\"desk\"", "\"lamp\"");
+    let both = printed("11.5.7") + &other;
+    let dataset = tempfile::tempdir().unwrap();
+    let done = take(&files(&[("both.json", &both)]), &dataset, None).unwrap();
+    assert_eq!((done.machines.len(), done.total.samples_count), (1, 3));
+    let first = done.machines[0].mended.first_unreadable.as_deref();
+    assert_eq!(
+        first,
+        Some("both.json: it holds \"lamp\" as well; a machine a file")
+    );
+}
+
+#[test]
 fn local_times_need_a_time_zone() {
     let text = printed("12.7.9").replace("\"tz\": \"UTC\"", "\"tz\": \"CET\"");
     let said = refused("a.json", &text);

@@ -220,6 +220,15 @@ impl Importer for Sysstat {
             {
                 self.rows(host, &name, readings);
             }
+            let is_listed = |host: &&Host| {
+                let mut listed = self.files.iter();
+                listed.any(|(_, name, file)| *name == host.nodename && file == path)
+            };
+            // Files are listed by their beginnings, which is all that sadf's own have.
+            for other in document.hosts.iter().filter(|host| !is_listed(host)) {
+                let why = format_args!("it holds {:?} as well; a machine a file", other.nodename);
+                readings.unreadable(&name, why);
+            }
             if let Some(cut) = document.cut {
                 readings.unreadable(name, format_args!("cut short: {cut}"));
             }
