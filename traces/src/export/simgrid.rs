@@ -101,15 +101,18 @@ impl SimGrid {
     /// A sample stands until the next; in a gap, and before and after all samples, nothing is.
     fn write_share(&mut self, host: &HostAvailability) -> Result<()> {
         let mut file = self.profile(ENDINGS[1])?;
-        let mut last = (0, None);
+        let (mut latest_ms, mut last) = (0, None);
         let mut line = |time_ms: i64, bytes: i64| -> Result<()> {
             let share = bytes as f64 / host.physical_bytes.max(1) as f64;
             let units = (share * SHARE_UNITS).round().clamp(0.0, SHARE_UNITS) as u64;
             // A clock set back tells some time twice: what was told first stays.
-            if last.1 == Some(units) || (time_ms < last.0) {
+            if time_ms < latest_ms {
                 return Ok(());
             }
-            last = (time_ms, Some(units));
+            latest_ms = time_ms;
+            if last.replace(units) == Some(units) {
+                return Ok(());
+            }
             let share = Share(units);
             file.line(format_args!("{} {share}", Seconds(time_ms)))
         };
