@@ -52,6 +52,8 @@ pub(super) struct Row {
 #[derive(Clone, Debug)]
 pub(super) struct Beside<'c> {
     columns: &'c [&'static str],
+    /// Of the columns; [`Kind::Real`] of one that there is not, which the dataset refuses.
+    kinds: Vec<Kind>,
     /// Of each row those of `columns`, one row after the other; NaN is absent.
     values: Vec<f64>,
     /// Different ones, the first of nothing.
@@ -63,11 +65,17 @@ impl<'c> Readings<'c> {
     /// For rows that give values of `columns` of `samples` ([`super::Source::columns`]).
     #[must_use]
     pub fn new(columns: &'c [&'static str]) -> Self {
+        let kind = |name: &&str| {
+            let mut stored = SampleRow::TABLE.columns.iter();
+            let stored = stored.find(|c| c.name == *name);
+            stored.map_or(Kind::Real, |c| c.kind)
+        };
         Self {
             mended: Mended::default(),
             rows: Vec::new(),
             beside: Beside {
                 columns,
+                kinds: columns.iter().map(kind).collect(),
                 values: Vec::new(),
                 facts: vec![Facts::new()],
                 facts_now: 0,
@@ -134,6 +142,7 @@ impl Beside<'_> {
         let values = self.values.get(row.at..).unwrap_or_default();
         Values {
             columns: self.columns,
+            kinds: &self.kinds,
             values: &values[..values.len().min(self.columns.len())],
         }
     }
@@ -178,16 +187,21 @@ impl Beside<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'r> {
     columns: &'r [&'static str],
+    kinds: &'r [Kind],
     values: &'r [f64],
 }
 
 impl<'r> Values<'r> {
     /// Those that are not absent, by the names of their columns in `samples`.
     pub fn known(self) -> impl Iterator<Item = (&'static str, Value)> + 'r {
-        let known = self.columns.iter().zip(self.values);
-        known
-            .filter(|(_, value)| !value.is_nan())
-            .map(|(&name, &value)| (name, typed(name, value)))
+        let columns = self.columns.iter().zip(self.kinds);
+        let known = columns
+            .zip(self.values)
+            .filter(|(_, value)| !value.is_nan());
+        known.map(|((&name, kind), &value)| match kind {
+            Kind::Integer => (name, Value::Integer(value.round() as i64)),
+            _ => (name, Value::Real(value)),
+        })
     }
 
     fn bits(self) -> impl Iterator<Item = u64> + 'r {
@@ -199,14 +213,5 @@ impl<'r> Values<'r> {
 impl PartialEq for Values<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns && self.bits().eq(other.bits())
-    }
-}
-
-/// As the column holds it; one that there is not, the dataset refuses.
-fn typed(column: &str, value: f64) -> Value {
-    let mut columns = SampleRow::TABLE.columns.iter();
-    match columns.find(|c| c.name == column) {
-        Some(c) if c.kind == Kind::Integer => Value::Integer(value.round() as i64),
-        _ => Value::Real(value),
     }
 }
