@@ -65,17 +65,12 @@ impl<'c> Readings<'c> {
     /// For rows that give values of `columns` of `samples` ([`super::Source::columns`]).
     #[must_use]
     pub fn new(columns: &'c [&'static str]) -> Self {
-        let kind = |name: &&str| {
-            let mut stored = SampleRow::TABLE.columns.iter();
-            let stored = stored.find(|c| c.name == *name);
-            stored.map_or(Kind::Real, |c| c.kind)
-        };
         Self {
             mended: Mended::default(),
             rows: Vec::new(),
             beside: Beside {
                 columns,
-                kinds: columns.iter().map(kind).collect(),
+                kinds: columns.iter().map(|name| kind(name)).collect(),
                 values: Vec::new(),
                 facts: vec![Facts::new()],
                 facts_now: 0,
@@ -198,10 +193,7 @@ impl<'r> Values<'r> {
         let known = columns
             .zip(self.values)
             .filter(|(_, value)| !value.is_nan());
-        known.map(|((&name, kind), &value)| match kind {
-            Kind::Integer => (name, Value::Integer(value.round() as i64)),
-            _ => (name, Value::Real(value)),
-        })
+        known.map(|((&name, kind), &value)| (name, stored(*kind, value)))
     }
 
     fn bits(self) -> impl Iterator<Item = u64> + 'r {
@@ -213,5 +205,20 @@ impl<'r> Values<'r> {
 impl PartialEq for Values<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns && self.bits().eq(other.bits())
+    }
+}
+
+/// Of a column of `samples`.
+pub(super) fn kind(column: &str) -> Kind {
+    let mut columns = SampleRow::TABLE.columns.iter();
+    let column = columns.find(|c| c.name == column);
+    column.map_or(Kind::Real, |c| c.kind)
+}
+
+/// As a column of that kind holds it.
+pub(super) fn stored(kind: Kind, value: f64) -> Value {
+    match kind {
+        Kind::Integer => Value::Integer(value.round() as i64),
+        _ => Value::Real(value),
     }
 }
