@@ -19,7 +19,6 @@ const MOST_LISTED: usize = 15;
 
 /// What every host's pass needs to know.
 pub(crate) struct Pass<'a> {
-    pub(crate) dataset: &'a Dataset,
     pub(crate) parameters: &'a Parameters,
     pub(crate) classes: &'a Classes,
     pub(crate) calendar: &'a Calendar,
@@ -42,10 +41,9 @@ pub(crate) struct HostFindings {
 
 impl Pass<'_> {
     /// Reads and analyses one host.
-    pub(crate) fn host(&self, host: &str) -> Result<HostFindings> {
+    pub(crate) fn host(&self, dataset: &Dataset, host: &str) -> Result<HostFindings> {
         let parameters = self.parameters;
-        let Some(mut trace) = HostTrace::read(self.dataset, host, parameters, self.calendar)?
-        else {
+        let Some(mut trace) = HostTrace::read(dataset, host, parameters, self.calendar)? else {
             let mut nothing = HostFindings::default();
             nothing.records.not_measured.push(missing::no_samples(host));
             return Ok(nothing);

@@ -1,6 +1,6 @@
 //! Work on many things at once, and its results in order.
 
-use crate::error::Result;
+use crate::error::{AnalysisError, Result};
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ use std::thread;
 /// `things`, on the caller's thread.
 ///
 /// # Errors
-/// The first that `work` gives, in that order; nothing after it is taken.
-pub(crate) fn each<T: Sync, R: Send>(
+/// The first that `work` or `take` gives, in that order; nothing after it is taken.
+pub(crate) fn each<T: Sync, R: Send, E: From<AnalysisError>>(
     things: &[T],
     work: impl Fn(&T) -> Result<R> + Sync,
-    mut take: impl FnMut(R),
-) -> Result<()> {
+    mut take: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -41,7 +41,7 @@ pub(crate) fn each<T: Sync, R: Send>(
         for (at, result) in results {
             early.insert(at, result);
             while let Some(result) = early.remove(&wanted) {
-                take(result?);
+                take(result?)?;
                 wanted += 1;
             }
         }
@@ -63,9 +63,14 @@ mod tests {
             let sum = (0..turns).fold(0_u64, |sum, i| std::hint::black_box(sum.wrapping_add(i)));
             Ok((*n, sum).0)
         };
-        each(&things, slow_first, |n| taken.push(n)).unwrap();
+        let all = each(&things, slow_first, |n| {
+            taken.push(n);
+            Ok::<(), AnalysisError>(())
+        });
+        all.unwrap();
         assert_eq!(taken, things);
-        each(&[], |(): &()| Ok(()), |()| panic!("nothing to take")).unwrap();
+        let nothing = |()| -> Result<()> { panic!("nothing to take") };
+        each(&[], |(): &()| Ok(()), nothing).unwrap();
     }
 
     #[test]
@@ -76,11 +81,20 @@ mod tests {
             _ => Ok(*n),
         };
         let mut taken = 0;
-        let error = each(&things, fails, |_| taken += 1).unwrap_err();
-        assert_eq!(taken, 40);
-        assert!(matches!(
-            error,
-            AnalysisError::NoSamples { hosts_count: 40 }
-        ));
+        let mut take = |n: usize, most: usize| {
+            taken += 1;
+            match n {
+                n if n < most => Ok(()),
+                hosts_count => Err(AnalysisError::NoSamples { hosts_count }),
+            }
+        };
+        for (most, ends_at) in [(100, 40), (7, 7)] {
+            let error = each(&things, fails, |n| take(n, most)).unwrap_err();
+            assert!(
+                matches!(error, AnalysisError::NoSamples { hosts_count } if hosts_count == ends_at)
+            );
+        }
+        // 0 to 39 whole; 0 to 7, of which the last was refused.
+        assert_eq!(taken, 40 + 8);
     }
 }

@@ -13,7 +13,8 @@
 //!              ├─ consumers      processes, files                        │
 //!              ├─ cluster        all hosts on one grid of time           │
 //!              ├─ quality        what could not be seen                  ┘
-//!              └─ explain        one sample ─► Explanation
+//!              ├─ explain        one sample ─► Explanation
+//!              └─ availability   by_host ─► HostAvailability, for exports
 //! statistics: pure, under all of them
 //! ```
 //!
@@ -42,6 +43,7 @@ mod statistics;
 mod trace;
 mod what_if;
 
+pub use availability::by_host::availability;
 use availability::over_time;
 use availability::sizes::Classes;
 pub use error::{AnalysisError, Result};
@@ -70,12 +72,28 @@ pub fn analyze(
     parameters: &Parameters,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Findings> {
-    let parameters = parameters::resolved(dataset, parameters)?;
-    let hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
+    analyze_together(&[dataset], parameters, progress)
+}
+
+/// As [`analyze`], of the hosts of several datasets as if they were one: those of the first, then of the second. No host
+/// is in two of them.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn analyze_together(
+    datasets: &[&Dataset],
+    parameters: &Parameters,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Findings> {
+    let parameters = parameters::resolved(datasets, parameters)?;
+    let mut hosts = Vec::new();
+    for &dataset in datasets {
+        let of_dataset = dataset.hosts().map_err(AnalysisError::Hosts)?;
+        hosts.extend(of_dataset.into_iter().map(|host| (dataset, host)));
+    }
     let hosts_count = hosts.len();
     let classes = Classes::new(&parameters.size_class_bytes);
     let pass = Pass {
-        dataset,
         parameters: &parameters,
         classes: &classes,
         calendar: &Calendar::new(&parameters.time_zone)?,
@@ -85,7 +103,7 @@ pub fn analyze(
     let mut hosts_done = 0;
     in_order::each(
         &hosts,
-        |host| pass.host(host),
+        |(dataset, host)| pass.host(dataset, host),
         |found| {
             fleet.add(found);
             hosts_done += 1;
@@ -93,6 +111,7 @@ pub fn analyze(
                 hosts_done,
                 hosts_count,
             });
+            Ok::<(), AnalysisError>(())
         },
     )?;
     fleet

@@ -10,12 +10,15 @@ use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::{HostRow, SampleRow};
 
 /// The parameters that the findings rest on. Reads each host's memory size where sizes are left open.
-pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Parameters> {
+pub(crate) fn resolved(datasets: &[&Dataset], asked: &Parameters) -> Result<Parameters> {
     check(asked)?;
     check_measures(asked)?;
     let mut parameters = asked.clone();
     if parameters.region_bytes.is_empty() || parameters.dip_threshold_bytes.is_empty() {
-        let largest = largest_physical_bytes(dataset)?;
+        let mut largest = 0;
+        for dataset in datasets {
+            largest = largest_physical_bytes(dataset)?.max(largest);
+        }
         if parameters.region_bytes.is_empty() {
             parameters.region_bytes = default_regions(largest);
         }
@@ -30,8 +33,9 @@ pub(crate) fn resolved(dataset: &Dataset, asked: &Parameters) -> Result<Paramete
         sizes.sort_unstable();
         sizes.dedup();
     }
-    let days = dataset.dates(&SampleRow::TABLE);
-    parameters.cluster_cell_s = grid::cell_s(parameters.cluster_cell_s, days.len());
+    let days = datasets.iter().map(|d| d.dates(&SampleRow::TABLE).len());
+    let days = days.max().unwrap_or(0);
+    parameters.cluster_cell_s = grid::cell_s(parameters.cluster_cell_s, days);
     Ok(parameters)
 }
 

@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Export(Export),
     Import(crate::import::args::Import),
     Synth(Synth),
+    Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
@@ -216,15 +217,21 @@ pub(crate) struct Report {
     pub(crate) measures: Measures,
 }
 
-/// Write the dataset, or a part of it, in another format.
+/// Write the dataset in another format: its tables, or when memory could be had, for policy simulators.
 ///
-/// One file per table and UTC date: OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv, .arrow).
+/// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv, .arrow).
+/// availability, fta, simgrid: when a region of --region bytes could be had on each host, and what ended that, as
+/// `analyze` finds it (docs/periods.md). Every format: docs/exports.md.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner export out/demo/dataset --to parquet -o out/parquet
   duckdb -c \"SELECT count(*) FROM 'out/parquet/samples/*/*.parquet'\"
   gleaner export DATASET --to csv -o out/otter --host otter --from 2026-11-01 --until 2026-12-01
   gleaner export DATASET --to arrow -o out/rss --table processes --columns host_id,time,name,rss_bytes
+  gleaner export DATASET --to availability --region 64MiB -o out/available
+  gleaner export DATASET --to availability --region 64MiB --scope idle --least 5m --as csv -o out/available
+  gleaner export DATASET --to fta --region 1GiB --scope idle -o out/fta
+  gleaner export DATASET --to simgrid --region 1GiB -o out/simgrid
 
 Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
 pub(crate) struct Export {
@@ -236,69 +243,155 @@ pub(crate) struct Export {
     /// Folder to write to.
     #[arg(long, short)]
     pub(crate) output: PathBuf,
-    /// Only this table (repeatable; or several with commas between).
-    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = table)]
-    pub(crate) table: Vec<Table>,
     /// Only this host, by its id or name (repeatable; or several with commas between).
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(crate) host: Vec<String>,
-    /// Only rows of this time and after it.
+    /// Only rows of this time and after it; periods are cut there.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) from: Option<i64>,
-    /// Only rows before this time.
+    /// Only rows before this time; periods are cut there.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) until: Option<i64>,
-    /// Only these columns, in this order; every exported table must have them.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub(crate) columns: Vec<String>,
     /// Leave columns uncompressed, for readers that know no zstd.
     #[arg(long)]
     pub(crate) uncompressed: bool,
+    #[command(flatten, next_help_heading = "Tables")]
+    pub(crate) tables: ExportTables,
+    #[command(flatten, next_help_heading = "For policy simulators")]
+    pub(crate) availability: ExportAvailability,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportTables {
+    /// Only this table (repeatable; or several with commas between).
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = table)]
+    pub(crate) table: Vec<Table>,
+    /// Only these columns, in this order; every exported table must have them.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportAvailability {
+    /// Size of the region that is to be had.
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes,
+        required_if_eq_any([("to", "availability"), ("to", "fta"), ("to", "simgrid")]))]
+    pub(crate) region: Option<i64>,
+    /// Which time counts [default: all].
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<ExportScope>,
+    /// Leave out periods shorter than this, as `analyze` does with 5m [default: 0s].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) least: Option<Duration>,
+    /// A host is idle after so many seconds without activity and with a low load [default: 300].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_after: Option<f64>,
+    /// The 5-minute load average that is not low any more [default: 0.3].
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) load_limit: Option<f64>,
+    /// Share of physical memory that is never lent [default: 15].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) headroom: Option<f64>,
+    /// Files of `--to availability` [default: parquet].
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub(crate) columns_as: Option<ColumnFormat>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables as Apache Parquet, zstd.
+    Parquet,
+    /// Tables as comma-separated text with a header.
+    Csv,
+    /// Tables as Arrow IPC files, which are Feather files, zstd.
+    Arrow,
+    /// Periods in which the region could be had, and what each sample says, as two files of columns.
+    Availability,
+    /// Events of the Failure Trace Archive.
+    Fta,
+    /// A platform of SimGrid, with a state and a share profile for every host.
+    Simgrid,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ColumnFormat {
     /// Apache Parquet, zstd.
     Parquet,
     /// Comma-separated text with a header.
     Csv,
-    /// Arrow IPC files, which are Feather files, zstd.
+    /// Arrow IPC files, zstd.
     Arrow,
 }
 
-/// Write a dataset of hosts that never were, for benches and loads.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ExportScope {
+    /// All time.
+    All,
+    /// While the owner is away: it ends when the owner returns as well.
+    Idle,
+}
+
+/// Write a dataset of hosts that never were.
 ///
-/// All of it is invented: sizes, names, habits. The seed decides every byte.
+/// The hosts of `modern` are invented: sizes, names, habits. Those of `acharya-setia` are calibrated to the tables of a
+/// study of 1998. The seed decides every byte.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner synth -o out/synthetic --hosts 20 --days 7
+  gleaner synth -o out/1998 --preset acharya-setia-a --seed 3
   gleaner synth -o out/large --hosts 10000 --days 1 --seed 42 --json
+  gleaner synth --print --preset modern > mine.toml
+  gleaner synth -o out/mine --fleet mine.toml
   gleaner analyze out/synthetic")]
 pub(crate) struct Synth {
     /// Folder of the dataset; new or empty.
-    #[arg(long, short, value_name = "DATASET")]
-    pub(crate) output: PathBuf,
-    /// Hosts.
-    #[arg(long, default_value_t = 10)]
-    pub(crate) hosts: usize,
-    /// Days of each.
-    #[arg(long, default_value_t = 7)]
-    pub(crate) days: u32,
+    #[arg(long, short, value_name = "DATASET", required_unless_present = "print")]
+    pub(crate) output: Option<PathBuf>,
+    /// A fleet that comes with Gleaner.
+    #[arg(long, value_enum, default_value_t = SynthPreset::Modern)]
+    pub(crate) preset: SynthPreset,
+    /// A fleet of your own: classes of hosts and their habits, as TOML.
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub(crate) fleet: Option<PathBuf>,
+    /// Which of the fleet's clusters; its first unless named.
+    #[arg(long, value_name = "NAME", requires = "fleet")]
+    pub(crate) cluster: Option<String>,
+    /// Hosts; as many as the cluster has unless named. Its classes begin again where there are more.
+    #[arg(long)]
+    pub(crate) hosts: Option<usize>,
+    /// Days of each; the fleet's own unless named.
+    #[arg(long)]
+    pub(crate) days: Option<u32>,
     /// Leave every host on day and night; else some sleep, or are turned off, when their owners leave.
     #[arg(long)]
     pub(crate) always_on: bool,
     /// What decides all else.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// First day (UTC).
-    #[arg(long, value_name = "DATE", default_value = "2026-11-02")]
-    pub(crate) start: jiff::civil::Date,
+    /// First day (UTC); the fleet's own unless named.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) start: Option<jiff::civil::Date>,
     /// Time between samples.
     #[arg(long, value_name = "TIME", default_value = "90s", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) interval: Duration,
+    /// Print the preset's fleet, to be altered, and write nothing.
+    #[arg(long, conflicts_with_all = ["output", "fleet"])]
+    pub(crate) print: bool,
     /// Print what was written as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum SynthPreset {
+    /// Desks and workstations as sold since 2020: invented.
+    Modern,
+    /// Cluster A of Acharya & Setia: 29 hosts in September 1998, calibrated.
+    AcharyaSetiaA,
+    /// Cluster B of Acharya & Setia: 23 hosts.
+    AcharyaSetiaB,
+    /// Both clusters of Acharya & Setia: 52 hosts, A's first.
+    AcharyaSetia,
 }
 
 /// Print what is stored (every table and column, with unit and meaning) or what is printed as JSON.

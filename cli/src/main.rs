@@ -6,6 +6,7 @@ mod collect;
 mod demo;
 mod explain;
 mod export;
+mod fidelity;
 mod import;
 mod lab;
 mod man;
@@ -44,6 +45,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Synth(args) => synth::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),

@@ -1,35 +1,53 @@
 //! `gleaner synth`.
 
-use crate::args::Synth;
+use crate::args::{Synth, SynthPreset};
 use crate::progress;
 use anyhow::Context;
 use gleaner_schemas::units::Bytes;
-use gleaner_traces::synth::{Cluster, Parameters, Progress, write};
+use gleaner_traces::synth::{Cluster, Fleet, Parameters, Preset, Progress, write};
 use jiff::tz::TimeZone;
 use std::io::Write;
 
 pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
-    let start = args.start.to_zoned(TimeZone::UTC);
-    let cluster = Cluster::new(&Parameters {
-        hosts: args.hosts,
-        days: args.days,
-        start_ms: start.context("--start")?.timestamp().as_millisecond(),
-        interval_ms: i64::try_from(args.interval.as_millis()).unwrap_or(i64::MAX),
-        seed: args.seed,
-        always_on: args.always_on,
-    })?;
+    let preset = match args.preset {
+        SynthPreset::Modern => Preset::Modern,
+        SynthPreset::AcharyaSetiaA => Preset::AcharyaSetiaA,
+        SynthPreset::AcharyaSetiaB => Preset::AcharyaSetiaB,
+        SynthPreset::AcharyaSetia => Preset::AcharyaSetia,
+    };
+    // Without an output there is --print: clap holds that.
+    let Some(output) = &args.output else {
+        std::io::stdout().write_all(preset.text().as_bytes())?;
+        return Ok(());
+    };
+    let mut parameters = match &args.fleet {
+        Some(path) => Parameters::of_fleet(Fleet::open(path)?, args.cluster.as_deref(), args.seed)?,
+        None => Parameters::of_preset(preset, args.seed)?,
+    };
+    parameters.hosts = args.hosts.unwrap_or(parameters.hosts);
+    parameters.days = args.days.unwrap_or(parameters.days);
+    parameters.always_on = args.always_on;
+    parameters.interval_ms = i64::try_from(args.interval.as_millis()).unwrap_or(i64::MAX);
+    if let Some(start) = args.start {
+        let start = start.to_zoned(TimeZone::UTC).context("--start")?;
+        parameters.start_ms = start.timestamp().as_millisecond();
+    }
+    let cluster = Cluster::new(&parameters)?;
     let bar = progress::bar("synth", 1);
-    let written = write(&cluster, &args.output, |p: &Progress| {
+    let written = write(&cluster, output, |p: &Progress| {
         bar.set_length(p.host_days_in_all);
         bar.set_position(p.host_days);
         bar.set_message(format!("{} rows", p.rows));
     })?;
     bar.finish_and_clear();
+    let fleet = &parameters.fleet;
     let text = if args.json {
         let summary = serde_json::json!({
             "dataset": written.dataset,
-            "hosts_count": args.hosts,
-            "days_count": args.days,
+            "fleet": fleet.name,
+            "rests_on": fleet.rests_on,
+            "hosts_count": parameters.hosts,
+            "days_count": parameters.days,
             "seed": args.seed,
             "records_count": written.records,
             "rows_count": written.rows,
@@ -39,12 +57,14 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         format!("{summary:#}\n")
     } else {
         format!(
-            "{} rows of {} synthetic hosts in {} files ({}) in {}\n",
+            "{} rows of {} synthetic hosts in {} files ({}) in {}\nThe fleet \"{}\" rests on this: {}.\n",
             written.rows,
-            args.hosts,
+            parameters.hosts,
             written.files,
             Bytes::from(written.bytes),
-            written.dataset.display()
+            written.dataset.display(),
+            fleet.name,
+            fleet.rests_on,
         )
     };
     std::io::stdout().write_all(text.as_bytes())?;

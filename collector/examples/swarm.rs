@@ -14,7 +14,7 @@
 
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
 use gleaner_schemas::rows::TABLES;
-use gleaner_traces::synth::{Cluster, Parameters};
+use gleaner_traces::synth::{Cluster, Parameters, Preset};
 use gleaner_trust::{AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Role};
 use rustls::ClientConfig;
 use std::collections::BTreeMap;
@@ -125,10 +125,8 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
     let parameters = Parameters {
         hosts: TEMPLATES,
         days: u32::try_from(1 + samples / 960 * 3).unwrap(),
-        start_ms: 1_793_577_600_000, // 2026-11-02
         interval_ms: INTERVAL_MS as i64,
-        seed: 1,
-        always_on: false,
+        ..Parameters::of_preset(Preset::Modern, 1).unwrap()
     };
     let cluster = Cluster::new(&parameters).unwrap();
     (0..TEMPLATES)

@@ -6,6 +6,7 @@
 //! ([`sql`]) are made from that.
 
 pub mod arrow;
+pub mod availability;
 pub mod column;
 pub mod findings;
 pub mod interval;

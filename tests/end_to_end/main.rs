@@ -5,6 +5,8 @@ mod analyze;
 mod chain;
 mod collect;
 mod delivery;
+mod exports;
+mod fidelity;
 mod import;
 mod lab;
 mod layers;

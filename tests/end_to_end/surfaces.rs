@@ -25,6 +25,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "export",
             "import",
             "synth",
+            "fidelity",
             "lab",
             "schema",
             "pki",

@@ -2,7 +2,7 @@
 //! `cargo run --release -p gleaner-traces --example synth_speed -- NEW_FOLDER [HOSTS]`.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use gleaner_traces::synth::{Cluster, Parameters, write};
+use gleaner_traces::synth::{Cluster, Parameters, Preset, write};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -14,10 +14,7 @@ fn main() {
     let parameters = Parameters {
         hosts,
         days: 2,
-        start_ms: 1_793_577_600_000,
-        interval_ms: 90_000,
-        seed: 1,
-        always_on: false,
+        ..Parameters::of_preset(Preset::Modern, 1).unwrap()
     };
     let cluster = Cluster::new(&parameters).unwrap();
     for with_values in [false, true] {

@@ -1,39 +1,66 @@
-//! On how many hosts available memory dips how often (Acharya & Setia, Table 3).
+//! On how many hosts available memory dips how often (Acharya & Setia, Table 3), by each notion of available.
 
-use super::dips::{self, Threshold};
+use super::dips::{Threshold, intervals_below};
+use super::notions::Sizes;
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::trace::HostTrace;
-use gleaner_schemas::findings::{Dip, DipHosts, Findings, Parameters};
+use gleaner_schemas::findings::{DipHosts, Findings, Notion, Parameters};
 
 /// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
 
-/// Intervals of each host below each threshold.
+/// Of each threshold, the intervals below it of each host that knows the notion.
+type ByThreshold = Vec<Vec<i64>>;
+
+/// In the order of [`Notion::ALL`]; of the first alone where the others, which rest on more tables, are not wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct DipCounts(Vec<Vec<i64>>);
+pub(crate) struct DipCounts(Vec<ByThreshold>);
+
+fn wanted(parameters: &Parameters) -> &'static [Notion] {
+    if parameters.wants(&["notions"]) {
+        &Notion::ALL
+    } else {
+        &[Notion::Available]
+    }
+}
 
 impl Measure for DipCounts {
     fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let dips = dips::of_host(trace, parameters);
-        Ok(Self(
-            dips.iter().map(|dip: &Dip| vec![dip.intervals]).collect(),
-        ))
+        let of_notion = |&notion: &Notion| {
+            let sizes = Sizes::of(trace, notion);
+            let physical_bytes = &trace.samples.physical_bytes;
+            let of_threshold = |threshold| {
+                let known = sizes.known.iter().cloned().flatten();
+                let known = known.map(|at| (sizes.bytes[at], physical_bytes[at]));
+                intervals_below(threshold, known)
+            };
+            let thresholds = Threshold::all(parameters);
+            thresholds
+                .map(|t| (!sizes.known.is_empty()).then(|| of_threshold(t)))
+                .map(|count| count.into_iter().collect())
+                .collect()
+        };
+        Ok(Self(wanted(parameters).iter().map(of_notion).collect()))
     }
 
     fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        let pairs = self.0.iter_mut().zip(&other.0);
+        for (mine, theirs) in pairs.flat_map(|(m, t)| m.iter_mut().zip(t)) {
             mine.extend(theirs);
         }
     }
 
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
-        for (threshold, hosts) in Threshold::all(parameters).zip(&self.0) {
-            let (threshold_bytes, threshold_share) = threshold.asked();
-            findings
-                .dip_hosts
-                .extend(INTERVALS.map(|at_least| DipHosts {
+        for (&notion, thresholds) in Notion::ALL.iter().zip(&self.0) {
+            for (threshold, hosts) in Threshold::all(parameters).zip(thresholds) {
+                if hosts.is_empty() {
+                    continue; // none of them knows the notion
+                }
+                let (threshold_bytes, threshold_share) = threshold.asked();
+                let record = |at_least| DipHosts {
                     size_class: size_class.to_owned(),
+                    notion,
                     threshold_bytes,
                     threshold_share,
                     at_least_intervals: at_least,
@@ -42,7 +69,9 @@ impl Measure for DipCounts {
                         some => hosts.iter().filter(|n| **n >= some).count(),
                     } as i64,
                     hosts_in_all: hosts.len() as i64,
-                }));
+                };
+                findings.dip_hosts.extend(INTERVALS.map(record));
+            }
         }
     }
 }

@@ -36,6 +36,15 @@ impl Threshold {
     }
 }
 
+/// How many of the samples, each with its host's physical memory then, have less than the threshold.
+pub(crate) fn intervals_below(
+    threshold: Threshold,
+    samples: impl Iterator<Item = (i64, i64)>,
+) -> i64 {
+    let below = |&(bytes, physical): &(i64, i64)| bytes < threshold.on(physical);
+    samples.filter(below).count() as i64
+}
+
 /// One finding a threshold, absolute ones first.
 pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
@@ -50,13 +59,12 @@ pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip
         return Vec::new();
     };
     let record = |threshold: Threshold| {
-        let all = available().zip(&samples.physical_bytes);
-        let below = all.filter(|(bytes, physical)| **bytes < threshold.on(**physical));
+        let physical = samples.physical_bytes.iter().copied();
         Dip {
             host: trace.host().to_owned(),
             threshold_bytes: threshold.on(physical_bytes),
             threshold_share: threshold.asked().1,
-            intervals: below.count() as i64,
+            intervals: intervals_below(threshold, available().copied().zip(physical)),
             samples_count: samples.len() as i64,
             min_available_bytes,
             min_time_ms,

@@ -1,5 +1,6 @@
 //! What is available: by category, over time, below thresholds, and for how long.
 
+pub(crate) mod by_host;
 pub(crate) mod dip_hosts;
 pub(crate) mod dips;
 pub(crate) mod hours;

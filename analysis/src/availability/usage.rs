@@ -12,7 +12,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
     names.extend(["kernel", "physical", "harvestable", "remainder"]);
-    names.extend(["live_file_cache", "available_paper"]);
+    names.extend(["live_file_cache", "available_paper", "kernel_paper"]);
     names
 }
 
@@ -52,6 +52,7 @@ fn of_host(trace: &HostTrace<'_>) -> Vec<Distribution> {
     found.push(known(&samples.remainder_bytes));
     found.push(known(&live.file_cache_bytes));
     found.push(known(&live.available_bytes));
+    found.push(known(&kernel_with_reserve(samples)));
     found
 }
 
@@ -64,6 +65,13 @@ fn kernel(samples: &Samples) -> Vec<Option<i64>> {
         Some(dynamic.saturating_add(static_kernel))
     };
     (0..samples.len()).map(of).collect()
+}
+
+/// Table 2's kernel column, which holds the reserve as well: its rows sum to installed memory so.
+fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
+    let reserve = |i| samples.category(Category::Lotsfree, i);
+    let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));
+    kernel(samples).into_iter().enumerate().map(with).collect()
 }
 
 /// As a finding; `None` when no sample has it.

@@ -5,6 +5,7 @@ use super::instants::DAY_MS;
 use super::learnt::{Learnt, MODELS, Shares};
 use super::rolling::{CALIBRATION_BINS, Score, Scores, roll};
 use super::{HostPart, Region};
+use crate::error::AnalysisError;
 use crate::in_order;
 use gleaner_policy::forecast::table::{self, Question, Table};
 use gleaner_policy::forecast::{AHEAD, AHEAD_S, Bins, SLOTS, TABLE_VERSION};
@@ -54,6 +55,7 @@ pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: 
             series.weights(&learnt, findings);
             pool(&mut together, series.scope, &scores);
         }
+        Ok::<(), AnalysisError>(())
     });
     debug_assert!(written.is_ok(), "counting cannot fail");
     for (scope, scores) in &together {

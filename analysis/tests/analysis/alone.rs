@@ -62,7 +62,7 @@ fn found(measures: &[&str]) -> Value {
 
 /// Other notions of available come with `notions` alone.
 fn without_notions(key: &str, records: &Value) -> Value {
-    let by_notion = ["availability_periods", "availability_odds"].contains(&key);
+    let by_notion = ["availability_periods", "availability_odds", "dip_hosts"].contains(&key);
     let records = records.as_array().unwrap().iter();
     let kept = records.filter(|r| !by_notion || r["notion"] == "available");
     kept.cloned().collect()

@@ -1,7 +1,7 @@
 //! Datasets at the edge of sense: each gives an answer or a refusal that says what to do.
 
 use crate::recording::{MIB, NOON, Recording, sample};
-use gleaner_analysis::AnalysisError;
+use gleaner_analysis::{AnalysisError, analyze_together};
 use gleaner_schemas::findings::{Parameters, Scope};
 use gleaner_schemas::rows::{GapRow, SampleRow};
 
@@ -241,4 +241,26 @@ fn only_the_measures_that_were_asked_for() {
         error.contains("\"dip\"") && error.contains("availability_periods"),
         "{error}"
     );
+}
+
+#[test]
+fn hosts_of_two_datasets_are_analysed_as_those_of_one() {
+    let record = |r: &mut Recording, host: &str, available_mib: &[i64]| {
+        r.host(host, 90);
+        for (i, available_mib) in available_mib.iter().enumerate() {
+            let second = i as i64 * 90;
+            r.row(host, i as i64 + 1, second, &in_sight(*available_mib));
+        }
+    };
+    let (a, b): (&[i64], &[i64]) = (&[500, 300, 500], &[100, 700]);
+    let (mut first, mut second, mut both) = (Recording::new(), Recording::new(), Recording::new());
+    record(&mut first, "a", a);
+    record(&mut second, "b", b);
+    record(&mut both, "a", a);
+    record(&mut both, "b", b);
+    let (_first_folder, first) = first.dataset();
+    let (_second_folder, second) = second.dataset();
+    let together = analyze_together(&[&first, &second], &parameters(), &mut |_| ()).unwrap();
+    assert_eq!(together.hosts.len(), 2);
+    assert_eq!(together, both.analyzed(&parameters()).unwrap());
 }

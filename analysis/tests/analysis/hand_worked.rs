@@ -12,7 +12,9 @@
 //! Host b, 4 GiB, two samples, no source of activity.
 
 use crate::recording::{MIB, NOON, Recording, sample};
-use gleaner_schemas::findings::{AvailabilityPeriods, Findings, MemoryUsage, Parameters, Scope};
+use gleaner_schemas::findings::{
+    AvailabilityPeriods, Findings, MemoryUsage, Notion, Parameters, Scope,
+};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow, ProcessRow, SampleRow};
 
 const A: [(i64, i64, i64); 9] = [
@@ -210,7 +212,8 @@ fn dips_by_hosts() {
     let f = found();
     let of = |mib| {
         let all = f.dip_hosts.iter();
-        all.filter(move |d| d.size_class == "all" && d.threshold_bytes == Some(mib * MIB))
+        all.filter(|d| d.notion == Notion::Available)
+            .filter(move |d| d.size_class == "all" && d.threshold_bytes == Some(mib * MIB))
             .map(|d| (d.at_least_intervals, d.hosts_count, d.hosts_in_all))
             .collect::<Vec<_>>()
     };
@@ -228,7 +231,7 @@ fn dips_by_hosts() {
     let quarter = f
         .dip_hosts
         .iter()
-        .filter(|d| d.threshold_share == Some(0.25));
+        .filter(|d| d.notion == Notion::Available && d.threshold_share == Some(0.25));
     let quarter: Vec<_> = quarter
         .map(|d| (d.at_least_intervals, d.hosts_count))
         .collect();

@@ -26,7 +26,7 @@ const GAPS: [(i64, i64, &str); 3] = [
 ];
 
 /// The host, whose collector's clock is two minutes behind its own.
-fn recorded(host: &str, is_collected: bool) -> Recording {
+pub(crate) fn recorded(host: &str, is_collected: bool) -> Recording {
     let mut r = Recording::new();
     add(&mut r, host, is_collected);
     r

@@ -190,6 +190,28 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
 }
 
 #[test]
+fn dips_by_each_notion() {
+    let dips = |measures: &[&str], notion| {
+        let parameters = Parameters {
+            dip_threshold_bytes: vec![201 * MIB, 200 * MIB],
+            dip_threshold_shares: Vec::new(),
+            ..parameters(measures)
+        };
+        let f = with_a_file().analyzed(&parameters).unwrap();
+        let all = f.dip_hosts.into_iter();
+        all.filter(|d| d.notion == notion && d.size_class == "all" && d.hosts_count > 0)
+            .map(|d| (d.threshold_bytes.unwrap() / MIB, d.at_least_intervals))
+            .collect::<Vec<_>>()
+    };
+    // Of what is available now one sample has 200 MiB; by the paper's notion eight have, and the rest is not known.
+    let measures = ["dip_hosts", "notions"];
+    assert_eq!(dips(&measures, Notion::Available), [(200, 0), (201, 1)]);
+    let by_the_paper = [(200, 0), (201, 1), (201, 6)];
+    assert_eq!(dips(&measures, Notion::Paper), by_the_paper);
+    assert_eq!(dips(&["dip_hosts"], Notion::Paper), []);
+}
+
+#[test]
 fn what_lending_would_cost_stands_beside_idle_time() {
     let f = with_processes(0)
         .analyzed(&parameters(&["notions"]))

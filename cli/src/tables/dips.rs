@@ -2,12 +2,13 @@
 
 use super::is_worth_a_row;
 use super::pivot::pivot;
-use gleaner_schemas::findings::{DipHosts, Findings};
+use gleaner_schemas::findings::{DipHosts, Findings, Notion};
 use gleaner_schemas::units::Bytes;
 
 pub(super) fn hosts(findings: &Findings) -> String {
     let shown = findings.dip_hosts.iter();
-    let shown = shown.filter(|d| is_worth_a_row(findings, &d.size_class));
+    let shown =
+        shown.filter(|d| d.notion == Notion::Available && is_worth_a_row(findings, &d.size_class));
     pivot(
         shown,
         &["class", "below"],

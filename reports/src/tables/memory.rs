@@ -63,6 +63,7 @@ fn usage_row(usage: &MemoryUsage) -> Vec<Cell> {
         (None, "physical") => (Cell::text("physical, the sum"), share),
         (None, "live_file_cache") => (Cell::text("file cache, with files used again soon"), share),
         (None, "available_paper") => (Cell::text("available without files used again soon"), share),
+        (None, "kernel_paper") => (Cell::text("kernel, with the reserve"), share),
         (None, other) => (Cell::text(other), share),
     };
     vec![

@@ -1,5 +1,6 @@
 //! Where memory went, and when little was left (Acharya & Setia, Table 2, Table 3, Figures 4 to 7).
 
+use super::Notion;
 use serde::{Deserialize, Serialize};
 
 /// Category of memory, as the analysis and the reports name them.
@@ -75,8 +76,9 @@ impl Category {
 pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`; `live_file_cache` and
-    /// `available_paper`, which count files that are used again soon as in use (the paper's notion).
+    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`; as the paper's Table 2 counts,
+    /// `live_file_cache` and `available_paper`, for which files that are used again soon are in use, and `kernel_paper`,
+    /// the kernel with its reserve.
     pub category: String,
     /// Hosts that have it.
     pub hosts_count: i64,
@@ -164,6 +166,9 @@ pub struct Dip {
 pub struct DipHosts {
     /// Class by memory size, or `all`.
     pub size_class: String,
+    /// What counts as available.
+    #[serde(default)]
+    pub notion: Notion,
     /// Threshold; absent where it is relative.
     pub threshold_bytes: Option<i64>,
     /// Threshold as a share of each host's physical memory; absent where it is absolute.
@@ -172,6 +177,6 @@ pub struct DipHosts {
     pub at_least_intervals: i64,
     /// Hosts with so many.
     pub hosts_count: i64,
-    /// Hosts of the class.
+    /// Hosts of the class that know the notion.
     pub hosts_in_all: i64,
 }

@@ -18,6 +18,14 @@ pub enum SynthError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// A fleet that is none.
+    #[error("fleet {name}: {detail}")]
+    Fleet {
+        /// Its file or name.
+        name: String,
+        /// What is wrong, and where.
+        detail: String,
+    },
     /// The folder is in use.
     #[error("{} is not empty; name a new folder for the synthetic dataset", folder.display())]
     NotEmpty {

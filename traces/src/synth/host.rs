@@ -1,19 +1,16 @@
 //! One host's trace, record after record.
 
-use super::activity::Sources;
-use super::class::{self, Class, Habit};
 use super::cluster::Parameters;
 use super::dice::Dice;
-use super::files::Files;
-use super::memory::{Installed, Memory, nodes};
-use super::owner::Owner;
+use super::fleet::{Class, Fleet, Habit};
+use super::life::{Life, Moment};
 use super::power::{Cause, Interruption, interruption};
-use super::processes::Processes;
 use super::record::{Record, Rows, SampleRows};
-use super::step::Step;
+use super::rows::{At, FileRows, HEADROOM_SHARE, Memory, ProcessRows, Sources, nodes};
 use super::{MIB, PAGE_BYTES};
 use gleaner_schemas::rows::{AbsenceRow, EventRow, GapRow, HostRow, SampleRow};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 const DAY_MS: i64 = 86_400_000;
 /// From boot to the agent's first sample.
@@ -26,9 +23,10 @@ const LEAST_AWAY_MS: i64 = 300_000;
 /// A host's records in the order of their sequence numbers, made one step at a time.
 ///
 /// ```
-/// use gleaner_traces::synth::{Cluster, Parameters};
+/// use gleaner_traces::synth::{Cluster, Parameters, Preset};
 ///
-/// let parameters = Parameters { hosts: 2, days: 1, start_ms: 1_793_577_600_000, interval_ms: 90_000, seed: 7, always_on: false };
+/// let mut parameters = Parameters::of_preset(Preset::Modern, 7)?;
+/// parameters.days = 1;
 /// let mut host = Cluster::new(&parameters)?.host(0);
 /// assert_eq!(host.host_id().len(), 32);
 /// assert_eq!(host.next().map(|record| record.sequence), Some(1));
@@ -39,7 +37,8 @@ pub struct HostTrace {
     index: usize,
     interval_ms: i64,
     end_ms: i64,
-    class: &'static Class,
+    fleet: Arc<Fleet>,
+    class: usize,
     habit: Habit,
     dice: Dice,
     host_id: String,
@@ -49,12 +48,12 @@ pub struct HostTrace {
     booted_ms: i64,
     /// When the agent started: what was before it has not seen.
     agent_ms: i64,
-    owner: Owner,
-    processes: Processes,
-    files: Files,
+    life: Life,
+    processes: ProcessRows,
+    files: FileRows,
+    mapped_files_bytes: i64,
     memory: Memory,
     sources: Sources,
-    kernel_release: &'static str,
     last: Option<Last>,
     next_ms: i64,
     sequence: i64,
@@ -68,46 +67,57 @@ struct Last {
 }
 
 impl HostTrace {
-    pub(super) fn new(parameters: &Parameters, index: usize) -> Self {
-        let mut dice = Dice::new(parameters.seed, index as u64);
-        let class = class::of_host(index);
+    pub(super) fn new(parameters: &Parameters, class: usize, index: usize) -> Self {
+        let fleet = Arc::clone(&parameters.fleet);
+        let of_class = &fleet.classes[class];
+        let mut life = parameters.life(of_class, index);
+        let mut dice = Dice::new(parameters.seed, Life::stream_of_rows(index));
         let start_ms = parameters.start_ms;
-        let installed = Installed::new(class.memory_gib, class.swap_gib);
         let (host_id, database_id) = (dice.id(), dice.id());
         // Booted as the trace begins, or within an interval: hosts do not sample in step.
         let longest_ms = parameters.interval_ms.min(DAY_MS - BOOT_MS);
         let booted_ms = start_ms + dice.between(0, longest_ms);
+        life.boot(booted_ms);
+        let daemons_bytes: i64 = life.running().iter().map(|r| r.bytes).sum();
+        let mapped_files_bytes = daemons_bytes / 5;
+        let logs = of_class.files.logs_count;
         Self {
             index,
             interval_ms: parameters.interval_ms,
             end_ms: start_ms + i64::from(parameters.days) * DAY_MS,
-            class,
             habit: if parameters.always_on {
                 Habit::On
             } else {
-                class.habit
+                of_class.habit
             },
             host_id,
             database_id,
             boot_id: String::new(),
             booted_ms,
             agent_ms: booted_ms,
-            owner: Owner::new(&mut dice, start_ms),
-            processes: Processes::new(&mut dice),
-            files: Files::new(&mut dice, class.files),
-            memory: Memory::new(&mut dice, installed),
+            processes: ProcessRows::new(fleet.system.has_cgroups),
+            files: FileRows::new(&mut dice, life.files(), logs, mapped_files_bytes),
+            mapped_files_bytes,
+            memory: Memory::new(
+                &mut dice,
+                of_class,
+                fleet.system.lotsfree,
+                life.static_bytes(),
+            ),
             sources: Sources::new(&mut dice),
-            kernel_release: if dice.chance(0.6) {
-                "6.12.57-synthetic"
-            } else {
-                "6.8.0-synthetic"
-            },
+            life,
             last: None,
             next_ms: booted_ms + BOOT_MS,
             sequence: 0,
             ready: VecDeque::new(),
             dice,
+            class,
+            fleet,
         }
+    }
+
+    fn class(&self) -> &Class {
+        &self.fleet.classes[self.class]
     }
 
     /// The host's name: 32 hex digits.
@@ -144,11 +154,19 @@ impl HostTrace {
             return self.sample(self.next_ms, None, Vec::new());
         };
         let due_ms = self.next_ms;
-        let next = self.owner.stretch(&mut self.dice, last.time_ms);
-        let last_active_ms = self.owner.last_active_ms();
+        let next = self.life.stretch(last.time_ms);
+        let last_active_ms = self.life.last_active_ms();
         let span_ms = (last.time_ms, due_ms);
         let habit = self.habit;
-        match interruption(&mut self.dice, habit, span_ms, &next, last_active_ms) {
+        let system = &self.fleet.system;
+        match interruption(
+            &mut self.dice,
+            system,
+            habit,
+            span_ms,
+            &next,
+            last_active_ms,
+        ) {
             Some(interruption) => self.interrupt(interruption, last.time_ms, due_ms),
             None => self.sample(due_ms, None, Vec::new()),
         }
@@ -189,9 +207,9 @@ impl HostTrace {
     fn boot(&mut self, booted_ms: i64) {
         self.booted_ms = booted_ms;
         self.boot_id = self.dice.id();
-        self.processes.boot(&mut self.dice);
-        self.files.boot();
-        self.memory.boot(&mut self.dice);
+        self.life.boot(booted_ms);
+        self.processes.boot(&mut self.dice, self.life.running());
+        self.memory.boot();
         let boot_id = self.boot_id.clone();
         self.write_event(booted_ms, event("boot", None, Some(&boot_id)));
         self.start_agent(booted_ms + BOOT_MS - 1);
@@ -207,9 +225,14 @@ impl HostTrace {
     /// Writes the sample at `time_ms`, after the gap before it and what was noted meanwhile.
     fn sample(&mut self, time_ms: i64, gap: Option<&str>, mut events: Vec<(i64, EventRow)>) {
         let before = self.last;
-        let stretch = self.owner.stretch(&mut self.dice, time_ms);
+        let follows = before.filter(|_| gap.is_none());
+        let is_whole = follows
+            .is_none_or(|before| before.time_ms.div_euclid(DAY_MS) != time_ms.div_euclid(DAY_MS));
+        let passed_ms = follows.map(|before| time_ms - before.time_ms);
+        let interval_ms = passed_ms.unwrap_or(self.interval_ms);
+        let stretch = self.life.stretch(time_ms);
+        let left_ms = self.life.last_active_ms();
         let is_present = stretch.from_ms <= time_ms;
-        let left_ms = self.owner.last_active_ms();
         let returned = before.filter(|before| is_present && stretch.from_ms > before.time_ms);
         if returned.is_some() && stretch.from_ms > self.agent_ms {
             let away_ms = stretch.from_ms - left_ms.unwrap_or(0).max(self.agent_ms);
@@ -223,26 +246,15 @@ impl HostTrace {
                 }
             }
         }
-        let active_ms = if is_present {
-            let pause_ms = self.dice.between(0, 20_000);
-            Some((time_ms - pause_ms).max(stretch.from_ms))
-        } else {
-            left_ms
-        };
-
-        let follows = before.filter(|_| gap.is_none());
-        let is_whole = follows
-            .is_none_or(|before| before.time_ms.div_euclid(DAY_MS) != time_ms.div_euclid(DAY_MS));
-        let passed_ms = follows.map(|before| time_ms - before.time_ms);
-        let step = Step {
-            class: self.class,
+        let moment = self.life.step(time_ms, interval_ms);
+        let at = At {
             time_ms,
             boottime_ms: time_ms - self.booted_ms,
-            interval_ms: passed_ms.unwrap_or(self.interval_ms),
-            is_present,
+            interval_ms,
+            is_present: moment.is_present,
             is_whole,
         };
-        let rows = self.sample_rows(&step, passed_ms, active_ms);
+        let rows = self.sample_rows(&at, passed_ms, &moment);
         if let (Some(cause), Some(before)) = (gap, before) {
             let gap = GapRow {
                 from_time_ms: before.time_ms,
@@ -264,20 +276,14 @@ impl HostTrace {
         self.next_ms = time_ms + self.interval_ms + self.dice.between(-2, 3);
     }
 
-    fn sample_rows(
-        &mut self,
-        step: &Step<'_>,
-        passed_ms: Option<i64>,
-        active_ms: Option<i64>,
-    ) -> SampleRows {
+    fn sample_rows(&mut self, at: &At, passed_ms: Option<i64>, moment: &Moment) -> SampleRows {
         let dice = &mut self.dice;
-        let (processes, cgroups, held) = self.processes.step(dice, step);
-        let (files, cached) = self.files.step(dice, step);
-        let (figures, short_bytes) = self.memory.step(dice, step, &held, &cached);
-        if short_bytes > 0 {
-            self.processes.swap_out(short_bytes);
-        }
-        let (activity, owner_idle_ms) = self.sources.step(dice, step, active_ms);
+        let (processes, cgroups, held) = self.processes.step(dice, at, self.life.running());
+        let files = self.files.step(dice, at, self.life.files());
+        let figures = self
+            .memory
+            .step(dice, at, moment, &held, self.mapped_files_bytes);
+        let (activity, owner_idle_ms) = self.sources.step(dice, at, moment.active_ms);
         let cpu_us = dice.around(5200.0 + 12.0 * held.count as f64, 0.2) as i64;
         let sample = SampleRow {
             boot_id: Some(self.boot_id.clone()),
@@ -289,9 +295,9 @@ impl HostTrace {
             agent_rss_bytes: 9 * MIB + PAGE_BYTES * dice.between(0, 200),
             ..figures
         };
-        let absences = self.absences(step);
+        let absences = self.absences(at);
         SampleRows {
-            nodes: if self.class.nodes > 1 {
+            nodes: if self.class().nodes > 1 {
                 nodes(&sample)
             } else {
                 Vec::new()
@@ -306,7 +312,7 @@ impl HostTrace {
     }
 
     /// What this host never has, where the state is given whole; and processes that ended while they were read.
-    fn absences(&mut self, step: &Step<'_>) -> Vec<AbsenceRow> {
+    fn absences(&mut self, at: &At) -> Vec<AbsenceRow> {
         let row = |item: &str, reason: &str, detail: &str, absent_count| AbsenceRow {
             item: item.to_owned(),
             reason: reason.to_owned(),
@@ -315,15 +321,15 @@ impl HostTrace {
         };
         let mut rows = Vec::new();
         let missing = self.sources.missing_count();
-        if step.is_whole && missing > 0 {
+        if at.is_whole && missing > 0 {
             rows.push(row("activity", "unsupported", "no such source", missing));
         }
-        if step.is_whole && !self.memory.has_zswap {
+        if at.is_whole && !self.memory.has_zswap {
             for item in ["zswap_bytes", "zswapped_bytes"] {
                 rows.push(row(item, "unsupported", "the kernel does not give it", 1));
             }
         }
-        if self.dice.chance(if step.is_present { 0.15 } else { 0.02 }) {
+        if self.dice.chance(if at.is_present { 0.15 } else { 0.02 }) {
             let count = self.dice.between(1, 4);
             let detail = "stat: No such process (os error 3)";
             rows.push(row("processes", "vanished", detail, count));
@@ -332,23 +338,24 @@ impl HostTrace {
     }
 
     fn host_row(&self, sample: &SampleRow) -> HostRow {
+        let class = self.class();
         HostRow {
             host_name: format!("synthetic-{:05}", self.index),
-            kernel_release: self.kernel_release.to_owned(),
-            architecture: "x86_64".to_owned(),
-            cpus_count: self.class.cpus,
+            kernel_release: self.fleet.system.kernel_release.clone(),
+            architecture: self.fleet.system.architecture.clone(),
+            cpus_count: class.cpus,
             physical_bytes: sample.physical_bytes,
             page_size_bytes: PAGE_BYTES,
             sample_interval_ms: self.interval_ms,
-            headroom_share: super::memory::HEADROOM_SHARE,
+            headroom_share: HEADROOM_SHARE,
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             privacy: "hashed".to_owned(),
             os_name: Some("synthetic".to_owned()),
             cpu_model: Some("synthetic".to_owned()),
-            cores_count: Some(self.class.cores),
-            machine_model: Some(self.class.model.to_owned()),
-            nodes_count: Some(self.class.nodes),
-            source: Some("synthetic".to_owned()),
+            cores_count: Some((class.cpus / 2).max(1)),
+            machine_model: Some(format!("synthetic {}", class.name)),
+            nodes_count: Some(class.nodes),
+            source: Some(format!("synthetic {}", self.fleet.name)),
         }
     }
 

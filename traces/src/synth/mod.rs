@@ -1,49 +1,44 @@
-//! Synthetic clusters: traces of hosts that never were, of any number and length, for benches and loads.
+//! Synthetic clusters: traces of hosts that never were, of any number and length.
 //!
-//! Everything in them is **invented**: sizes, names, habits. They look like traces of modern workstations and obey
-//! what a real trace obeys (categories that sum to physical memory, gaps, whole states, counters that grow within a
-//! boot), so that whatever reads traces can be tried on them; nothing about real people can be learnt from
-//! them. The data say so: `hosts.source` and `hosts.os_name` are `synthetic`.
-//!
-//! The model, in one step an interval:
+//! A [`Fleet`] has the parameters of the model, class by class. Those of `acharya-setia` are **calibrated** to the
+//! tables of a study of 1998 (docs/synth.md says how); those of `modern` are **invented**. Nothing about real people can
+//! be learnt from either. The data say so: `hosts.source` and `hosts.os_name` begin with `synthetic`.
 //!
 //! ```text
-//! owner ──► power ──► processes ─┐
-//!   │  (sleep, off,    files ────┼─► memory ──► policy::accounting ──► samples
-//!   │   reboot)        kernel ───┘
-//!   └─────► sources of activity
+//! fleet (TOML) ──► life: owner, programs, jobs, files, kernel ──► rows ──► records ──► dataset
+//!                   └────────► Moment (calibration)     power ──┘
 //! ```
 //!
-//! - `class`: six kinds of host from 8 to 128 GiB, in fixed shares; of the largest each has two NUMA nodes.
-//! - `owner`: in by weekday and hour (UTC), at the keyboard for a while, away for a while; seldom at the weekend.
-//! - `power`: some hosts sleep, some are turned off when the owner leaves, the others run on; now and then a
-//!   reboot or a restart of the agent. Each leaves a gap.
-//! - `processes`: system and session processes that stay, programs that the owner opens and closes, batch work.
-//! - `files`: a catalogue of files that come into use, grow in the cache, and go.
-//! - `memory`: the page cache fills what is free and is reclaimed at a floor; kernel memory grows with uptime.
+//! - `fleet`, `preset`: what there is; `spread`: how hosts of a class differ.
+//! - `life`: what happens on a host. It obeys what a real one does: categories sum to physical memory.
+//! - `power`: some hosts sleep, some are turned off when the owner leaves. Each leaves a gap.
+//! - `rows`: what an agent would store of it; what is available divides into free memory, cache and idle processes.
 //!
-//! The seed decides every byte: each host draws from a stream of its own (ChaCha8, numbered by the host),
-//! so that a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
+//! The seed decides every byte: each part of each host draws from a stream of its own (ChaCha8), so
+//! that a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
 
-mod activity;
-mod class;
 mod cluster;
 mod dice;
 mod error;
-mod files;
+mod fleet;
 mod host;
-mod memory;
-mod owner;
+mod life;
 mod power;
-mod processes;
+mod preset;
 mod record;
-mod step;
-mod template;
+mod rows;
+mod spread;
 mod write;
 
 pub use cluster::{Cluster, Parameters};
 pub use error::SynthError;
+pub use fleet::{
+    Away, Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names, Owner,
+    Programs, Share, System,
+};
 pub use host::HostTrace;
+pub use life::{Life, Moment};
+pub use preset::Preset;
 pub use record::{Record, Rows, SampleRows};
 pub use write::{Progress, Written, write};
 

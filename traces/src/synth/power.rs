@@ -1,16 +1,12 @@
 //! When a host is not sampled: it sleeps, is off, or its agent is restarted.
 
-use super::class::Habit;
 use super::dice::Dice;
-use super::owner::Stretch;
+use super::fleet::{Habit, System};
+use super::life::Stretch;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: f64 = 24.0 * HOUR_MS as f64;
-
-/// Days between two reboots, and between two restarts of the agent, of a host that nobody uses.
-const REBOOT_DAYS: f64 = 20.0;
-const RESTART_DAYS: f64 = 10.0;
 
 /// What keeps a host from being sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +32,7 @@ pub(super) struct Interruption {
 /// is there next, `last_active_ms` when they were.
 pub(super) fn interruption(
     dice: &mut Dice,
+    system: &System,
     habit: Habit,
     (from_ms, due_ms): (i64, i64),
     next: &Stretch,
@@ -44,10 +41,11 @@ pub(super) fn interruption(
     let is_away = next.from_ms > due_ms;
     let passed_days = (due_ms - from_ms) as f64 / DAY_MS;
     // Drawn in any case, so that a draw more or less does not depend on the owner.
-    let (reboots, restarts) = (
-        dice.chance(passed_days / REBOOT_DAYS),
-        dice.chance(passed_days / RESTART_DAYS),
-    );
+    let mut happens = |days: Option<f64>| {
+        let share = dice.share();
+        days.is_some_and(|days| share < passed_days / days)
+    };
+    let (reboots, restarts) = (happens(system.reboot_days), happens(system.restart_days));
     if !is_away {
         return None;
     }

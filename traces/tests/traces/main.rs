@@ -1,6 +1,7 @@
 //! Exports read back, and synthetic clusters against what a real trace obeys.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
+mod by_host;
 mod alibaba;
 mod csv;
 mod export;

@@ -4,7 +4,7 @@ use crate::obeys::Reader;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{FileRow, ProcessRow, TABLES};
-use gleaner_traces::synth::{Cluster, Parameters, Record, Rows, SynthError, write};
+use gleaner_traces::synth::{Cluster, Fleet, Parameters, Preset, Record, Rows, SynthError, write};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,8 +20,7 @@ fn parameters(hosts: usize, days: u32, interval_ms: i64, seed: u64) -> Parameter
         days,
         start_ms: MONDAY_MS,
         interval_ms,
-        seed,
-        always_on: false,
+        ..Parameters::of_preset(Preset::Modern, seed).unwrap()
     }
 }
 
@@ -55,6 +54,73 @@ proptest! {
     }
 }
 
+/// Workstations of 1998 have no control groups, no nodes, and the names of their time.
+#[test]
+fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
+    let mut parameters = Parameters::of_preset(Preset::AcharyaSetia, 4).unwrap();
+    assert_eq!((parameters.hosts, parameters.days), (52, 14));
+    assert_eq!(parameters.start_ms, 905_126_400_000); // 1998-09-07
+    parameters.days = 3;
+    let ids = |preset| -> Vec<String> {
+        let cluster = Cluster::new(&Parameters::of_preset(preset, 4).unwrap()).unwrap();
+        (0..cluster.parameters().hosts)
+            .map(|h| cluster.host(h).host_id().to_owned())
+            .collect()
+    };
+    let (a, b) = (ids(Preset::AcharyaSetiaA), ids(Preset::AcharyaSetiaB));
+    assert_eq!(
+        [a, b].concat(),
+        ids(Preset::AcharyaSetia),
+        "both are A's and B's"
+    );
+    for host in [0, 8, 22, 26, 28, 30, 51] {
+        let reader = followed(&parameters, host);
+        assert!(reader.samples > 3 * 959, "{}", reader.samples);
+        assert!(reader.gaps.is_empty());
+        for table in [
+            "samples",
+            "processes",
+            "files",
+            "activity",
+            "events",
+            "hosts",
+            "absences",
+        ] {
+            assert!(reader.rows[table] > 0, "no {table}");
+        }
+        for table in ["nodes", "cgroups"] {
+            assert!(!reader.rows.contains_key(table));
+        }
+    }
+}
+
+#[test]
+fn a_fleet_is_refused_by_line_or_by_what_is_wrong_with_it() {
+    let of = |from: &str, to: &str| {
+        let text = Preset::Modern.text();
+        assert!(text.contains(from), "{from}");
+        Fleet::parse(&text.replacen(from, to, 1), "mine.toml")
+            .unwrap_err()
+            .to_string()
+    };
+    let key = of("has_lunch", "has_supper");
+    assert!(
+        key.contains("mine.toml") && key.contains("has_supper") && key.contains("line"),
+        "{key}"
+    );
+    let class = of("class = \"16 GiB laptop\"", "class = \"laptop\"");
+    assert!(
+        class.contains("\"laptop\"") && class.contains("modern"),
+        "{class}"
+    );
+    let share = of("attention = 0.7", "attention = 7.0");
+    assert!(share.contains("shares must be 0 to 1"), "{share}");
+    let name = of("\"firefox\"", "\"a name that is too long\"");
+    assert!(name.contains("15 bytes"), "{name}");
+    let error = Parameters::of_fleet(Preset::Modern.fleet().unwrap(), Some("c"), 1).unwrap_err();
+    assert!(error.to_string().contains("no cluster \"c\""), "{error}");
+}
+
 #[test]
 fn intervals_of_a_few_seconds_and_of_a_day_are_traces_too() {
     assert!(followed(&parameters(1, 1, 20_000, 3), 0).samples > 4000);
@@ -83,7 +149,7 @@ fn the_smallest_cluster_fills_every_table() {
 /// At least 10 process and 5 file rows a sample; sums that differ a little, and sometimes not; every cause of a gap.
 #[test]
 fn a_week_of_a_small_cluster_is_plausible() {
-    let parameters = parameters(8, 8, 180_000, 42);
+    let parameters = parameters(8, 8, 180_000, 43);
     let (mut gaps, mut events) = (BTreeMap::new(), BTreeMap::new());
     let (mut samples, mut processes, mut files) = (0, 0, 0);
     let mut rows = 0;

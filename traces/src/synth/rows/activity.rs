@@ -1,7 +1,8 @@
 //! Sources of the owner's activity. Rows are what is news.
 
-use super::dice::Dice;
-use super::step::Step;
+use super::At;
+use crate::synth::dice::Dice;
+
 use gleaner_schemas::rows::ActivityRow;
 
 /// The kernel keeps terminals' access times in such steps.
@@ -21,10 +22,10 @@ struct Source {
 
 /// All sources of one host.
 #[derive(Debug)]
-pub(super) struct Sources([Source; 4]);
+pub(crate) struct Sources([Source; 4]);
 
 impl Sources {
-    pub(super) fn new(dice: &mut Dice) -> Self {
+    pub(crate) fn new(dice: &mut Dice) -> Self {
         let mut source = |name, devices_count, probability| {
             let is_there = dice.chance(probability);
             Source {
@@ -44,23 +45,23 @@ impl Sources {
     }
 
     /// The agent starts: a source that has seen nothing yet counts from here.
-    pub(super) fn begin(&mut self, time_ms: i64) {
+    pub(crate) fn begin(&mut self, time_ms: i64) {
         for source in &mut self.0 {
             source.last_ms = time_ms;
         }
     }
 
     /// Sources that this host does not have.
-    pub(super) fn missing_count(&self) -> i64 {
+    pub(crate) fn missing_count(&self) -> i64 {
         self.0.iter().filter(|s| !s.is_there).count() as i64
     }
 
     /// Asks all at a step, before which the owner was last active at `last_ms`: the rows to store, and how long
     /// the owner has been idle.
-    pub(super) fn step(
+    pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
-        step: &Step<'_>,
+        step: &At,
         last_ms: Option<i64>,
     ) -> (Vec<ActivityRow>, Option<i64>) {
         let mut rows = Vec::new();

@@ -1,6 +1,7 @@
-//! One file of an export.
+//! One file of columns.
 
-use crate::export::{Export, Format};
+use super::Format;
+use super::unfinished::Unfinished;
 use crate::{ExportError, Result};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef, TimestampMillisecondType};
@@ -8,21 +9,20 @@ use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow::record_batch::RecordBatch;
-use gleaner_schemas::column::Table;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Format {
-    pub(crate) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Arrow];
+    pub(super) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Arrow];
 
     /// Ending of a file's name.
-    pub(crate) fn ending(self) -> &'static str {
+    pub(super) fn ending(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
             Self::Csv => "csv",
@@ -31,10 +31,10 @@ impl Format {
     }
 }
 
-/// A file being written under a name that readers pass over, until it is whole.
-pub(crate) struct OpenFile {
-    path: PathBuf,
-    unfinished: PathBuf,
+/// A file being written.
+pub(super) struct OpenFile {
+    unfinished: Unfinished,
+    schema: SchemaRef,
     sink: Sink,
 }
 
@@ -45,70 +45,67 @@ enum Sink {
 }
 
 impl OpenFile {
-    pub(crate) fn create(
-        out_dir: &Path,
-        table: &Table,
-        date: &str,
+    pub(super) fn create(
+        path: PathBuf,
         schema: &SchemaRef,
-        export: &Export,
+        format: Format,
+        is_compressed: bool,
     ) -> Result<Self> {
-        let folder = out_dir.join(table.name).join(format!("date={date}"));
-        fs::create_dir_all(&folder).map_err(ExportError::io("create folder", &folder))?;
-        let path = folder.join(format!("{}.{}", table.name, export.format.ending()));
-        let unfinished = folder.join(format!(".{}.unfinished", table.name));
-        let file = File::create(&unfinished).map_err(ExportError::io("create", &unfinished))?;
-        let sink = match export.format {
-            Format::Parquet => parquet(file, schema, export.is_compressed)
+        let (unfinished, file) = Unfinished::create(path)?;
+        let path = &unfinished.path;
+        let sink = match format {
+            Format::Parquet => parquet(file, schema, is_compressed)
                 .map(Sink::Parquet)
-                .map_err(ExportError::io("write", &path))?,
-            Format::Csv => Sink::Csv(arrow_csv::Writer::new(BufWriter::new(file))),
-            Format::Arrow => arrow(file, schema, export.is_compressed)
+                .map_err(ExportError::io("write", path))?,
+            Format::Csv => Sink::Csv(csv(file, schema).map_err(ExportError::io("write", path))?),
+            Format::Arrow => arrow(file, schema, is_compressed)
                 .map(Sink::Arrow)
-                .map_err(ExportError::io("write", &path))?,
+                .map_err(ExportError::io("write", path))?,
         };
         Ok(Self {
-            path,
+            schema: Arc::clone(schema),
             unfinished,
             sink,
         })
     }
 
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.unfinished.path
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let path = &self.unfinished.path;
         match &mut self.sink {
-            Sink::Parquet(writer) => writer
-                .write(batch)
-                .map_err(ExportError::io("write", &self.path)),
+            Sink::Parquet(writer) => writer.write(batch).map_err(ExportError::io("write", path)),
             Sink::Csv(writer) => with_offset(batch)
                 .and_then(|batch| writer.write(&batch))
-                .map_err(ExportError::io("write", &self.path)),
-            Sink::Arrow(writer) => writer
-                .write(batch)
-                .map_err(ExportError::io("write", &self.path)),
+                .map_err(ExportError::io("write", path)),
+            Sink::Arrow(writer) => writer.write(batch).map_err(ExportError::io("write", path)),
         }
     }
 
     /// Gives the file its name; its length in bytes.
-    pub(crate) fn finish(self) -> Result<u64> {
+    pub(super) fn finish(self) -> Result<u64> {
+        let path = &self.unfinished.path;
         let file = match self.sink {
             Sink::Parquet(writer) => writer
                 .into_inner()
-                .map_err(ExportError::io("write", &self.path))?,
+                .map_err(ExportError::io("write", path))?,
             Sink::Csv(writer) => writer
                 .into_inner()
                 .into_inner()
-                .map_err(|e| ExportError::io("write", &self.path)(e.into_error()))?,
+                .map_err(|e| ExportError::io("write", path)(e.into_error()))?,
             Sink::Arrow(writer) => writer
                 .into_inner()
-                .map_err(ExportError::io("write", &self.path))?
+                .map_err(ExportError::io("write", path))?
                 .into_inner()
-                .map_err(|e| ExportError::io("write", &self.path)(e.into_error()))?,
+                .map_err(|e| ExportError::io("write", path)(e.into_error()))?,
         };
-        let finish = || {
-            file.sync_all()?;
-            fs::rename(&self.unfinished, &self.path)?;
-            Ok(file.metadata()?.len())
-        };
-        finish().map_err(ExportError::io::<std::io::Error>("finish", &self.path))
+        self.unfinished.finish(&file)
     }
 }
 
@@ -124,6 +121,13 @@ fn parquet(
     };
     let properties = WriterProperties::builder().set_compression(compression);
     ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build()))
+}
+
+/// The names of the columns are there even if no row is.
+fn csv(file: File, schema: &SchemaRef) -> Result<arrow_csv::Writer<BufWriter<File>>, ArrowError> {
+    let mut writer = arrow_csv::Writer::new(BufWriter::new(file));
+    writer.write(&with_offset(&RecordBatch::new_empty(Arc::clone(schema)))?)?;
+    Ok(writer)
 }
 
 fn arrow(

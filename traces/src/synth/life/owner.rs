@@ -1,6 +1,8 @@
 //! The owner: at the keyboard by weekday and hour.
 
-use super::dice::Dice;
+use crate::synth::dice::Dice;
+use crate::synth::fleet;
+use crate::synth::spread::{Property, Standing};
 use std::collections::VecDeque;
 
 const MINUTE_MS: f64 = 60_000.0;
@@ -12,14 +14,15 @@ const LONGEST_ABSENCE_DAYS: i64 = 30;
 
 /// A time at the keyboard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    pub(super) from_ms: i64,
-    pub(super) to_ms: i64,
+pub(crate) struct Stretch {
+    pub(crate) from_ms: i64,
+    pub(crate) to_ms: i64,
 }
 
 /// One host's owner.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(crate) struct Owner {
+    model: fleet::Owner,
     /// Usual hour of coming, and hours at work.
     comes_hour: f64,
     stays_hours: f64,
@@ -31,10 +34,12 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    pub(super) fn new(dice: &mut Dice, start_ms: i64) -> Self {
+    pub(super) fn new(model: &fleet::Owner, standing: &Standing, start_ms: i64) -> Self {
+        let away = |property, spread| spread * (standing.of(property) - 0.5) * 12f64.sqrt();
         Self {
-            comes_hour: 7.0 + 3.0 * dice.share(),
-            stays_hours: 6.5 + 3.0 * dice.share(),
+            comes_hour: model.arrives_hour + away(Property::Arrival, model.arrives_spread_hours),
+            stays_hours: model.stays_hours + away(Property::Stay, model.stays_spread_hours),
+            model: model.clone(),
             next_day: start_ms.div_euclid(DAY_MS),
             stretches: VecDeque::new(),
             last_active_ms: None,
@@ -42,7 +47,7 @@ impl Owner {
     }
 
     /// The stretch at `time_ms`, or the one after it. Times only go forward.
-    pub(super) fn stretch(&mut self, dice: &mut Dice, time_ms: i64) -> Stretch {
+    pub(crate) fn stretch(&mut self, dice: &mut Dice, time_ms: i64) -> Stretch {
         loop {
             match self.stretches.front() {
                 Some(stretch) if stretch.to_ms > time_ms => return *stretch,
@@ -56,32 +61,38 @@ impl Owner {
     }
 
     /// When the owner was last active before `time_ms`, at which [`Self::stretch`] was just asked.
-    pub(super) fn last_active_ms(&self) -> Option<i64> {
+    pub(crate) const fn last_active_ms(&self) -> Option<i64> {
         self.last_active_ms
     }
 
     /// Plans the next day that has the owner in.
     fn plan(&mut self, dice: &mut Dice) {
         for _ in 0..LONGEST_ABSENCE_DAYS {
-            if dice.chance(presence(self.next_day)) {
+            if dice.chance(self.model.comes[kind_of(self.next_day)]) {
                 break;
             }
             self.next_day += 1;
         }
-        let is_weekend = presence(self.next_day) < 0.5;
-        let (comes_hour, stays_hours) = if is_weekend {
-            (9.0 + 9.0 * dice.share(), 1.0 + 3.0 * dice.share())
-        } else {
+        let (comes_hour, stays_hours) = if kind_of(self.next_day) == 0 {
             let comes_hour = self.comes_hour + dice.share() - 0.5;
             (comes_hour, self.stays_hours + dice.share() - 0.5)
+        } else {
+            (9.0 + 9.0 * dice.share(), 1.0 + 3.0 * dice.share())
         };
         let midnight_ms = self.next_day * DAY_MS;
-        let mut from_ms = midnight_ms + (comes_hour * HOUR_MS) as i64;
-        let leaves_ms = from_ms + (stays_hours * HOUR_MS) as i64;
+        let last_ms = self
+            .stretches
+            .back()
+            .map(|s| s.to_ms)
+            .or(self.last_active_ms);
+        let comes_ms = midnight_ms + (comes_hour.max(0.0) * HOUR_MS) as i64;
+        // An evening may have lasted beyond midnight.
+        let mut from_ms = comes_ms.max(last_ms.map_or(comes_ms, |last| last + HOUR_MS as i64));
+        let leaves_ms = comes_ms + (stays_hours.clamp(0.1, 23.0) * HOUR_MS) as i64;
         let lunch_ms = midnight_ms + ((12.0 + dice.share()) * HOUR_MS) as i64;
-        let mut had_lunch = lunch_ms < from_ms;
+        let mut had_lunch = lunch_ms < from_ms || !self.model.has_lunch;
         while from_ms < leaves_ms {
-            let active_ms = MINUTE_MS + dice.wait(25.0 * MINUTE_MS);
+            let active_ms = MINUTE_MS + dice.wait(self.model.stretch_minutes * MINUTE_MS);
             let to_ms = (from_ms + active_ms as i64).min(leaves_ms);
             self.stretches.push_back(Stretch { from_ms, to_ms });
             let is_lunch = !had_lunch && to_ms >= lunch_ms;
@@ -89,7 +100,7 @@ impl Owner {
             let away_ms = if is_lunch {
                 30.0 * MINUTE_MS + dice.wait(15.0 * MINUTE_MS)
             } else {
-                MINUTE_MS + dice.wait(9.0 * MINUTE_MS)
+                MINUTE_MS + dice.wait(self.model.pause_minutes * MINUTE_MS)
             };
             from_ms = to_ms + away_ms as i64;
         }
@@ -97,19 +108,20 @@ impl Owner {
     }
 }
 
-/// How often the owner comes on such a day.
-fn presence(day: i64) -> f64 {
+/// A weekday, Saturday or Sunday.
+fn kind_of(day: i64) -> usize {
     const MONDAY: i64 = 4; // 1970-01-05
     match (day - MONDAY).rem_euclid(7) {
-        5 => 0.12,
-        6 => 0.06,
-        _ => 0.9,
+        5 => 1,
+        6 => 2,
+        _ => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synth::Preset;
 
     #[test]
     fn weekdays_are_worked_and_stretches_never_overlap() {
@@ -117,7 +129,9 @@ mod tests {
         let (mut weekday_ms, mut weekend_ms) = (0, 0);
         for seed in 0..20 {
             let mut dice = Dice::new(seed, 0);
-            let mut owner = Owner::new(&mut dice, MONDAY_MS);
+            let model = Preset::Modern.fleet().unwrap().owner;
+            let standing = Standing::new(seed, 0);
+            let mut owner = Owner::new(&model, &standing, MONDAY_MS);
             let mut time_ms = MONDAY_MS;
             while time_ms < MONDAY_MS + 28 * DAY_MS {
                 let stretch = owner.stretch(&mut dice, time_ms);

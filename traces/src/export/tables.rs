@@ -1,10 +1,13 @@
 //! A dataset as one file per table and date, written batch by batch.
 
-use crate::file::OpenFile;
-use crate::{Result, folder};
+use super::file::OpenFile;
+use super::{Exported, Format, folder};
+use crate::{ExportError, Result};
+use arrow::datatypes::SchemaRef;
 use gleaner_dataset::{Dataset, Selection};
 use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::DATASET_TABLES;
+use std::fs;
 use std::path::Path;
 
 /// How far an export is.
@@ -20,17 +23,6 @@ pub struct Progress<'a> {
     pub rows_in_all: u64,
 }
 
-/// What an export wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
-    /// Files.
-    pub files: usize,
-    /// Rows in them.
-    pub rows: u64,
-    /// Their length together.
-    pub bytes: u64,
-}
-
 /// What to export, and how.
 #[derive(Clone, Debug)]
 pub struct Export {
@@ -42,18 +34,6 @@ pub struct Export {
     pub tables: Vec<Table>,
     /// Which of their rows and columns.
     pub selection: Selection,
-}
-
-/// Format of an export's files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Apache Parquet, with types and units of the columns.
-    Parquet,
-    /// Text with a line of column names; times as RFC 3339 in UTC. An absent value is an empty field, as is an
-    /// empty text: the other formats tell them apart.
-    Csv,
-    /// Arrow IPC files, which are Feather files as well, with types and units of the columns.
-    Arrow,
 }
 
 impl Export {
@@ -86,7 +66,7 @@ pub fn export(
     let (tables, selection) = (&export.tables, &export.selection);
     let schemas = tables.iter().map(|table| selection.schema(table));
     let schemas = schemas.collect::<gleaner_dataset::Result<Vec<_>>>()?;
-    folder::begin(out_dir, export.format)?;
+    folder::begin(out_dir, export.format.ending())?;
     let rows_of = |table| dataset.rows_selected_at_most(table, selection);
     let rows_in_all = tables.iter().map(rows_of).sum();
     let mut exported = Exported::default();
@@ -97,7 +77,7 @@ pub fn export(
                 let batch = batch?;
                 let file = match &mut open {
                     Some(file) => file,
-                    none => none.insert(OpenFile::create(out_dir, table, date, schema, export)?),
+                    none => none.insert(create(out_dir, table, date, schema, export)?),
                 };
                 file.write(&batch)?;
                 exported.rows += batch.num_rows() as u64;
@@ -109,11 +89,23 @@ pub fn export(
                 });
             }
             if let Some(file) = open {
-                exported.bytes += file.finish()?;
-                exported.files += 1;
+                exported.add(0, file.finish()?); // its rows are counted
             }
         }
     }
-    folder::mark(out_dir, export.format, true)?;
+    folder::mark(out_dir, export.format.ending(), true)?;
     Ok(exported)
+}
+
+fn create(
+    out_dir: &Path,
+    table: &Table,
+    date: &str,
+    schema: &SchemaRef,
+    export: &Export,
+) -> Result<OpenFile> {
+    let folder = out_dir.join(table.name).join(format!("date={date}"));
+    fs::create_dir_all(&folder).map_err(ExportError::io("create folder", &folder))?;
+    let path = folder.join(format!("{}.{}", table.name, export.format.ending()));
+    OpenFile::create(path, schema, export.format, export.is_compressed)
 }

@@ -1,14 +1,21 @@
-//! What one step of a host's model is given.
+//! What happens on a host, as the rows that an agent would store.
 
-use super::class::Class;
+mod activity;
+mod files;
+mod memory;
+mod processes;
 
-/// One step: from the sample before to the next.
+pub(super) use activity::Sources;
+pub(super) use files::FileRows;
+pub(super) use memory::{HEADROOM_SHARE, Memory, nodes};
+pub(super) use processes::ProcessRows;
+
+/// A sample's place in time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step<'a> {
-    pub(super) class: &'a Class,
-    /// The sample's time on the wall clock.
+pub(super) struct At {
+    /// On the wall clock.
     pub(super) time_ms: i64,
-    /// The same since boot.
+    /// Since boot.
     pub(super) boottime_ms: i64,
     /// Time that has passed, or a whole interval after a gap: nothing happens while a host sleeps.
     pub(super) interval_ms: i64,

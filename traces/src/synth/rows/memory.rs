@@ -1,48 +1,54 @@
 //! The kernel's figures: a page cache that fills what is free, kernel memory that grows, counters.
 
-use super::dice::Dice;
-use super::files::Cached;
+use super::At;
 use super::processes::Held;
-use super::step::Step;
-use super::{MIB, PAGE_BYTES, whole_pages};
+use crate::synth::dice::Dice;
+use crate::synth::fleet::{Class, Lotsfree};
+use crate::synth::life::Moment;
+use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,
 };
 use gleaner_schemas::rows::{NodeRow, SampleRow};
 use gleaner_schemas::units::stored;
 
-/// What firmware keeps of the memory that is sold.
-const FIRMWARE_BYTES: i64 = 320 * MIB;
 /// As the agent's default.
-pub(super) const HEADROOM_SHARE: f64 = 0.15;
-const DAY_MS: f64 = 86_400_000.0;
+pub(crate) const HEADROOM_SHARE: f64 = 0.15;
 
-/// Sizes that a class has for good.
+/// Sizes that a host has for good.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Installed {
-    pub(super) physical: i64,
-    pub(super) total: i64,
-    pub(super) swap: i64,
-    /// The zones' high watermarks; the low ones lie in the middle between these and the least.
-    pub(super) lotsfree: i64,
+struct Installed {
+    physical: i64,
+    total: i64,
+    swap: i64,
+    cpus: i64,
+    lotsfree: i64,
+    /// The zones' low watermarks, where they are Linux'.
     low: i64,
 }
 
 impl Installed {
-    pub(super) fn new(memory_gib: i64, swap_gib: i64) -> Self {
-        let physical = (memory_gib << 30) - FIRMWARE_BYTES;
-        let total = whole_pages(physical - physical / 62 - 30 * MIB);
-        // min_free_kbytes = √(16 × low memory in kB), and watermark_scale_factor's 0.1 % twice above it
-        // (Documentation/admin-guide/sysctl/vm.rst, mm/page_alloc.c).
-        let total_kib = (total / 1024) as f64;
-        let least = whole_pages(((16.0 * total_kib).sqrt() * 1024.0) as i64);
-        let step = (least / 4).max(total / 1000);
+    fn new(class: &Class, lotsfree: Lotsfree, static_bytes: i64) -> Self {
+        let physical = class.memory_mib * MIB;
+        let total = physical - static_bytes;
+        let (lotsfree, low) = match lotsfree {
+            Lotsfree::Solaris => (whole_pages(total / 64), whole_pages(total / 128)),
+            Lotsfree::Linux => {
+                // min_free_kbytes = √(16 × low memory in kB), and watermark_scale_factor's 0.1 % twice above it
+                // (Documentation/admin-guide/sysctl/vm.rst, mm/page_alloc.c).
+                let total_kib = (total / 1024) as f64;
+                let least = whole_pages(((16.0 * total_kib).sqrt() * 1024.0) as i64);
+                let step = (least / 4).max(total / 1000);
+                (whole_pages(least + 2 * step), least + step)
+            }
+        };
         Self {
             physical,
             total,
-            swap: swap_gib << 30,
-            lotsfree: whole_pages(least + 2 * step),
-            low: least + step,
+            swap: class.swap_mib * MIB,
+            cpus: class.cpus,
+            lotsfree,
+            low,
         }
     }
 }
@@ -64,121 +70,127 @@ struct Counters {
 
 /// The kernel of one host since its boot.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     installed: Installed,
-    /// Page cache of files that nobody uses.
+    /// Page cache of files that nobody uses, as much as was read.
     unused_cache: i64,
-    /// Drivers, graphics and the like.
-    other_kernel: i64,
     tmpfs: i64,
     swapped: i64,
-    load: [f64; 3],
+    load: [f64; 2],
     counters: Counters,
     /// Whether the kernel has zswap: else its figures are absent.
-    pub(super) has_zswap: bool,
+    pub(crate) has_zswap: bool,
 }
 
 impl Memory {
-    pub(super) fn new(dice: &mut Dice, installed: Installed) -> Self {
+    pub(crate) fn new(
+        dice: &mut Dice,
+        class: &Class,
+        lotsfree: Lotsfree,
+        static_bytes: i64,
+    ) -> Self {
         Self {
-            installed,
+            installed: Installed::new(class, lotsfree, static_bytes),
             unused_cache: 0,
-            other_kernel: 0,
             tmpfs: 0,
             swapped: 0,
-            load: [0.0; 3],
+            load: [0.0; 2],
             counters: Counters::default(),
-            has_zswap: dice.chance(0.7),
+            has_zswap: matches!(lotsfree, Lotsfree::Linux) && dice.chance(0.7),
         }
     }
 
     /// Begins anew with a cache that holds what booting read.
-    pub(super) fn boot(&mut self, dice: &mut Dice) {
+    pub(crate) fn boot(&mut self) {
         let total = self.installed.total;
         self.unused_cache = total / 20;
-        self.other_kernel = whole_pages(dice.around(0.008 * total as f64, 0.3) as i64);
-        self.tmpfs = 8 * MIB;
+        self.tmpfs = total / 1000;
         self.swapped = 0;
-        self.load = [1.0; 3];
+        self.load = [0.0; 2];
         self.counters = Counters::default();
     }
 
-    /// Moves on by one step: the sample's row, but for identity, activity and cost; and how much anonymous
-    /// memory the kernel would like to swap out.
-    pub(super) fn step(
+    /// The sample's row at `moment`, but for identity, activity and cost. What is available divides into free
+    /// memory, cache that nobody uses, processes that are idle, and what the kernel would give back.
+    pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
-        step: &Step<'_>,
+        at: &At,
+        moment: &Moment,
         held: &Held,
-        files: &Cached,
-    ) -> (SampleRow, i64) {
+        mapped_files: i64,
+    ) -> SampleRow {
         let Installed {
-            total, lotsfree, ..
+            total,
+            lotsfree,
+            cpus,
+            ..
         } = self.installed;
-        let intervals = step.interval_ms as f64 / 90_000.0;
-        let read_mib = if step.is_present { 12.0 } else { 0.8 } * intervals.min(40.0);
-        self.unused_cache += files.released - files.claimed.min(self.unused_cache / 2);
-        self.unused_cache += (dice.around(read_mib, 1.2) * MIB as f64) as i64;
-        let written = ((dice.share() - 0.48) * MIB as f64) as i64;
-        self.tmpfs = (self.tmpfs + written).clamp(MIB, total / 50);
+        let static_bytes = self.installed.physical - total;
+        let dynamic = (moment.kernel_bytes - static_bytes - lotsfree).max(PAGE_BYTES);
+        let intervals = at.interval_ms as f64 / 90_000.0;
+        let read = if at.is_present { 8e-4 } else { 5e-5 } * intervals.min(40.0);
+        self.unused_cache += (dice.around(read, 1.2) * total as f64) as i64;
+        let written = (dice.share() - 0.48) * total as f64 / 20_000.0;
+        self.tmpfs = (self.tmpfs + written as i64).clamp(total / 10_000, total / 50);
 
-        // Roots alone, and no logarithm: they are the same on every machine.
-        let grown = 1.0 + 0.04 * (step.boottime_ms as f64 / DAY_MS).sqrt();
-        let slab_unreclaimable = whole_pages((total as f64 * 0.004 * grown) as i64 + 90 * MIB);
-        let tasks = 3 * held.count + 10 * step.class.cpus;
-        let kernel_stack = tasks * (16 << 10);
-        let page_tables = whole_pages(held.anon() / 180 + held.count * (256 << 10));
-        let percpu = step.class.cpus * 1200 * 1024;
-        let vmalloc = 70 * MIB + kernel_stack;
-        let dynamic = slab_unreclaimable + page_tables + percpu + vmalloc + self.other_kernel;
-
-        // A forked page counts once here and twice in its processes, some pages are nobody's any more, and
-        // others are on no list yet: the two ways to count what is available differ, mostly.
-        let (nobodys, waiting) = if dice.chance(0.8) {
-            let nobodys = dice.between(-2 * MIB, 3 * MIB);
-            (whole_pages(nobodys), PAGE_BYTES * dice.between(0, 300))
-        } else {
-            (0, 0)
-        };
-        let anon = (held.anon() + nobodys).max(0);
-        let shmem = whole_pages(held.shmem + self.tmpfs);
-        let buffers = whole_pages(24 * MIB + total / 600);
-        let swap_cached = whole_pages(held.swap / 50);
-        let pcp_free =
-            whole_pages(dice.between(step.class.cpus * 100, step.class.cpus * 900) * 1024);
-        // Processes map more than the files that are listed, libraries above all.
-        let mapped = files.mapped.max(held.active_file).max(held.largest_file);
-        let used_cache = files.cached + mapped - files.mapped;
-        let used = |unused_cache: i64| {
-            let reclaimable = whole_pages(40 * MIB + unused_cache / 14);
-            let cached = whole_pages(unused_cache) + used_cache + shmem;
-            let explained = anon + buffers + cached + swap_cached + reclaimable + pcp_free;
-            (dynamic + explained, cached, reclaimable)
-        };
-        let floor = 2 * lotsfree + total / 80;
-        let missing = used(self.unused_cache).0 + floor - total;
+        let available = moment.available_bytes().max(0);
+        let part = |wanted: i64, share: i64| whole_pages(wanted.min(available / share));
+        let idle_anon = part(held.idle, 2);
+        let tmpfs = part(self.tmpfs, 20);
+        let reclaimable = part(total / 25, 10);
+        let buffers = part(total / 100, 20);
+        let kept = idle_anon + tmpfs + reclaimable + buffers;
+        let floor = available / 30;
+        let most_cache = (available - kept - floor).max(0);
+        let missing = self.unused_cache - most_cache;
         if missing > 0 {
-            let reclaimed = (missing + missing / 8 + total / 300).min(self.unused_cache);
+            let reclaimed = (missing + total / 300).min(self.unused_cache);
             self.unused_cache -= reclaimed;
             self.counters.reclaim(reclaimed, missing > total / 40);
         }
-        self.unused_cache = whole_pages(self.unused_cache);
-        let (used, cached, reclaimable) = used(self.unused_cache);
-        let free = (total - used).max(0);
-        let swap_free = (self.installed.swap - held.swap).max(0);
-        let short = (floor / 2 - free).clamp(0, swap_free);
-        self.counters.swap(held.swap - self.swapped);
-        self.swapped = held.swap;
+        let unused_cache = whole_pages(self.unused_cache);
+        // A forked page counts once here and twice in its processes, some pages are nobody's any more, and
+        // others are on no list yet: the two ways to count what is available differ, mostly.
+        let room = floor / 4;
+        let (nobodys, waiting) = if dice.chance(0.8) {
+            let most = (total / 2000).min(room);
+            let nobodys = whole_pages(dice.between(-most, most + 1));
+            (nobodys, whole_pages(dice.between(0, most + 1)))
+        } else {
+            (0, 0)
+        };
+        let anon = (held.active_anon + idle_anon + nobodys).max(0);
+        let shmem = held.active_shmem + tmpfs;
+        let mapped = held.mapped.max(mapped_files);
+        let cached = shmem + mapped + moment.file_bytes + unused_cache;
+        let used = dynamic + anon + cached + buffers + reclaimable;
+        let all_free = (total - used).max(0);
+        let pcp_free = whole_pages(dice.between(0, all_free / 20 + 1));
+        let free = all_free - pcp_free;
+        let swapped = (held.idle - idle_anon + held.out).min(self.installed.swap);
+        let swap_free = self.installed.swap - swapped;
+        self.counters.swap(swapped - self.swapped);
+        self.swapped = swapped;
+        let swap_cached = 0;
+        let tasks = 3 * held.count + 10 * cpus;
+        // Of dynamic kernel memory; most of the rest no counter names.
+        let of_dynamic = |share: f64| whole_pages((dynamic as f64 * share) as i64);
+        let slab_unreclaimable = of_dynamic(0.4);
+        let page_tables = of_dynamic(0.1);
+        let percpu = of_dynamic(0.05);
+        let kernel_stack = of_dynamic(0.06);
+        let vmalloc = of_dynamic(0.15);
 
         let file_lru = (cached + buffers - shmem - waiting).max(0);
         let active_file = whole_pages(file_lru * 2 / 5);
-        let available = mem_available(free, file_lru, reclaimable, &self.installed);
+        let mem_available = mem_available(free, file_lru, reclaimable, &self.installed);
         let kernel = KernelFigures {
             physical_bytes: Some(unsigned(self.installed.physical)),
             mem_total_bytes: unsigned(total),
             mem_free_bytes: unsigned(free),
             pcp_free_bytes: unsigned(pcp_free),
-            mem_available_bytes: Some(unsigned(available)),
+            mem_available_bytes: Some(unsigned(mem_available)),
             buffers_bytes: unsigned(buffers),
             cached_bytes: unsigned(cached),
             swap_cached_bytes: unsigned(swap_cached),
@@ -192,26 +204,26 @@ impl Memory {
             active_anon_bytes: unsigned(held.active_anon),
             active_shmem_bytes: unsigned(held.active_shmem),
             mapped_file_bytes: unsigned(mapped),
-            file_cache_bytes: unsigned(files.cached - files.mapped),
-            idle_process_bytes: unsigned(held.idle_anon + shmem - held.active_shmem),
+            file_cache_bytes: unsigned(moment.file_bytes),
+            idle_process_bytes: unsigned(idle_anon + tmpfs),
             guest_bytes: 0,
         };
-        let dip = if step.is_present { 0.02 } else { 0.001 } * dice.share() * dice.share();
-        self.count(dice, step, held);
+        let dip = if at.is_present { 0.02 } else { 0.001 } * dice.share() * dice.share();
+        self.count(dice, at, moment);
         let counters = &self.counters;
         let mut row = SampleRow {
-            boottime_ms: step.boottime_ms,
-            files_whole: step.is_whole,
+            boottime_ms: at.boottime_ms,
+            files_whole: at.is_whole,
             mem_available_min_bytes: Some(
-                (available - whole_pages((total as f64 * dip) as i64)).max(0),
+                (mem_available - whole_pages((total as f64 * dip) as i64)).max(0),
             ),
             shmem_bytes: Some(shmem),
             mapped_bytes: Some(mapped + whole_pages(shmem / 2)),
             active_file_bytes: Some(active_file),
             inactive_file_bytes: Some(file_lru - active_file),
-            unevictable_bytes: Some(16 * MIB),
+            unevictable_bytes: Some(whole_pages(total / 1000)),
             dirty_bytes: Some(whole_pages(
-                (dice.around(read_mib, 1.0) * MIB as f64 / 8.0) as i64,
+                (dice.around(read, 1.0) * total as f64 / 8.0) as i64,
             )),
             writeback_bytes: Some(0),
             slab_bytes: Some(slab_unreclaimable + reclaimable),
@@ -225,8 +237,8 @@ impl Memory {
             zswap_bytes: self.has_zswap.then_some(0),
             zswapped_bytes: self.has_zswap.then_some(0),
             load1: Some(hundredths(self.load[0])),
-            load5: Some(hundredths(self.load[1])),
-            load15: Some(hundredths(self.load[2])),
+            load5: Some(moment.load5),
+            load15: Some(hundredths(self.load[1])),
             running_count: Some(1 + self.load[0].round() as i64),
             tasks_count: Some(tasks),
             psi_memory_some_total_us: Some(counters.psi_memory_us),
@@ -242,31 +254,30 @@ impl Memory {
             reclaimed_kswapd_total_count: Some(counters.kswapd),
             reclaimed_direct_total_count: Some(counters.direct),
             oom_kill_total_count: Some(0),
-            processes_count: held.count,
+            processes_count: held.count + 12, // and some that sleep
             ..SampleRow::default()
         };
         account(&mut row, &kernel, &in_use);
-        (row, short)
+        row
     }
 
-    fn count(&mut self, dice: &mut Dice, step: &Step<'_>, held: &Held) {
-        let interval_ms = step.interval_ms as f64;
-        for (load, over_ms) in self.load.iter_mut().zip([60e3, 300e3, 900e3]) {
+    fn count(&mut self, dice: &mut Dice, at: &At, moment: &Moment) {
+        let interval_ms = at.interval_ms as f64;
+        for (load, over_ms) in self.load.iter_mut().zip([60e3, 900e3]) {
             let kept = over_ms / (over_ms + interval_ms); // near enough to a decay by e
-            *load = *load * kept + held.load * (1.0 - kept);
+            *load = *load * kept + moment.load * (1.0 - kept);
         }
-        let contention = held.load / step.class.cpus as f64;
+        let contention = moment.load / self.installed.cpus as f64;
         let counters = &mut self.counters;
         counters.psi_cpu_us += (interval_ms * 1000.0 * (0.001 + 0.2 * contention)) as i64;
-        counters.psi_io_us +=
-            dice.wait(interval_ms * if step.is_present { 3.0 } else { 0.3 }) as i64;
+        counters.psi_io_us += dice.wait(interval_ms * if at.is_present { 3.0 } else { 0.3 }) as i64;
         counters.psi_memory_us += if self.swapped > 0 {
             dice.wait(interval_ms / 20.0) as i64
         } else {
             0
         };
         counters.major_fault +=
-            dice.wait(interval_ms / if step.is_present { 900.0 } else { 9000.0 }) as i64;
+            dice.wait(interval_ms / if at.is_present { 900.0 } else { 9000.0 }) as i64;
     }
 }
 
@@ -331,7 +342,7 @@ fn mem_available(free: i64, file_lru: i64, reclaimable: i64, installed: &Install
 }
 
 /// Two nodes of about the same size that sum to the sample.
-pub(super) fn nodes(sample: &SampleRow) -> Vec<NodeRow> {
+pub(crate) fn nodes(sample: &SampleRow) -> Vec<NodeRow> {
     let second = |bytes: i64| whole_pages(bytes * 48 / 100);
     let node = |node, part: &dyn Fn(i64) -> i64| {
         let of = |bytes: Option<i64>| bytes.map(part);

@@ -1,0 +1,179 @@
+//! Every host's periods by themselves, for who replays them: leases as `periods` has them, told and not measured.
+
+use crate::availability::notions::Sizes;
+use crate::availability::periods::lease_windows::LeaseWindows;
+use crate::availability::periods::window::{Period, Window};
+use crate::error::{AnalysisError, Result};
+use crate::owner::quota::categories;
+use crate::trace::HostTrace;
+use crate::trace::calendar::Calendar;
+use crate::trace::samples::unsigned;
+use crate::{in_order, parameters};
+use gleaner_dataset::Dataset;
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::quota::{Limits, Mode, Reason, quota};
+use gleaner_schemas::availability::{
+    AvailabilityQuestion, AvailablePeriod, AvailableSample, HostAvailability,
+};
+use gleaner_schemas::findings::{Notion, Parameters, Scope};
+use gleaner_schemas::units::stored;
+
+/// Asks every host, and hands the answers to `take` in the order of the hosts' ids. A host without samples has none.
+///
+/// Memory is bounded by the largest hosts: an answer is let go before the next few are read.
+///
+/// # Errors
+/// [`AnalysisError::Parameter`] for a question that no answer could rest on; what went wrong with which table of
+/// which host; and what `take` gives, after which no host is asked.
+pub fn availability<E: From<AnalysisError>>(
+    dataset: &Dataset,
+    question: &AvailabilityQuestion,
+    mut take: impl FnMut(HostAvailability) -> Result<(), E>,
+) -> Result<(), E> {
+    let parameters = parameters_of(question);
+    parameters::check(&parameters)?;
+    let calendar = Calendar::new(&parameters.time_zone)?;
+    let mut hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
+    if let Some(wanted) = &question.hosts {
+        hosts.retain(|host| wanted.contains(host));
+    }
+    in_order::each(
+        &hosts,
+        |host| {
+            let trace = HostTrace::read(dataset, host, &parameters, &calendar)?;
+            Ok(trace.and_then(|trace| of_host(&trace, question)))
+        },
+        |answer| answer.map_or(Ok(()), &mut take),
+    )
+}
+
+/// What the analysis is asked for: no more columns are read than the answer needs.
+fn parameters_of(question: &AvailabilityQuestion) -> Parameters {
+    let measures = if question.has_samples {
+        vec!["availability_periods", "quotas"]
+    } else {
+        vec!["availability_periods"]
+    };
+    Parameters {
+        region_bytes: vec![question.region_bytes],
+        minimum_period_s: question.least_ms as f64 / 1000.0,
+        idle_after_s: question.idle_after_s,
+        load_limit: question.load_limit,
+        headroom_share: question.headroom_share,
+        measures: measures.into_iter().map(str::to_owned).collect(),
+        ..Parameters::default()
+    }
+}
+
+/// `None` where no sample lies in the time that is asked for.
+fn of_host(trace: &HostTrace<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
+    let from_ms = question.from_ms.unwrap_or(i64::MIN);
+    let until_ms = question.until_ms.unwrap_or(i64::MAX);
+    let times = trace.samples.time_ms.iter().copied();
+    let times = times.filter(|t| (from_ms..until_ms).contains(t));
+    let (first_ms, last_ms) = times.clone().min().zip(times.max())?;
+    let is_told = question.scope == Scope::All || trace.idle_can_be_told();
+    Some(HostAvailability {
+        host: trace.host().to_owned(),
+        host_name: (trace.inventory.host_name.clone()).unwrap_or_else(|| trace.host().to_owned()),
+        physical_bytes: trace.samples.physical_bytes.last().copied().unwrap_or(0),
+        cpus_count: trace.inventory.cpus_count,
+        from_ms: first_ms,
+        to_ms: last_ms,
+        is_told,
+        periods: if is_told {
+            periods(trace, question, from_ms, until_ms)
+        } else {
+            Vec::new()
+        },
+        samples: if question.has_samples {
+            samples(trace, question.headroom_share, from_ms, until_ms)
+        } else {
+            Vec::new()
+        },
+    })
+}
+
+fn periods(
+    trace: &HostTrace<'_>,
+    question: &AvailabilityQuestion,
+    from_ms: i64,
+    until_ms: i64,
+) -> Vec<AvailablePeriod> {
+    let time_ms = &trace.samples.time_ms;
+    let Sizes { bytes, known } = Sizes::of(trace, Notion::Available);
+    let leases = LeaseWindows::new(trace);
+    let windows: Vec<Window> = match question.scope {
+        Scope::All => leases.of_runs(&known),
+        Scope::Idle => leases.of_absences(&known),
+    };
+    let all = windows
+        .iter()
+        .flat_map(|window| window.periods(time_ms, &bytes, question.region_bytes))
+        .filter(|period| period.is_kept(question.least_ms as f64));
+    one_after_the_other(all, from_ms, until_ms)
+}
+
+/// What lies in the time that is asked for. A clock set back tells some time twice: what was told first stays.
+fn one_after_the_other(
+    periods: impl Iterator<Item = Period>,
+    from_ms: i64,
+    until_ms: i64,
+) -> Vec<AvailablePeriod> {
+    let mut earliest_ms = from_ms;
+    let mut found = Vec::new();
+    for period in periods {
+        let begin_ms = period.from_ms.max(earliest_ms);
+        let end_ms = period.to_ms.min(until_ms);
+        if begin_ms >= end_ms {
+            continue;
+        }
+        earliest_ms = end_ms;
+        found.push(AvailablePeriod {
+            from_ms: begin_ms,
+            to_ms: end_ms,
+            is_start_seen: period.start_seen && begin_ms == period.from_ms,
+            end: period.end.filter(|_| end_ms == period.to_ms),
+        });
+    }
+    found
+}
+
+fn samples(
+    trace: &HostTrace<'_>,
+    headroom_share: f64,
+    from_ms: i64,
+    until_ms: i64,
+) -> Vec<AvailableSample> {
+    let samples = &trace.samples;
+    let is_away = trace.idleness.by_sample();
+    let limits = Limits {
+        mode: Mode::Gentle,
+        headroom_share,
+        cap_bytes: None,
+    };
+    let in_time = |at: &usize| (from_ms..until_ms).contains(&samples.time_ms[*at]);
+    let sample = |(at, follows_gap): (usize, bool)| {
+        let verdict = trace.idleness.verdicts[at];
+        let harvestable_bytes = samples.harvestable_bytes[at];
+        let quota = categories(samples, at)
+            .map(|c| quota(&c, harvestable_bytes.map(unsigned), verdict, &limits));
+        let known = quota.filter(|q| q.reason != Reason::HarvestableUnknown);
+        AvailableSample {
+            time_ms: samples.time_ms[at],
+            follows_gap,
+            physical_bytes: samples.physical_bytes[at],
+            available_bytes: samples.available_bytes[at],
+            harvestable_bytes,
+            is_idle: (verdict != Verdict::Unknown).then(|| verdict.is_idle()),
+            is_away: is_away[at],
+            recruitable_bytes: quota.map(|q| stored(q.recruitable_bytes)),
+            quota_bytes: known.map(|q| stored(q.quota_bytes)),
+        }
+    };
+    let runs = trace.segments.iter().flat_map(|run| {
+        let begin = run.start;
+        run.clone().filter(in_time).map(move |at| (at, at == begin))
+    });
+    runs.map(sample).collect()
+}

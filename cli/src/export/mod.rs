@@ -1,0 +1,100 @@
+//! `gleaner export`.
+
+mod by_host;
+mod tables;
+
+use crate::args::{self, ColumnFormat, Format};
+use anyhow::{Context, bail};
+use gleaner_dataset::Dataset;
+use gleaner_dataset::batch::is_id;
+use gleaner_schemas::units::Bytes;
+use std::collections::BTreeSet;
+
+pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
+    if let Some(option) = out_of_place(args) {
+        bail!("{option} says nothing of this format: `gleaner export --help` lists what does");
+    }
+    let dataset = Dataset::open(&args.dataset)?;
+    let exported = match args.to {
+        Format::Parquet => tables::run(args, &dataset, gleaner_traces::Format::Parquet)?,
+        Format::Csv => tables::run(args, &dataset, gleaner_traces::Format::Csv)?,
+        Format::Arrow => tables::run(args, &dataset, gleaner_traces::Format::Arrow)?,
+        Format::Availability | Format::Fta | Format::Simgrid => {
+            let region_bytes = args.availability.region;
+            let region_bytes =
+                region_bytes.context("--region is missing: how much is to be had")?;
+            by_host::run(args, &dataset, region_bytes)?
+        }
+    };
+    println!(
+        "{} rows in {} files ({}) in {}",
+        exported.rows,
+        exported.files,
+        Bytes::from(exported.bytes),
+        args.output.display()
+    );
+    Ok(())
+}
+
+/// An option that the format has no use for.
+fn out_of_place(args: &args::Export) -> Option<&'static str> {
+    let (tables, asked) = (&args.tables, &args.availability);
+    let of_tables = [
+        ("--table", !tables.table.is_empty()),
+        ("--columns", !tables.columns.is_empty()),
+    ];
+    let of_availability = [
+        ("--region", asked.region.is_some()),
+        ("--scope", asked.scope.is_some()),
+        ("--least", asked.least.is_some()),
+        ("--idle-after", asked.idle_after.is_some()),
+        ("--load-limit", asked.load_limit.is_some()),
+        ("--headroom", asked.headroom.is_some()),
+    ];
+    let as_columns = [("--as", asked.columns_as.is_some())];
+    let given = |options: &[(&'static str, bool)]| {
+        let mut given = options.iter().filter(|(_, is_given)| *is_given);
+        given.next().map(|(name, _)| *name)
+    };
+    match args.to {
+        Format::Parquet | Format::Csv | Format::Arrow => {
+            given(&of_availability).or_else(|| given(&as_columns))
+        }
+        Format::Availability => given(&of_tables),
+        Format::Fta | Format::Simgrid => given(&of_tables).or_else(|| given(&as_columns)),
+    }
+}
+
+fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
+    match format.unwrap_or(ColumnFormat::Parquet) {
+        ColumnFormat::Parquet => gleaner_traces::Format::Parquet,
+        ColumnFormat::Csv => gleaner_traces::Format::Csv,
+        ColumnFormat::Arrow => gleaner_traces::Format::Arrow,
+    }
+}
+
+/// Ids of the hosts that are asked for; `None`: all.
+fn hosts(args: &args::Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
+    let hosts = args.host.iter().map(|host| host_id(host, dataset));
+    let hosts = hosts.collect::<anyhow::Result<BTreeSet<_>>>()?;
+    Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
+}
+
+/// The id of the host of this id or name.
+fn host_id(host: &str, dataset: &Dataset) -> anyhow::Result<String> {
+    if is_id(host) {
+        return Ok(host.to_owned());
+    }
+    let named: Vec<String> = dataset.hosts_named(host)?.into_iter().collect();
+    match &named[..] {
+        [id] => Ok(id.clone()),
+        [] => bail!(
+            "no host of {} is called {host:?}; `gleaner analyze` lists hosts",
+            dataset.root().display()
+        ),
+        several => bail!(
+            "several hosts are called {host:?}; choose by id: {}",
+            several.join(", ")
+        ),
+    }
+}

@@ -1,0 +1,123 @@
+//! Both clusters of the paper, made from a seed and analysed: each by itself, and together.
+
+use anyhow::Context;
+use gleaner_analysis::{analyze, analyze_together};
+use gleaner_dataset::Dataset;
+use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_traces::synth::{self, Cluster, Preset};
+use indicatif::ProgressBar;
+use std::path::Path;
+use std::thread;
+
+const MIB: i64 = 1 << 20;
+
+/// A cluster of the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    A,
+    B,
+}
+
+impl Name {
+    pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// As rows of the published figures have it.
+    pub(super) const fn row(self) -> &'static str {
+        match self {
+            Self::A => "cluster A",
+            Self::B => "cluster B",
+        }
+    }
+}
+
+/// What the analysis found for one seed.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    pub(super) a: Findings,
+    pub(super) b: Findings,
+    /// Of the hosts of both: Tables 2 to 4.
+    pub(super) pooled: Findings,
+}
+
+impl Observed {
+    pub(super) const fn of(&self, name: Name) -> &Findings {
+        match name {
+            Name::A => &self.a,
+            Name::B => &self.b,
+        }
+    }
+}
+
+/// Makes and analyses both in a folder under `work`, which is removed. The bar goes on by a step for each day of each host.
+pub(super) fn observe(
+    clusters: &[Cluster; 2],
+    work: &Path,
+    bar: &ProgressBar,
+) -> anyhow::Result<Observed> {
+    let folder = tempfile::Builder::new()
+        .prefix("gleaner-fidelity-")
+        .tempdir_in(work);
+    let folder =
+        folder.with_context(|| format!("{}: no folder can be made there", work.display()))?;
+    let [a, b] = [folder.path().join("a"), folder.path().join("b")];
+    let write = |cluster, folder: &Path| synth::write(cluster, folder, |_| bar.inc(1));
+    let [in_a, in_b] = clusters;
+    // Making them takes nearly all of the time.
+    let (first, second) = thread::scope(|scope| {
+        let other = scope.spawn(|| write(in_b, &b));
+        (write(in_a, &a), other.join())
+    });
+    first?;
+    second.map_err(|_| anyhow::anyhow!("the thread that made cluster B ended early"))??;
+    let (a, b) = (Dataset::open(&a)?, Dataset::open(&b)?);
+    let quiet = &mut |_| ();
+    Ok(Observed {
+        pooled: analyze_together(&[&a, &b], &parameters(&POOLED), quiet)?,
+        a: analyze(&a, &parameters(&SEPARATE), quiet)?,
+        b: analyze(&b, &parameters(&SEPARATE), quiet)?,
+    })
+}
+
+/// What Tables 2 to 4 are taken from.
+const POOLED: [&str; 6] = [
+    "memory_usage",
+    "dip_hosts",
+    "availability_periods",
+    "notions",
+    "absence_lengths",
+    "live_file_cache",
+];
+/// What Table 1, Figures 6 and 7 and the reclaims are taken from.
+const SEPARATE: [&str; 3] = ["hosts", "notions", "reclaims"];
+
+/// The paper's own limits, its classes of hosts, its regions and its thresholds.
+fn parameters(measures: &[&str]) -> Parameters {
+    let powers_mib = |from: i64, to: i64| {
+        let doubled = std::iter::successors(Some(from), |mib| Some(mib * 2));
+        doubled
+            .take_while(|mib| *mib <= to)
+            .map(|mib| mib * MIB)
+            .collect()
+    };
+    Parameters {
+        size_class_bytes: powers_mib(32, 1024),
+        region_bytes: powers_mib(4, 512),
+        dip_threshold_bytes: [4, 6, 8].map(|mib| mib * MIB).to_vec(),
+        dip_threshold_shares: Vec::new(),
+        bootstrap_count: 0,
+        measures: measures.iter().map(|m| (*m).to_owned()).collect(),
+        ..Parameters::default()
+    }
+}
+
+/// One cluster of the paper's, as synthetic hosts.
+pub(super) fn cluster(name: Name, seed: u64, days: u32) -> anyhow::Result<Cluster> {
+    let preset = match name {
+        Name::A => Preset::AcharyaSetiaA,
+        Name::B => Preset::AcharyaSetiaB,
+    };
+    Ok(Cluster::new(&synth::Parameters {
+        days,
+        ..synth::Parameters::of_preset(preset, seed)?
+    })?)
+}

@@ -1,0 +1,98 @@
+//! Figures as people read them, on the terminal and in Markdown.
+
+use super::record::Record;
+use gleaner_traces::published::Kind;
+
+pub(super) const HEADER: [&str; 10] = [
+    "row",
+    "column",
+    "unit",
+    "paper",
+    "ours",
+    "spread",
+    "of the seeds",
+    "error",
+    "kind",
+    "holds",
+];
+
+pub(super) fn cells(r: &Record) -> [String; 10] {
+    let interval = r.seeds_low.zip(r.seeds_high);
+    let interval = interval.map(|(low, high)| format!("{} to {}", number(low), number(high)));
+    let error = r.relative_error.map(|e| format!("{:+.1} %", e * 100.0));
+    [
+        r.row.clone(),
+        r.column.clone(),
+        r.unit.clone(),
+        r.paper.to_string(),
+        or_dash(r.ours.map(number)),
+        or_dash(r.spread.map(number)),
+        or_dash(interval),
+        or_dash(error),
+        kind(r.kind).to_owned(),
+        holds(r).to_owned(),
+    ]
+}
+
+pub(super) const fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Calibrated => "calibrated",
+        Kind::Derived => "derived",
+        Kind::Predicted => "predicted",
+    }
+}
+
+fn holds(r: &Record) -> &'static str {
+    let rounds = r.ours.is_some_and(|ours| (r.low..=r.high).contains(&ours));
+    match (r.holds, r.possible) {
+        (None, true) => "—",
+        (Some(true), _) if rounds => "rounds to it",
+        (Some(true), _) => "in the seeds",
+        (_, false) => "impossible",
+        (Some(false), true) => "no",
+    }
+}
+
+/// Three or four figures that count.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+pub(super) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "—".to_owned())
+}
+
+/// Items in the order of their records.
+pub(super) fn items(records: &[Record]) -> Vec<&str> {
+    let mut items: Vec<&str> = Vec::new();
+    for r in records {
+        if !items.contains(&r.item.as_str()) {
+            items.push(&r.item);
+        }
+    }
+    items
+}
+
+/// Notes of the records of one item, each with the places that it is of.
+pub(super) fn notes<'a>(records: &[&'a Record]) -> Vec<(&'a str, Vec<String>)> {
+    let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
+    for r in records.iter().filter(|r| !r.note.is_empty()) {
+        match notes.iter_mut().find(|(note, _)| *note == r.note) {
+            Some((_, places)) => places.push(r.place()),
+            None => notes.push((&r.note, vec![r.place()])),
+        }
+    }
+    notes
+}
+
+/// A note, and where it belongs unless it is of many places.
+pub(super) fn note((note, places): &(&str, Vec<String>)) -> String {
+    match places.as_slice() {
+        few if few.len() <= 3 => format!("{}: {note}.", few.join("; ")),
+        many => format!("{} figures: {note}.", many.len()),
+    }
+}

@@ -1,0 +1,151 @@
+//! `gleaner fidelity`: every figure of the paper, and one of them worked out from the commands that it stands for.
+
+use gleaner_dataset::Dataset;
+use gleaner_schemas::findings::{Findings, Notion, Scope};
+use gleaner_tests::{program, repository};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn gleaner(args: &[&str]) -> String {
+    let mut command = Command::new(program("gleaner").unwrap());
+    let output = command.args(args).stdin(Stdio::null()).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Mean available on all hosts of cluster B together, by the paper's notion, in MiB: from a dataset and its findings.
+fn available_on_b_mib(seed: &str, folder: &Path) -> f64 {
+    let dataset = folder.join(format!("b-{seed}"));
+    let output = dataset.to_str().unwrap();
+    let hosts = ["--hosts", "23", "--always-on", "--start", "1998-09-07"];
+    let synth = ["synth", "-o", output, "--days", "1", "--seed", seed];
+    gleaner(&[&synth[..], &hosts].concat());
+    assert_eq!(Dataset::open(&dataset).unwrap().hosts().unwrap().len(), 23);
+    let found = gleaner(&["analyze", output, "--json", "--measure", "notions"]);
+    let found: Findings = serde_json::from_str(&found).unwrap();
+    let of = |n: &&gleaner_schemas::findings::NotionSizes| {
+        (n.size_class.as_str(), n.scope, n.notion) == ("all", Scope::All, Notion::Paper)
+    };
+    found.notions.iter().find(of).unwrap().mean_bytes * 23.0 / f64::from(1 << 20)
+}
+
+#[test]
+fn every_figure_is_printed_beside_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let (work, page) = (folder.path().join("work"), folder.path().join("page.md"));
+    fs::create_dir(&work).unwrap();
+    let seeds = [
+        "fidelity",
+        "--json",
+        "--seeds",
+        "2",
+        "--first-seed",
+        "5",
+        "--days",
+        "1",
+    ];
+    let files = [
+        "--work",
+        work.to_str().unwrap(),
+        "--markdown",
+        page.to_str().unwrap(),
+    ];
+    let records: Value = serde_json::from_str(&gleaner(&[&seeds[..], &files].concat())).unwrap();
+    let records = records.as_array().unwrap();
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is left");
+
+    // Every published figure once, in one form.
+    let published = repository().join("traces/published/acharya_setia.csv");
+    let published = fs::read_to_string(published).unwrap();
+    let place =
+        |r: &Value| ["item", "row", "column"].map(|key| r[key].as_str().unwrap().to_owned());
+    let places: BTreeSet<[String; 3]> = records.iter().map(place).collect();
+    assert_eq!(places.len(), published.lines().skip(1).count());
+    assert_eq!(records.len(), places.len());
+    let keys = "source item row column unit paper low high ours spread seeds_low seeds_high seeds_count relative_error kind \
+                possible holds note";
+    let keys: BTreeSet<&str> = keys.split_whitespace().collect();
+    for r in records {
+        let found: BTreeSet<&str> = r.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(found, keys);
+        assert_eq!(r["source"], "Acharya & Setia 1999");
+        assert!(r["paper"].is_f64());
+        let (has_ours, note) = (r["ours"].is_f64(), r["note"].as_str().unwrap());
+        assert!(has_ours || !note.is_empty(), "{r}");
+        assert_eq!(has_ours, r["holds"].is_boolean());
+    }
+    let kinds: BTreeSet<&str> = records
+        .iter()
+        .map(|r| r["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        BTreeSet::from(["calibrated", "derived", "predicted"])
+    );
+
+    // One cell from the beginning: two clusters, mean, deviation, interval and error.
+    let both = ["5", "6"].map(|seed| available_on_b_mib(seed, folder.path()));
+    let expected = ["Figure 6", "cluster B", "available, all hosts"].map(str::to_owned);
+    let cell = records.iter().find(|r| place(r) == expected).unwrap();
+    let is = |key: &str, value: f64| {
+        let found = cell[key].as_f64().unwrap();
+        assert!(
+            (found - value).abs() <= 1e-9 * value.abs(),
+            "{key}: {found}, {value}"
+        );
+    };
+    let (mean, paper) = (
+        f64::midpoint(both[0], both[1]),
+        cell["paper"].as_f64().unwrap(),
+    );
+    is("ours", mean);
+    let apart = (both[0] - both[1]).abs();
+    assert!(apart > 0.0, "another seed is another cluster");
+    is("spread", apart / 2f64.sqrt());
+    is("seeds_low", both[0].min(both[1]) + 0.025 * apart);
+    is("seeds_high", both[0].max(both[1]) - 0.025 * apart);
+    is("relative_error", (mean - paper) / paper);
+
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains(
+        "<!-- Written by `gleaner fidelity --seeds 2 --first-seed 5 --days 1 --markdown"
+    ));
+    for item in ["Table 1", "Table 4", "Figure 7", "Text"] {
+        assert!(page.contains(&format!("## {item}\n")), "{item}");
+    }
+}
+
+#[test]
+fn what_the_paper_does_not_have_is_refused_before_anything_is_made() {
+    let mut command = Command::new(program("gleaner").unwrap());
+    let refused = command
+        .args(["fidelity", "--item", "Table 7"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        said.contains("Table 7") && said.contains("Table 6"),
+        "{said}"
+    );
+    let nowhere = [
+        "fidelity",
+        "--seeds",
+        "1",
+        "--days",
+        "1",
+        "--work",
+        "/nonexistent",
+    ];
+    let mut command = Command::new(program("gleaner").unwrap());
+    let refused = command.args(nowhere).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("/nonexistent"));
+}

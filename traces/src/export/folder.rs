@@ -1,0 +1,95 @@
+//! The folder of an export: whose it is, and what is left of the export before.
+
+use super::unfinished::hidden;
+use super::{Format, availability, fta, simgrid};
+use crate::{ExportError, Result};
+use gleaner_schemas::rows::DATASET_TABLES;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file that tells an export from somebody's folder.
+const MARK: &str = "gleaner-export.json";
+
+/// Makes `out_dir` ready: creates it, or removes the export that it holds; refuses anything else.
+pub(super) fn begin(out_dir: &Path, format: &str) -> Result<()> {
+    let cannot = |action| ExportError::io::<io::Error>(action, out_dir);
+    fs::create_dir_all(out_dir).map_err(cannot("create folder"))?;
+    let is_empty = fs::read_dir(out_dir)
+        .map_err(cannot("list folder"))?
+        .next()
+        .is_none();
+    if !is_empty && !out_dir.join(MARK).is_file() {
+        return Err(ExportError::NotEmpty {
+            folder: out_dir.to_owned(),
+        });
+    }
+    mark(out_dir, format, false)?;
+    remove_export(out_dir).map_err(cannot("remove the export before from"))
+}
+
+/// Says in the folder what it is.
+pub(super) fn mark(out_dir: &Path, format: &str, is_whole: bool) -> Result<()> {
+    let path = out_dir.join(MARK);
+    let text = serde_json::json!({ "format": format, "is_whole": is_whole });
+    fs::write(&path, format!("{text:#}\n")).map_err(ExportError::io("write", path))
+}
+
+/// Removes files that an export makes, and folders that are empty then; nothing else.
+fn remove_export(out_dir: &Path) -> io::Result<()> {
+    for table in &DATASET_TABLES {
+        let folder = out_dir.join(table.name);
+        for date in entries(&folder)? {
+            for format in Format::ALL {
+                remove(&date.join(format!("{}.{}", table.name, format.ending())))?;
+            }
+            remove_if_empty(&date)?;
+        }
+        remove_if_empty(&folder)?;
+    }
+    let columns = availability::FILES
+        .iter()
+        .flat_map(|name| Format::ALL.map(|format| format!("{name}.{}", format.ending())));
+    let texts = fta::FILES.into_iter().chain([simgrid::PLATFORM]);
+    for name in columns.chain(texts.map(str::to_owned)) {
+        remove(&out_dir.join(name))?;
+    }
+    let profiles = out_dir.join(simgrid::PROFILES);
+    for path in entries(&profiles)? {
+        // Those that are not whole have one ending more.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".unfinished").unwrap_or(&name);
+        let is_ours = |ending: &str| name.rsplit_once('.').is_some_and(|(_, e)| e == ending);
+        if simgrid::ENDINGS.into_iter().any(is_ours) {
+            fs::remove_file(&path)?;
+        }
+    }
+    remove_if_empty(&profiles)
+}
+
+/// What a folder holds; nothing where there is none.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect()
+}
+
+/// Removes a file, whole or not.
+fn remove(path: &Path) -> io::Result<()> {
+    for path in [path, &hidden(path)] {
+        if path.is_file() {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_if_empty(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() && fs::read_dir(folder)?.next().is_none() {
+        fs::remove_dir(folder)?;
+    }
+    Ok(())
+}

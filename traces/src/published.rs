@@ -1,0 +1,173 @@
+//! Figures of the paper that synthetic clusters are fitted to and compared with. They stand in
+//! `traces/published/acharya_setia.csv` and nowhere else; its README says how intervals and kinds came about.
+
+use serde::{Deserialize, Serialize};
+
+const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
+
+/// The work that [`acharya_setia`] has the figures of.
+pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
+
+/// How a figure of ours came to be near the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Inputs of the model were fitted to it.
+    Calibrated,
+    /// It follows from calibrated figures by arithmetic alone.
+    Derived,
+    /// Neither.
+    Predicted,
+}
+
+/// One published figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Table or figure of the paper: `Table 4`; `Text`.
+    pub item: String,
+    /// Row there: `64 MB, idle`.
+    pub row: String,
+    /// Column there: `16 MB`.
+    pub column: String,
+    /// Of `paper`, `low` and `high`.
+    pub unit: String,
+    /// As printed.
+    pub paper: f64,
+    /// Least that rounds to what is printed.
+    pub low: f64,
+    /// Most that rounds to what is printed.
+    pub high: f64,
+    /// How ours comes about.
+    pub kind: Kind,
+    /// Whether any trace can have it.
+    pub possible: bool,
+    /// What must be known to read it; may be empty.
+    pub note: String,
+}
+
+/// Figures of one work, in its order.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// All of them.
+    pub figures: Vec<Figure>,
+}
+
+impl Published {
+    /// The figure at this place of the paper.
+    #[must_use]
+    pub fn get(&self, item: &str, row: &str, column: &str) -> Option<&Figure> {
+        let at = |f: &&Figure| (&*f.item, &*f.row, &*f.column) == (item, row, column);
+        self.figures.iter().find(at)
+    }
+}
+
+/// A table of published figures that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the built-in table of published figures, {name}, is damaged: {source}; build anew")]
+pub struct PublishedError {
+    name: &'static str,
+    source: csv::Error,
+}
+
+/// The figures of A. Acharya and S. Setia, Availability and Utility of Idle Memory in Workstation Clusters (1999).
+///
+/// # Errors
+/// [`PublishedError`]: the program was built from a damaged table.
+pub fn acharya_setia() -> Result<Published, PublishedError> {
+    let mut rows = csv::Reader::from_reader(ACHARYA_SETIA.as_bytes());
+    let figures = rows.deserialize().collect::<Result<_, _>>();
+    Ok(Published {
+        figures: figures.map_err(|source| PublishedError {
+            name: "acharya_setia.csv",
+            source,
+        })?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn figures() -> Vec<Figure> {
+        acharya_setia().unwrap().figures
+    }
+
+    #[test]
+    fn each_place_of_the_paper_once_with_its_figure_inside_its_interval() {
+        let mut places = BTreeSet::new();
+        for f in figures() {
+            assert!(f.low <= f.paper && f.paper <= f.high, "{f:?}");
+            assert!(f.low >= 0.0 && f.high.is_finite(), "{f:?}");
+            assert!(f.possible || !f.note.is_empty(), "{f:?}");
+            assert!(places.insert((f.item, f.row, f.column)));
+        }
+    }
+
+    #[test]
+    fn every_cell_of_every_table_is_there() {
+        let mut counts = BTreeMap::new();
+        for f in figures() {
+            *counts.entry(f.item).or_insert(0) += 1;
+        }
+        // Hosts by size and four sums a cluster; mean and deviation of four by four; six by three; Table 4's cells
+        // that are not a dash; two bounds beside five applications' three figures on each of two clusters.
+        let tables = [
+            ("Table 1", 5 + 4 + 2 * 4),
+            ("Table 2", 4 * 4 * 2),
+            ("Table 3", 3 * 6),
+            ("Table 4", 2 * (3 + 4 + 5 + 6 + 8)),
+            ("Table 5", 5 * 3),
+            ("Table 6", 5 * 3 * 2 + 2),
+            ("Figure 6", 8),
+            ("Figure 7", 2),
+            ("Text", 14),
+        ];
+        assert_eq!(counts, tables.map(|(i, n)| (i.to_owned(), n)).into());
+    }
+
+    #[test]
+    fn the_table_agrees_with_itself_where_the_paper_does() {
+        let published = acharya_setia().unwrap();
+        let paper =
+            |item: &str, row: &str, column: &str| published.get(item, row, column).unwrap().paper;
+        // The four parts of a host's memory are all of it.
+        for (row, size_mib) in [("32 MB", 32.0), ("64 MB", 64.0), ("256 MB", 256.0)] {
+            let parts = ["kernel", "file cache", "process", "available"];
+            let parts = parts.map(|part| paper("Table 2", row, &format!("{part}, mean")));
+            let sum_kib: f64 = parts.iter().sum();
+            assert!((sum_kib - size_mib * 1024.0).abs() <= 2.0, "{row}");
+        }
+        // Each of the hosts has no dip, or at least one.
+        let hosts = |cluster| paper("Table 1", cluster, "hosts in all");
+        for row in ["4 MB", "6 MB", "8 MB"] {
+            let either = paper("Table 3", row, "0") + paper("Table 3", row, ">=1");
+            assert_eq!(either, hosts("cluster A") + hosts("cluster B"));
+        }
+        for cluster in ["cluster A", "cluster B"] {
+            let sizes =
+                |f: &&Figure| f.item == "Table 1" && f.row == cluster && f.kind == Kind::Calibrated;
+            let sum: f64 = published
+                .figures
+                .iter()
+                .filter(sizes)
+                .map(|f| f.paper)
+                .sum();
+            assert_eq!(sum, 2.0 * hosts(cluster));
+        }
+    }
+
+    #[test]
+    fn intervals_are_those_of_the_printed_unit() {
+        let published = acharya_setia().unwrap();
+        let interval = |row, column| {
+            let f = published.get("Table 4", row, column).unwrap();
+            (f.low, f.paper, f.high)
+        };
+        assert_eq!(interval("32 MB, all", "16 MB"), (30.0, 60.0, 90.0));
+        assert_eq!(interval("64 MB, all", "32 MB"), (38.5, 39.0, 39.5));
+        assert_eq!(interval("128 MB, all", "64 MB"), (85.0, 90.0, 95.0));
+        assert_eq!(interval("256 MB, all", "4 MB"), (13680.0, 14400.0, 15120.0));
+    }
+}

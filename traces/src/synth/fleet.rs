@@ -1,0 +1,492 @@
+//! What a fleet is: classes of hosts with the parameters of the model, read from TOML.
+//!
+//! Sizes are in MiB and rates in events an hour. Presets are such files (`presets/`); anybody may write another.
+
+use super::SynthError;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Kinds of host, and how many of each there are in which cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// Its name, as `hosts.source` has it.
+    pub name: String,
+    /// What its parameters rest on, in a sentence.
+    pub rests_on: String,
+    /// First day (UTC), if none is named.
+    pub start: String,
+    /// Days, if none are named.
+    pub days: u32,
+    /// Which hosts it has; the first stands where none is named.
+    pub clusters: Vec<ClusterOf>,
+    /// What its machines run on.
+    pub system: System,
+    /// When owners are there.
+    pub owner: Owner,
+    /// Names of what runs.
+    pub names: Names,
+    /// Kinds of host.
+    #[serde(rename = "class")]
+    pub classes: Vec<Class>,
+}
+
+/// A cluster's hosts, in order; where more are asked for they begin again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterOf {
+    /// Its name.
+    pub name: String,
+    /// The number of the first: hosts of one number and class are the same in whatever cluster.
+    #[serde(default)]
+    pub first_host: usize,
+    /// Classes and how many hosts of each follow.
+    pub hosts: Vec<Share>,
+}
+
+/// So many hosts of a class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// The class' name.
+    pub class: String,
+    /// Hosts.
+    pub count: usize,
+}
+
+/// The operating system and how often it is restarted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct System {
+    /// As `hosts.kernel_release` has it.
+    pub kernel_release: String,
+    /// As `hosts.architecture` has it.
+    pub architecture: String,
+    /// How lotsfree follows from memory.
+    pub lotsfree: Lotsfree,
+    /// Whether processes are put into control groups.
+    pub has_cgroups: bool,
+    /// Days between two reboots of a host that nobody uses; none where absent.
+    pub reboot_days: Option<f64>,
+    /// Days between two restarts of the agent; none where absent.
+    pub restart_days: Option<f64>,
+}
+
+/// The kernel's reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lotsfree {
+    /// A 64th of what the kernel leaves at boot (Acharya & Setia, section 2).
+    Solaris,
+    /// High watermarks (Documentation/admin-guide/sysctl/vm.rst).
+    Linux,
+}
+
+/// The owner's week. Hours are local to the fleet, which keeps UTC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// Share of days on which the owner comes: Monday to Friday, Saturday, Sunday.
+    pub comes: [f64; 3],
+    /// Usual hour of coming, and the sd of owners and days about it.
+    pub arrives_hour: f64,
+    /// See there.
+    pub arrives_spread_hours: f64,
+    /// Hours from coming to going on a weekday, and their spread.
+    pub stays_hours: f64,
+    /// See there.
+    pub stays_spread_hours: f64,
+    /// Minutes at the keyboard before a pause, on average.
+    pub stretch_minutes: f64,
+    /// Minutes of a pause, on average.
+    pub pause_minutes: f64,
+    /// Whether there is a longer pause at noon.
+    pub has_lunch: bool,
+}
+
+/// Names of what runs: the first of the daemons is the display server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Names {
+    /// Always active.
+    pub daemons: Vec<String>,
+    /// Opened by the owner.
+    pub programs: Vec<String>,
+    /// Short work of the owner's.
+    pub commands: Vec<String>,
+    /// Short work of nobody's.
+    pub background: Vec<String>,
+    /// Work that takes much memory.
+    pub hogs: Vec<String>,
+    /// What runs while the owner is away.
+    pub away: Vec<String>,
+}
+
+/// A kind of host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Physical memory.
+    pub memory_mib: i64,
+    /// Swap space.
+    pub swap_mib: i64,
+    /// Logical CPUs.
+    pub cpus: i64,
+    /// NUMA nodes: 1 or 2.
+    pub nodes: i64,
+    /// What it does when its owner leaves.
+    pub habit: Habit,
+    /// Kernel memory: static, dynamic and lotsfree.
+    pub kernel: Kernel,
+    /// Cache of files in use.
+    pub files: Files,
+    /// Memory of what is always active.
+    pub daemons: Daemons,
+    /// What the owner opens and closes.
+    pub programs: Programs,
+    /// Short work of the owner's.
+    pub commands: Job,
+    /// Short work at any hour, which keeps the host busy: the likes of cron.
+    pub background: Job,
+    /// Work that takes much memory, on some hosts.
+    pub hogs: Job,
+    /// What runs while the owner is away.
+    pub away: Away,
+}
+
+/// What a host does when its owner leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Habit {
+    /// Runs on.
+    On,
+    /// Sleeps soon.
+    Sleep,
+    /// Is turned off for the night.
+    Off,
+}
+
+/// Kernel memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// Mean over hosts and time, lotsfree included.
+    pub mib: f64,
+    /// Of that, what is taken at boot.
+    pub static_share: f64,
+    /// Sd of the hosts' means, as a share of the mean.
+    pub between_hosts: f64,
+    /// Sd of a host's over time, as a share of its mean.
+    pub within_host: f64,
+    /// Growth in a day since boot, as a share of its mean.
+    pub growth_per_day: f64,
+}
+
+/// Cache of files in use, which follow each other in order of use: who uses more uses the popular ones too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Files {
+    /// Mean while the host is busy.
+    pub mib: f64,
+    /// Sd of the logarithm from one busy time to the next.
+    pub sigma: f64,
+    /// Sd of the hosts' means, as a share of the mean.
+    pub between_hosts: f64,
+    /// What is in use always, as a share of the mean.
+    pub always_share: f64,
+    /// Changes in an hour while the owner is there.
+    pub changes_per_hour: f64,
+    /// Files that may come into use.
+    pub count: usize,
+    /// Log files, which are written in every interval.
+    pub logs_count: usize,
+}
+
+/// What is always active.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemons {
+    /// Mean memory of all of them.
+    pub mib: f64,
+    /// Sd of the hosts' means, as a share of the mean.
+    pub between_hosts: f64,
+}
+
+/// What the owner opens and closes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Programs {
+    /// Opened in an hour at the keyboard.
+    pub per_hour: f64,
+    /// Mean memory of one.
+    pub mib: f64,
+    /// Sd of its logarithm.
+    pub sigma: f64,
+    /// Mean hours until it is closed.
+    pub hours: f64,
+    /// Sd of the logarithm of how much the owners open.
+    pub between_hosts: f64,
+    /// Share of the time at the keyboard in which one is active.
+    pub attention: f64,
+    /// Minutes between two changes of attention.
+    pub attention_minutes: f64,
+    /// Share of them that is active while the owner is away.
+    pub lingers: f64,
+}
+
+/// Work that begins now and then, and ends by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Begun in an hour: while the owner is there, and while not.
+    pub per_hour: [f64; 2],
+    /// Share of the hosts that have such work at all.
+    pub hosts_share: f64,
+    /// Sd of the logarithm of the rate among those.
+    pub between_hosts: f64,
+    /// Mean memory of one.
+    pub mib: f64,
+    /// Sd of its logarithm.
+    pub sigma: f64,
+    /// Share of them that takes all the memory there is.
+    pub takes_all: f64,
+    /// Mean minutes that one takes.
+    pub minutes: f64,
+    /// CPUs that one keeps busy.
+    pub load: f64,
+}
+
+/// What runs, without much load, from some time after the owner has left until they return: a screen saver, work left
+/// away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Away {
+    /// Share of the owner's absences that have it, of those that are long enough.
+    pub share: f64,
+    /// Minutes that such an absence takes at least.
+    pub least_minutes: f64,
+    /// Minutes after the owner left at which it begins, on average.
+    pub after_minutes: f64,
+    /// Share of the hosts that have such work at all.
+    pub hosts_share: f64,
+    /// Mean memory.
+    pub mib: f64,
+    /// Sd of its logarithm.
+    pub sigma: f64,
+}
+
+impl Fleet {
+    /// Reads one, and checks it.
+    ///
+    /// # Errors
+    /// [`SynthError::Fleet`] with the line and what is wrong there.
+    pub fn parse(text: &str, name: &str) -> Result<Self, SynthError> {
+        let refused = |detail: String| SynthError::Fleet {
+            name: name.to_owned(),
+            detail,
+        };
+        let fleet: Self = toml::from_str(text).map_err(|e| refused(e.to_string()))?;
+        fleet.check().map_err(refused)?;
+        Ok(fleet)
+    }
+
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// [`SynthError::Fleet`], also where it cannot be read.
+    pub fn open(path: &Path) -> Result<Self, SynthError> {
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, &name),
+            Err(e) => Err(SynthError::Fleet {
+                name,
+                detail: e.to_string(),
+            }),
+        }
+    }
+
+    /// The cluster of this name, or the first.
+    ///
+    /// # Errors
+    /// [`SynthError::Fleet`] where there is none.
+    pub fn cluster(&self, name: Option<&str>) -> Result<&ClusterOf, SynthError> {
+        let mut clusters = self.clusters.iter();
+        let found = clusters.find(|c| name.is_none_or(|name| c.name == name));
+        found.ok_or_else(|| SynthError::Fleet {
+            name: self.name.clone(),
+            detail: format!("it has no cluster {:?}", name.unwrap_or_default()),
+        })
+    }
+
+    /// Its first day, ms since 1970-01-01 UTC.
+    ///
+    /// # Errors
+    /// [`SynthError::Fleet`] where that is no day.
+    pub fn start_ms(&self) -> Result<i64, SynthError> {
+        let day: Result<jiff::civil::Date, _> = self.start.parse();
+        let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC));
+        match start {
+            Ok(start) => Ok(start.timestamp().as_millisecond()),
+            Err(e) => Err(SynthError::Fleet {
+                name: self.name.clone(),
+                detail: format!("start is {:?}: {e}", self.start),
+            }),
+        }
+    }
+
+    /// The class of this name.
+    pub(super) fn class(&self, name: &str) -> Option<usize> {
+        self.classes.iter().position(|class| class.name == name)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.clusters.is_empty() || self.classes.is_empty() {
+            return Err("it needs a cluster and a class at least".to_owned());
+        }
+        for cluster in &self.clusters {
+            let unknown = cluster
+                .hosts
+                .iter()
+                .find(|s| self.class(&s.class).is_none());
+            if let Some(share) = unknown {
+                return Err(format!(
+                    "cluster {:?} names class {:?}, which is not there",
+                    cluster.name, share.class
+                ));
+            }
+            if cluster.hosts.iter().all(|share| share.count == 0) {
+                return Err(format!("cluster {:?} has no hosts", cluster.name));
+            }
+        }
+        let Names {
+            daemons,
+            programs,
+            commands,
+            background,
+            hogs,
+            away,
+        } = &self.names;
+        let lists = [daemons, programs, commands, background, hogs, away];
+        if lists.iter().any(|names| names.is_empty()) {
+            return Err("each list of names needs one at least".to_owned());
+        }
+        if let Some(long) = lists.into_iter().flatten().find(|n| n.len() > 15) {
+            return Err(format!(
+                "{long:?} is longer than the kernel keeps: 15 bytes"
+            ));
+        }
+        self.classes.iter().try_for_each(Class::check)
+    }
+}
+
+impl ClusterOf {
+    /// Hosts, before they begin again.
+    #[must_use]
+    pub fn hosts_count(&self) -> usize {
+        self.hosts.iter().map(|share| share.count).sum()
+    }
+
+    /// The class of the host numbered `index`.
+    #[must_use]
+    pub fn class_of(&self, index: usize) -> &str {
+        let mut left = index % self.hosts_count().max(1);
+        for share in &self.hosts {
+            if left < share.count {
+                return &share.class;
+            }
+            left -= share.count;
+        }
+        ""
+    }
+}
+
+impl Class {
+    fn check(&self) -> Result<(), String> {
+        let of = |what: &str| format!("class {:?}: {what}", self.name);
+        if !(8..=1 << 24).contains(&self.memory_mib) || self.swap_mib < 0 {
+            return Err(of("memory_mib must be 8 to 16777216, swap_mib 0 or more"));
+        }
+        if !(1..=4096).contains(&self.cpus) || !(1..=2).contains(&self.nodes) {
+            return Err(of("cpus must be 1 to 4096, nodes 1 or 2"));
+        }
+        let Self {
+            kernel,
+            files,
+            daemons,
+            programs,
+            away,
+            ..
+        } = self;
+        let taken = kernel.mib + files.mib * files.always_share + daemons.mib;
+        if taken > 0.9 * self.memory_mib as f64 {
+            return Err(of(
+                "kernel, daemons and files always in use take over 90 % of memory",
+            ));
+        }
+        if !(1..=100_000).contains(&files.count) || files.logs_count >= files.count {
+            return Err(of("files.count must be 1 to 100000, files.logs_count less"));
+        }
+        let jobs = [&self.commands, &self.background, &self.hogs];
+        let shares = [
+            kernel.static_share,
+            files.always_share,
+            programs.attention,
+            programs.lingers,
+            away.share,
+            away.hosts_share,
+        ];
+        let of_jobs = jobs.iter().flat_map(|job| [job.hosts_share, job.takes_all]);
+        if shares
+            .into_iter()
+            .chain(of_jobs)
+            .any(|s| !(0.0..=1.0).contains(&s))
+        {
+            return Err(of("shares must be 0 to 1"));
+        }
+        let amounts = [
+            kernel.mib,
+            kernel.between_hosts,
+            kernel.within_host,
+            kernel.growth_per_day,
+            files.mib,
+            files.sigma,
+            files.between_hosts,
+            files.changes_per_hour,
+            daemons.mib,
+            daemons.between_hosts,
+            programs.per_hour,
+            programs.mib,
+            programs.sigma,
+            programs.hours,
+            programs.between_hosts,
+            programs.attention_minutes,
+            away.mib,
+            away.sigma,
+            away.least_minutes,
+            away.after_minutes,
+        ];
+        let of_jobs = jobs.iter().flat_map(|job| {
+            let [present, away] = job.per_hour;
+            let Job {
+                between_hosts,
+                mib,
+                sigma,
+                minutes,
+                load,
+                ..
+            } = job;
+            [present, away, *between_hosts, *mib, *sigma, *minutes, *load]
+        });
+        let most = 0.0..=1e7;
+        if amounts
+            .into_iter()
+            .chain(of_jobs)
+            .any(|a| !most.contains(&a))
+        {
+            return Err(of("amounts must be 0 to 10 million"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! What happens on a host: who is there, what runs, what is held. Rows are made of it elsewhere (`rows`); the
+//! calibration looks at it as it is.
+//!
+//! ```text
+//! owner ──► programs, commands ─┐
+//!   │       background, hogs ───┼─► process memory ─┐
+//!   │       daemons ────────────┘   files, kernel ──┴─► Moment
+//! ```
+//!
+//! Each part draws from a stream of its own, so that a change to one leaves the others as they were.
+
+mod files;
+mod jobs;
+mod kernel;
+mod owner;
+mod programs;
+mod running;
+
+pub(super) use files::Files;
+pub(super) use owner::{Owner, Stretch};
+pub(super) use running::{Origin, Running};
+
+use super::dice::Dice;
+use super::fleet::{Class, Fleet};
+use super::spread::{Property, Standing};
+use super::{MIB, whole_pages};
+use jobs::Jobs;
+use kernel::Kernel;
+use programs::Programs;
+use running::daemons;
+use std::sync::Arc;
+
+/// Streams of random numbers of one host.
+const STREAMS: u64 = 8;
+
+/// One host's life.
+#[derive(Debug)]
+pub struct Life {
+    physical_bytes: i64,
+    owner: Owner,
+    owner_dice: Dice,
+    kernel: Kernel,
+    files: Files,
+    programs: Programs,
+    jobs: Jobs,
+    /// All that runs, in the order of their numbers.
+    running: Vec<Running>,
+    daemons: Vec<Running>,
+    next_number: u64,
+    load5: f64,
+}
+
+/// A host at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// Physical memory.
+    pub physical_bytes: i64,
+    /// Kernel memory, lotsfree included.
+    pub kernel_bytes: i64,
+    /// Cache of files in use.
+    pub file_bytes: i64,
+    /// Memory of active processes.
+    pub process_bytes: i64,
+    /// Memory of other processes, in or out of memory.
+    pub idle_process_bytes: i64,
+    /// Whether the owner is at the keyboard.
+    pub is_present: bool,
+    /// When they last were, ms since 1970-01-01 UTC.
+    pub active_ms: Option<i64>,
+    /// CPUs kept busy since the moment before.
+    pub load: f64,
+    /// 5-minute load average.
+    pub load5: f64,
+}
+
+impl Moment {
+    /// What is left.
+    #[must_use]
+    pub const fn available_bytes(&self) -> i64 {
+        self.physical_bytes - self.kernel_bytes - self.file_bytes - self.process_bytes
+    }
+}
+
+impl Life {
+    pub(super) fn new(
+        fleet: &Fleet,
+        class: &Class,
+        seed: u64,
+        index: usize,
+        start_ms: i64,
+    ) -> Self {
+        let stream = |n: u64| Dice::new(seed, index as u64 * STREAMS + n);
+        let standing = Standing::new(seed, index);
+        let owner_dice = stream(1);
+        let physical_bytes = class.memory_mib * MIB;
+        let daemons_mib =
+            class.daemons.mib * standing.factor(Property::Daemons, class.daemons.between_hosts);
+        Self {
+            physical_bytes,
+            owner: Owner::new(&fleet.owner, &standing, start_ms),
+            owner_dice,
+            kernel: Kernel::new(&class.kernel, &standing, physical_bytes, stream(5)),
+            files: Files::new(&class.files, &standing, stream(4)),
+            programs: Programs::new(&class.programs, &fleet.names.programs, &standing, stream(2)),
+            jobs: Jobs::new(class, &fleet.names, &standing, stream(3)),
+            running: Vec::new(),
+            daemons: daemons(&fleet.names.daemons, daemons_mib),
+            next_number: 0,
+            load5: 0.0,
+        }
+    }
+
+    /// Starts anew: nothing of before it runs or is cached.
+    pub(super) fn boot(&mut self, booted_ms: i64) {
+        self.running.clear();
+        self.running.extend(self.daemons.iter().cloned());
+        self.next_number = self.running.len() as u64;
+        for running in &mut self.running {
+            running.started_ms = booted_ms;
+        }
+        self.kernel.boot();
+        self.files.boot();
+        self.load5 = 0.0;
+    }
+
+    /// The owner's stretch at the keyboard at `time_ms`, or the one after it. Times only go forward.
+    pub(super) fn stretch(&mut self, time_ms: i64) -> Stretch {
+        self.owner.stretch(&mut self.owner_dice, time_ms)
+    }
+
+    /// When the owner was last active before the time of [`Self::stretch`].
+    pub(super) const fn last_active_ms(&self) -> Option<i64> {
+        self.owner.last_active_ms()
+    }
+
+    /// The stream that rows are drawn from.
+    pub(super) const fn stream_of_rows(index: usize) -> u64 {
+        index as u64 * STREAMS
+    }
+
+    /// Kernel memory that is taken at boot.
+    pub(super) const fn static_bytes(&self) -> i64 {
+        self.kernel.static_bytes()
+    }
+
+    /// What runs, in the order of their numbers.
+    pub(super) fn running(&self) -> &[Running] {
+        &self.running
+    }
+
+    pub(super) const fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Moves on to `time_ms`, by `interval_ms` of running time.
+    pub fn step(&mut self, time_ms: i64, interval_ms: i64) -> Moment {
+        let stretch = self.stretch(time_ms);
+        let is_present = stretch.from_ms <= time_ms;
+        let left_ms = self.owner.last_active_ms();
+        let active_ms = if is_present {
+            let pause_ms = self.owner_dice.between(0, 20_000);
+            Some((time_ms - pause_ms).max(stretch.from_ms))
+        } else {
+            left_ms
+        };
+        let step = Step {
+            time_ms,
+            interval_ms,
+            is_present,
+            returns_ms: stretch.from_ms,
+            left_ms,
+        };
+        self.running.retain(|running| running.ends_ms > time_ms);
+        self.programs
+            .step(&step, &mut self.running, &mut self.next_number);
+        self.jobs
+            .step(&step, &mut self.running, &mut self.next_number);
+        let load = self.running.iter().map(|r| r.load).sum();
+        let kept = 300_000.0 / (300_000.0 + interval_ms as f64); // near enough to a decay by e
+        self.load5 = self.load5 * kept + load * (1.0 - kept);
+
+        let kernel_bytes = self.kernel.step(&step);
+        let is_busy = is_present || self.running.iter().any(|r| r.load >= 0.5);
+        let file_bytes = self.files.step(&step, is_busy);
+        let room_bytes = self.physical_bytes - kernel_bytes - file_bytes;
+        make_room(&mut self.running, room_bytes);
+        let sum = |is_active: bool| {
+            let some = self.running.iter().filter(|r| r.is_active == is_active);
+            some.map(|r| if is_active { r.resident_bytes } else { r.bytes })
+                .sum()
+        };
+        Moment {
+            physical_bytes: self.physical_bytes,
+            kernel_bytes,
+            file_bytes,
+            process_bytes: sum(true),
+            idle_process_bytes: sum(false),
+            is_present,
+            active_ms,
+            load,
+            load5: (self.load5 * 100.0).round() / 100.0,
+        }
+    }
+}
+
+/// Lets all be resident that fits; the largest are paged out first.
+fn make_room(running: &mut [Running], room_bytes: i64) {
+    let mut missing = -room_bytes;
+    for running in running.iter_mut() {
+        running.resident_bytes = running.bytes;
+        missing += if running.is_active { running.bytes } else { 0 };
+    }
+    while missing > 0 {
+        let active = running
+            .iter_mut()
+            .filter(|r| r.is_active && r.resident_bytes > 0);
+        let Some(largest) = active.max_by_key(|r| r.resident_bytes) else {
+            return;
+        };
+        let out = largest.resident_bytes.min(missing);
+        largest.resident_bytes -= out;
+        missing -= out;
+    }
+}
+
+/// One step: from the moment before to the next.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    time_ms: i64,
+    /// Time that has passed; nothing happens while a host sleeps.
+    interval_ms: i64,
+    is_present: bool,
+    /// When the owner is there next, or came.
+    returns_ms: i64,
+    left_ms: Option<i64>,
+}
+
+impl Step {
+    /// How often something happens in it that happens so often in an hour: at most once.
+    fn chance(&self, per_hour: f64) -> f64 {
+        (per_hour * self.interval_ms as f64 / 3_600_000.0).min(1.0)
+    }
+}
+
+/// A size around a mean, its logarithm with this sd; in whole pages.
+fn size(dice: &mut Dice, mib: f64, sigma: f64) -> i64 {
+    let median = mib * (-sigma * sigma / 2.0).exp();
+    let bytes = dice.around(median, sigma).min(1e7) * MIB as f64;
+    whole_pages(bytes as i64).max(super::PAGE_BYTES)
+}
+
+/// Names that are shared by what has them.
+fn shared(names: &[String]) -> Vec<Arc<str>> {
+    names.iter().map(|name| Arc::from(name.as_str())).collect()
+}
+
+/// One of several names.
+fn one_of(dice: &mut Dice, names: &[Arc<str>]) -> Arc<str> {
+    let at = usize::try_from(dice.between(0, names.len() as i64)).unwrap_or(0);
+    names.get(at).cloned().unwrap_or_default()
+}

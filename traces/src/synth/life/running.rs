@@ -1,0 +1,62 @@
+//! One thing that runs.
+
+use crate::synth::{MIB, PAGE_BYTES, whole_pages};
+use std::sync::Arc;
+
+/// Where a process comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Runs from boot on.
+    Daemon,
+    /// Opened by the owner.
+    Program,
+    /// Ends by itself.
+    Job,
+}
+
+/// One thing that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    /// Numbers only grow within a boot.
+    pub(crate) number: u64,
+    pub(crate) name: Arc<str>,
+    pub(crate) origin: Origin,
+    pub(crate) started_ms: i64,
+    pub(crate) ends_ms: i64,
+    /// What it wants.
+    pub(crate) bytes: i64,
+    /// What of it is in memory.
+    pub(crate) resident_bytes: i64,
+    /// Whether it used the CPU since the moment before.
+    pub(crate) is_active: bool,
+    /// Whether it goes on while the owner is away.
+    pub(crate) lingers: bool,
+    /// CPUs that it keeps busy.
+    pub(crate) load: f64,
+}
+
+/// The daemons: the first, the display server, has as much as the others together.
+pub(super) fn daemons(names: &[String], mib: f64) -> Vec<Running> {
+    let others = names.len().saturating_sub(1);
+    let daemon = |(at, name): (usize, &String)| {
+        let share = match at {
+            0 if others == 0 => 1.0,
+            0 => 0.5,
+            _ => 0.5 / others as f64,
+        };
+        let bytes = whole_pages((mib * share * MIB as f64) as i64).max(PAGE_BYTES);
+        Running {
+            number: at as u64,
+            name: Arc::from(name.as_str()),
+            origin: Origin::Daemon,
+            started_ms: 0,
+            ends_ms: i64::MAX,
+            bytes,
+            resident_bytes: bytes,
+            is_active: true,
+            lingers: true,
+            load: 0.0,
+        }
+    };
+    names.iter().enumerate().map(daemon).collect()
+}

@@ -1,0 +1,85 @@
+//! Fleets that come with Gleaner.
+
+use super::{Fleet, SynthError};
+
+/// A cluster that comes with Gleaner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Desks and workstations as sold since 2020: invented.
+    Modern,
+    /// Cluster A of Acharya & Setia, Table 1: 29 hosts, calibrated to Tables 1 to 4.
+    AcharyaSetiaA,
+    /// Their cluster B: 23 hosts.
+    AcharyaSetiaB,
+    /// Both together: 52 hosts, A's first.
+    AcharyaSetia,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Modern,
+        Self::AcharyaSetiaA,
+        Self::AcharyaSetiaB,
+        Self::AcharyaSetia,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Modern => "modern",
+            Self::AcharyaSetiaA => "acharya-setia-a",
+            Self::AcharyaSetiaB => "acharya-setia-b",
+            Self::AcharyaSetia => "acharya-setia",
+        }
+    }
+
+    /// The name of its cluster in its fleet.
+    #[must_use]
+    pub const fn cluster(self) -> &'static str {
+        match self {
+            Self::Modern => "modern",
+            Self::AcharyaSetiaA => "a",
+            Self::AcharyaSetiaB => "b",
+            Self::AcharyaSetia => "both",
+        }
+    }
+
+    /// The file that its fleet is read from.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Modern => include_str!("../../presets/modern.toml"),
+            _ => include_str!("../../presets/acharya-setia.toml"),
+        }
+    }
+
+    /// Its fleet.
+    ///
+    /// # Errors
+    /// [`SynthError::Fleet`]: a test holds that there is none.
+    pub fn fleet(self) -> Result<Fleet, SynthError> {
+        Fleet::parse(self.text(), self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_fleets() {
+        for preset in Preset::ALL {
+            let fleet = preset.fleet().unwrap();
+            assert!(fleet.cluster(Some(preset.cluster())).is_ok());
+        }
+        let hosts = |preset: Preset| {
+            let fleet = preset.fleet().unwrap();
+            fleet.cluster(Some(preset.cluster())).unwrap().hosts_count()
+        };
+        assert_eq!(hosts(Preset::AcharyaSetiaA), 29);
+        assert_eq!(hosts(Preset::AcharyaSetiaB), 23);
+        assert_eq!(hosts(Preset::AcharyaSetia), 52);
+    }
+}
