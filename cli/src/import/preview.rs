@@ -32,10 +32,8 @@ fn values(row: &PreviewRow) -> Vec<(String, Value)> {
             Value::Integer(r.available_bytes),
         ),
     ];
-    let further = row
-        .further
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), Value::Real(*value)));
+    let further = row.further.iter();
+    let further = further.map(|(name, value)| ((*name).to_owned(), value.clone()));
     values.extend(further);
     if r.cpus_count > 0 {
         values.push(("hosts.cpus_count".to_owned(), Value::Integer(r.cpus_count)));

@@ -261,7 +261,7 @@ fn row(line: &str, start_s: i64) -> Result<Row, Wrong> {
     let is_recorded = |s: f64| TIMES_MS.contains(&((start_s + s as i64) * 1000));
     if !is_within(time) || !is_recorded(time) {
         return Err(Wrong::Value(format!(
-            "time_stamp is {time}, outside of the trace"
+            "time_stamp is {time}, outside of the trace, or of the years 2000 to 2100"
         )));
     }
     if !(0.0..=100.0).contains(&used) {

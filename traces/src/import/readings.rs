@@ -56,6 +56,8 @@ pub(super) struct Row {
 #[derive(Clone, Debug)]
 pub(super) struct Beside<'c> {
     columns: &'c [&'static str],
+    /// Of the columns; [`Kind::Real`] of one that there is not, which the dataset refuses.
+    kinds: Vec<Kind>,
     /// Of each row those of `columns`, one row after the other; NaN is absent.
     values: Vec<f64>,
     /// Different ones, the first of nothing.
@@ -73,6 +75,7 @@ impl<'c> Readings<'c> {
             stops: Vec::new(),
             beside: Beside {
                 columns,
+                kinds: columns.iter().map(|name| kind(name)).collect(),
                 values: Vec::new(),
                 facts: vec![Facts::new()],
                 facts_now: 0,
@@ -147,6 +150,7 @@ impl Beside<'_> {
         let values = self.values.get(row.at..).unwrap_or_default();
         Values {
             columns: self.columns,
+            kinds: &self.kinds,
             values: &values[..values.len().min(self.columns.len())],
         }
     }
@@ -191,16 +195,18 @@ impl Beside<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'r> {
     columns: &'r [&'static str],
+    kinds: &'r [Kind],
     values: &'r [f64],
 }
 
 impl<'r> Values<'r> {
     /// Those that are not absent, by the names of their columns in `samples`.
     pub fn known(self) -> impl Iterator<Item = (&'static str, Value)> + 'r {
-        let known = self.columns.iter().zip(self.values);
-        known
-            .filter(|(_, value)| !value.is_nan())
-            .map(|(&name, &value)| (name, typed(name, value)))
+        let columns = self.columns.iter().zip(self.kinds);
+        let known = columns
+            .zip(self.values)
+            .filter(|(_, value)| !value.is_nan());
+        known.map(|((&name, kind), &value)| (name, stored(*kind, value)))
     }
 
     fn bits(self) -> impl Iterator<Item = u64> + 'r {
@@ -215,11 +221,17 @@ impl PartialEq for Values<'_> {
     }
 }
 
-/// As the column holds it; one that there is not, the dataset refuses.
-fn typed(column: &str, value: f64) -> Value {
+/// Of a column of `samples`.
+pub(super) fn kind(column: &str) -> Kind {
     let mut columns = SampleRow::TABLE.columns.iter();
-    match columns.find(|c| c.name == column) {
-        Some(c) if c.kind == Kind::Integer => Value::Integer(value.round() as i64),
+    let column = columns.find(|c| c.name == column);
+    column.map_or(Kind::Real, |c| c.kind)
+}
+
+/// As a column of that kind holds it.
+pub(super) fn stored(kind: Kind, value: f64) -> Value {
+    match kind {
+        Kind::Integer => Value::Integer(value.round() as i64),
         _ => Value::Real(value),
     }
 }

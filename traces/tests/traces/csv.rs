@@ -137,8 +137,8 @@ fn the_example_of_the_docs() {
     assert_eq!(
         row.further,
         [
-            ("cached_bytes", (physical / 1000 * 255) as f64),
-            ("load1", 0.31)
+            ("cached_bytes", Value::Integer(physical / 1000 * 255)),
+            ("load1", Value::Real(0.31)),
         ]
     );
     assert_eq!(

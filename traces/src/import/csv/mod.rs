@@ -13,6 +13,7 @@ mod time;
 pub use mapping::Mapping;
 
 use super::grouped::{self, Grouped};
+use super::readings;
 use super::{Facts, Filled, ImportError, Importer, Listed, Mended, Reading, Readings, Source};
 use rows::{Row, Rows};
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ pub struct PreviewRow {
     /// Time, memory, CPUs.
     pub reading: Reading,
     /// Further columns of `samples` that are not absent, by name.
-    pub further: Vec<(&'static str, f64)>,
+    pub further: Facts,
     /// Further columns of `hosts` that are not absent.
     pub facts: Facts,
 }
@@ -97,7 +98,10 @@ impl<'m> Csv<'m> {
             };
             let further = |row: Row| {
                 let known = self.columns.iter().zip(row.values);
-                let known = known.filter_map(|(name, value)| Some((*name, value?)));
+                let known = known.filter_map(|(name, value)| {
+                    let value = readings::stored(readings::kind(name), value?);
+                    Some((*name, value))
+                });
                 PreviewRow {
                     reading: row.reading,
                     further: known.collect(),
