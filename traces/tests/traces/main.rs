@@ -1,8 +1,8 @@
 //! Exports read back, and synthetic clusters against what a real trace obeys.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
-mod by_host;
 mod alibaba;
+mod by_host;
 mod csv;
 mod export;
 mod import;
