@@ -335,6 +335,14 @@ fn what_is_wrong_with_a_mapping_is_said_by_its_line() {
             format!("{PLAIN}[hosts.os_name]"),
             ["line 18", "either a column or a value"],
         ),
+        (
+            changed("name", "header = false\nname"),
+            ["line 1", "no header, and so no column \"t\""],
+        ),
+        (
+            changed("column = \"t\"", "column = 0"),
+            ["line 1", "no column 0"],
+        ),
         ("= 1".to_owned(), ["line 1", "docs/import.md"]),
     ] {
         let refused = parse(&mapping).unwrap_err().to_string();

@@ -1,6 +1,7 @@
 //! Figures with a unit: what a column of the file is worth in ours.
 
-use super::mapping::{ABSENT, Column, FigureKeys};
+use super::keys::{Column, FigureKeys};
+use super::mapping::ABSENT;
 use crate::import::MEMORY_BYTES;
 use crate::import::files::cut;
 use gleaner_schemas::column::Column as Stored;

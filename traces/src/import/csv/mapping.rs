@@ -2,11 +2,11 @@
 //! before any row is looked at.
 
 use super::figure::Figure;
+use super::keys::{Column, FigureKeys, File, GivenKeys, TimeKeys};
 use super::time::TimeFormat;
-use crate::import::{Facts, Filled, ImportError};
+use crate::import::{Filled, ImportError};
 use gleaner_schemas::column::{Column as Stored, Kind, Row as _, Value};
 use gleaner_schemas::rows::{HostRow, SampleRow};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,6 @@ const FACTS: [&str; 5] = [
     "cpu_model",
     "machine_model",
 ];
-
-/// A column of the file: by its name in the header, or by its number from 1.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Column {
-    Name(String),
-    Number(usize),
-}
 
 /// How files are to be read.
 #[derive(Clone, Debug)]
@@ -62,70 +54,6 @@ pub struct Mapping {
 pub(super) enum Given {
     Column(Column),
     Constant(String),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: Spanned<String>,
-    #[serde(default)]
-    host_prefix: String,
-    available: Option<String>,
-    separator: Option<Spanned<char>>,
-    #[serde(default = "yes")]
-    header: bool,
-    #[serde(default = "point")]
-    decimal: Spanned<char>,
-    #[serde(default = "page")]
-    page_size_bytes: u32,
-    time: TimeKeys,
-    machine: Option<MachineKeys>,
-    samples: BTreeMap<Spanned<String>, FigureKeys>,
-    #[serde(default)]
-    hosts: BTreeMap<Spanned<String>, GivenKeys>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TimeKeys {
-    column: Column,
-    format: Spanned<String>,
-    zone: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MachineKeys {
-    column: Column,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FigureKeys {
-    pub(super) column: Option<Column>,
-    pub(super) used: Option<Column>,
-    pub(super) value: Option<f64>,
-    pub(super) unit: Option<String>,
-    pub(super) of: Option<String>,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GivenKeys {
-    column: Option<Column>,
-    value: Option<String>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn point() -> Spanned<char> {
-    Spanned::new(0..0, '.')
-}
-
-fn page() -> u32 {
-    4096
 }
 
 /// Something wrong, and where it begins.
@@ -161,106 +89,28 @@ impl Mapping {
     }
 
     fn of(path: &Path, file: File) -> Result<Self, Wrong> {
-        let separator = match file.separator {
-            None => b',',
-            Some(s) if s.get_ref().is_ascii() && !"\"\r\n".contains(*s.get_ref()) => {
-                *s.get_ref() as u8 // one byte: it is ASCII
-            }
-            Some(s) => {
-                let found = format!("{:?} cannot separate columns", s.get_ref());
-                return Err((s.span(), found));
-            }
-        };
-        let has_decimal_comma = match file.decimal.get_ref() {
-            '.' => false,
-            ',' => true,
-            other => {
-                return Err((
-                    file.decimal.span(),
-                    format!("decimal is {other:?}, not '.' or ','"),
-                ));
-            }
-        };
         if file.name.get_ref().trim().is_empty() || file.name.get_ref().contains('\0') {
             let found = "name is empty: host ids are made from it".to_owned();
             return Err((file.name.span(), found));
         }
-        let TimeKeys {
-            column,
-            format,
-            zone,
-        } = file.time;
-        let time = TimeFormat::of(
-            format.get_ref(),
-            zone.as_ref().map(|z| z.get_ref().as_str()),
-        );
-        let span = zone.as_ref().map_or(format.span(), Spanned::span);
-        let time = (column, time.map_err(|found| (span, found))?);
-
-        let numeric = |c: &&Stored| matches!(c.kind, Kind::Integer | Kind::Real);
-        let mut figures: BTreeMap<&'static str, Figure> = BTreeMap::new();
-        for (key, keys) in &file.samples {
-            let stored = SampleRow::TABLE.columns.iter().filter(numeric);
-            let mut stored = stored.filter(|c| !DERIVED.contains(&c.name));
-            let Some(stored) = stored.find(|c| c.name == key.get_ref()) else {
-                let found = format!(
-                    "there is no column {} of samples to be filled",
-                    key.get_ref()
-                );
-                return Err((key.span(), found));
-            };
-            let figure = Figure::of(stored, keys.clone(), file.page_size_bytes);
-            let named = |found| (key.span(), format!("samples.{}: {found}", stored.name));
-            figures.insert(stored.name, figure.map_err(named)?);
-        }
-        for (name, figure) in &figures {
-            let of = figure.share_of();
-            if of.is_some_and(|of| figures.get(of).is_none_or(|f| f.share_of().is_some())) {
-                let found = format!(
-                    "samples.{name}: it is a share of what is not mapped, or is a share itself"
-                );
-                let key = file.samples.keys().find(|key| key.get_ref() == name);
-                return Err((key.map(Spanned::span).unwrap_or_default(), found));
-            }
-        }
+        let mut figures = figures(&file.samples, file.page_size_bytes)?;
         let mut needed = |name: &'static str| {
             let missing = || (0..0, format!("[samples.{name}] is missing"));
             figures.remove(name).ok_or_else(missing)
         };
         let (physical, available) = (needed("physical_bytes")?, needed("available_bytes")?);
-
-        let (mut cpus, mut facts) = (None, Vec::new());
-        for (key, keys) in file.hosts {
-            let name = key.get_ref().as_str();
-            let given = match (keys.column, keys.value) {
-                (Some(column), None) => Given::Column(column),
-                (None, Some(value)) => Given::Constant(value),
-                _ => {
-                    let found = format!("hosts.{name}: either a column or a value, in quotes");
-                    return Err((key.span(), found));
-                }
-            };
-            let fact = FACTS.iter().find(|fact| **fact == name);
-            match fact {
-                _ if name == "cpus_count" => cpus = Some(given),
-                Some(fact) => facts.push((*fact, given)),
-                None => {
-                    let found = format!("there is no column {name} of hosts to be filled");
-                    return Err((key.span(), found));
-                }
-            }
-        }
+        let (cpus, facts) = facts(file.hosts)?;
         let mut mapping = Self {
             path: path.to_owned(),
+            separator: separator(file.separator)?,
+            has_header: file.header,
+            has_decimal_comma: is_comma(&file.decimal)?,
+            time: time(file.time)?,
             name: file.name.into_inner(),
             host_prefix: file.host_prefix,
             available_means: file.available.unwrap_or_else(|| {
                 "Available memory is what the mapping makes of it; what that means, the file's maker knows.".to_owned()
             }),
-            separator,
-            has_header: file.header,
-            has_decimal_comma,
-            time,
             machine: file.machine.map(|machine| machine.column),
             physical,
             available,
@@ -269,6 +119,16 @@ impl Mapping {
             facts,
             fills: Vec::new(),
         };
+        for column in mapping.columns() {
+            let found = match column {
+                Column::Name(name) if !mapping.has_header => {
+                    format!("there is no header, and so no column {name:?}: columns are numbers")
+                }
+                Column::Number(0) => "there is no column 0: the first is 1".to_owned(),
+                _ => continue,
+            };
+            return Err((0..0, found));
+        }
         mapping.fills = mapping.filled();
         Ok(mapping)
     }
@@ -327,6 +187,96 @@ impl Mapping {
     }
 }
 
+fn separator(key: Option<Spanned<char>>) -> Result<u8, Wrong> {
+    match key {
+        None => Ok(b','),
+        Some(s) if s.get_ref().is_ascii() && !"\"\r\n".contains(*s.get_ref()) => {
+            Ok(*s.get_ref() as u8) // one byte: it is ASCII
+        }
+        Some(s) => {
+            let found = format!("{:?} cannot separate columns", s.get_ref());
+            Err((s.span(), found))
+        }
+    }
+}
+
+fn is_comma(key: &Spanned<char>) -> Result<bool, Wrong> {
+    match key.get_ref() {
+        '.' => Ok(false),
+        ',' => Ok(true),
+        other => Err((key.span(), format!("decimal is {other:?}, not '.' or ','"))),
+    }
+}
+
+fn time(keys: TimeKeys) -> Result<(Column, TimeFormat), Wrong> {
+    let (format, zone) = (keys.format, keys.zone);
+    let named = zone.as_ref().map(|zone| zone.get_ref().as_str());
+    let read = TimeFormat::of(format.get_ref(), named);
+    let span = zone.as_ref().map_or(format.span(), Spanned::span);
+    Ok((keys.column, read.map_err(|found| (span, found))?))
+}
+
+/// Figures by their columns of `samples`.
+fn figures(
+    samples: &BTreeMap<Spanned<String>, FigureKeys>,
+    page_size_bytes: u32,
+) -> Result<BTreeMap<&'static str, Figure>, Wrong> {
+    let is_figure =
+        |c: &&Stored| matches!(c.kind, Kind::Integer | Kind::Real) && !DERIVED.contains(&c.name);
+    let mut figures: BTreeMap<&'static str, Figure> = BTreeMap::new();
+    for (key, keys) in samples {
+        let mut stored = SampleRow::TABLE.columns.iter().filter(is_figure);
+        let Some(stored) = stored.find(|c| c.name == key.get_ref()) else {
+            let found = format!(
+                "there is no column {} of samples to be filled",
+                key.get_ref()
+            );
+            return Err((key.span(), found));
+        };
+        let figure = Figure::of(stored, keys.clone(), page_size_bytes);
+        let named = |found| (key.span(), format!("samples.{}: {found}", stored.name));
+        figures.insert(stored.name, figure.map_err(named)?);
+    }
+    for key in samples.keys() {
+        let name = key.get_ref().as_str();
+        let of = figures.get(name).and_then(Figure::share_of);
+        if of.is_some_and(|of| figures.get(of).is_none_or(|f| f.share_of().is_some())) {
+            let found = format!(
+                "samples.{name}: it is a share of what is not mapped, or is a share itself"
+            );
+            return Err((key.span(), found));
+        }
+    }
+    Ok(figures)
+}
+
+/// Where the number of CPUs comes from, if anywhere, and further facts of a host.
+type Facts = (Option<Given>, Vec<(&'static str, Given)>);
+
+fn facts(hosts: BTreeMap<Spanned<String>, GivenKeys>) -> Result<Facts, Wrong> {
+    let (mut cpus, mut facts) = (None, Vec::new());
+    for (key, keys) in hosts {
+        let name = key.get_ref().as_str();
+        let given = match (keys.column, keys.value) {
+            (Some(column), None) => Given::Column(column),
+            (None, Some(value)) => Given::Constant(value),
+            _ => {
+                let found = format!("hosts.{name}: either a column or a value, in quotes");
+                return Err((key.span(), found));
+            }
+        };
+        match FACTS.iter().find(|fact| **fact == name) {
+            _ if name == "cpus_count" => cpus = Some(given),
+            Some(fact) => facts.push((*fact, given)),
+            None => {
+                let found = format!("there is no column {name} of hosts to be filled");
+                return Err((key.span(), found));
+            }
+        }
+    }
+    Ok((cpus, facts))
+}
+
 impl Given {
     fn told(&self) -> String {
         match self {
@@ -336,18 +286,8 @@ impl Given {
     }
 }
 
-impl std::fmt::Display for Column {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Number(number) => write!(f, "column {number}"),
-        }
-    }
-}
-
 /// A fact as the dataset holds it.
-pub(super) fn fact(name: &'static str, text: &str) -> Facts {
+pub(super) fn fact(name: &'static str, text: &str) -> Option<(&'static str, Value)> {
     let is_absent = text.is_empty() || ABSENT.contains(&text);
-    let fact = (name, Value::Text(text.to_owned()));
-    if is_absent { Facts::new() } else { vec![fact] }
+    (!is_absent).then(|| (name, Value::Text(text.to_owned())))
 }

@@ -1,11 +1,12 @@
 //! Plain CSV, by a mapping file that says which column is what ([`Mapping`]).
 //!
 //! ```text
-//! MAP.toml ──► mapping ──► rows ──► Readings     figure: units; time: formats and zones; fields: quotes
+//! MAP.toml ──► keys ──► mapping ──► rows ──► Readings     figure: units; time: formats and zones; fields: quotes
 //! ```
 
 mod fields;
 mod figure;
+mod keys;
 mod mapping;
 mod rows;
 mod time;

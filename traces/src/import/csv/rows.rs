@@ -1,7 +1,8 @@
 //! The rows of a file by its mapping.
 
 use super::fields::Fields;
-use super::mapping::{Column, Given, Mapping, fact};
+use super::keys::Column;
+use super::mapping::{Given, Mapping, fact};
 use crate::import::files::{Line, Lines, cut};
 use crate::import::{Facts, ImportError, Reading};
 use std::fs::File;
@@ -219,7 +220,7 @@ impl Texts<'_> {
 
 /// CPUs, 0 where nothing is said.
 fn cpus(text: &str) -> Result<i64, String> {
-    if fact("", text).is_empty() {
+    if fact("", text).is_none() {
         return Ok(0);
     }
     let count = text.parse().ok().filter(|n: &f64| (0.0..1e6).contains(n));
