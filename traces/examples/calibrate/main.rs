@@ -4,7 +4,7 @@
 //!
 //! Method: Levenberg and Marquardt's least squares over the cells of the tables (`error.rs`), the parameters of one class at
 //! a time, with slopes by differences. Randomness is the same in every try (each part of a host has a stream of its
-//! own), so that a difference is mostly the parameter's. Classes are fitted to hosts of cluster A, that of 32 MB to B's,
+//! own), so that a difference is mostly the parameter's. Rounds begin with hops out of the valley. Classes are fitted to hosts of cluster A, that of 32 MB to B's,
 //! which alone has such; the hosts of the other cluster, and seeds that were not fitted to, are then reported beside
 //! them.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
@@ -18,6 +18,8 @@ use cells::Cells;
 use error::{Target, report, terms};
 use gleaner_traces::published;
 use gleaner_traces::synth::{Cluster, Fleet, Parameters, Preset};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -158,12 +160,19 @@ fn fit(
             .map(|t| t.error.sqrt().copysign(t.distance))
             .collect()
     };
-    let mut caution = vec![0.1; fleet.classes.len()];
+    let squares = |distances: &[f64]| -> f64 { distances.iter().map(|d| d * d).sum() };
+    let mut rng = ChaCha8Rng::seed_from_u64(rounds as u64);
     for round in 1..=rounds {
         for class in 0..fleet.classes.len() {
             let parameters = parameters::of_class(&fleet.classes[class].name);
-            let of_class = &mut fleet.classes[class].clone();
-            let free: Vec<f64> = parameters.iter().map(|p| p.free(of_class)).collect();
+            let before = (fleet.classes[class].clone(), measured[class].clone());
+            let best = squares(&distances(measured));
+            let of_class = &mut before.0.clone();
+            let mut free: Vec<f64> = parameters.iter().map(|p| p.free(of_class)).collect();
+            if round % HOPS > 0 {
+                free.iter_mut()
+                    .for_each(|free| *free += HOP * rng.random_range(-1.0..1.0));
+            }
             let mut of = |free: &[f64]| {
                 for (parameter, free) in parameters.iter().zip(free) {
                     parameter.set(&mut fleet.classes[class], *free);
@@ -171,18 +180,30 @@ fn fit(
                 measured[class] = measure(fleet, class, fitted_to, SEEDS.0);
                 (distances(measured), measured[class].clone())
             };
-            let (best, cells) = least_squares::step(&free, &mut caution[class], &mut of);
+            let (mut caution, mut cells) = (0.1, before.1.clone());
+            for _ in 0..STEPS {
+                (free, cells) = least_squares::step(&free, &mut caution, &mut of);
+            }
             measured[class] = cells;
-            for (parameter, free) in parameters.iter().zip(best) {
+            for (parameter, free) in parameters.iter().zip(free) {
                 parameter.set(&mut fleet.classes[class], free);
+            }
+            if squares(&distances(measured)) >= best {
+                (fleet.classes[class], measured[class]) = before;
             }
         }
         each(fleet);
-        let error: f64 = distances(measured).iter().map(|d| d * d).sum();
+        let error = squares(&distances(measured));
         let seconds = begun.elapsed().as_secs_f64();
         eprintln!("round {round}: error {error:.2} after {seconds:.0} s");
     }
 }
+
+/// Steps of least squares in a round; all rounds but each so many-th begin with a hop out of the valley, as far as this in
+/// the parameters' free form, and what it finds is kept if it is better.
+const STEPS: usize = 3;
+const HOPS: usize = 4;
+const HOP: f64 = 0.4;
 
 /// The fleet as its file has it: what stands before the classes is kept.
 fn written(fleet: &Fleet) -> String {

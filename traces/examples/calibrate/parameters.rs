@@ -55,7 +55,7 @@ const fn parameter(
 }
 
 /// Of the classes that have rows in Tables 2 and 4.
-pub(crate) const FITTED: [Parameter; 23] = [
+pub(crate) const FITTED: [Parameter; 22] = [
     parameter("kernel.mib", |c| &mut c.kernel.mib, 1.0, 300.0),
     parameter(
         "kernel.between_hosts",
@@ -69,9 +69,25 @@ pub(crate) const FITTED: [Parameter; 23] = [
     parameter("programs.mib", |c| &mut c.programs.mib, 0.05, 100.0),
     parameter("programs.sigma", |c| &mut c.programs.sigma, 0.05, 2.0),
     parameter("programs.hours", |c| &mut c.programs.hours, 0.02, 48.0),
-    parameter("programs.lingers", |c| &mut c.programs.lingers, 0.0, 1.0),
-    parameter("commands.per_hour present", |c| &mut c.commands.per_hour[0], 0.0, 12.0),
-    parameter("commands.per_hour away", |c| &mut c.commands.per_hour[1], 0.0, 12.0),
+    parameter(
+        "commands.per_hour away",
+        |c| &mut c.commands.per_hour[1],
+        0.0,
+        12.0,
+    ),
+    parameter(
+        "commands.hosts_share",
+        |c| &mut c.commands.hosts_share,
+        0.0,
+        1.0,
+    ),
+    parameter(
+        "programs.between_hosts",
+        |c| &mut c.programs.between_hosts,
+        0.05,
+        2.0,
+    ),
+    parameter("hogs.sigma", |c| &mut c.hogs.sigma, 0.05, 1.5),
     parameter("commands.mib", |c| &mut c.commands.mib, 0.1, 200.0),
     parameter("commands.minutes", |c| &mut c.commands.minutes, 0.5, 60.0),
     parameter(
@@ -84,8 +100,6 @@ pub(crate) const FITTED: [Parameter; 23] = [
     parameter("hogs.hosts_share", |c| &mut c.hogs.hosts_share, 0.05, 1.0),
     parameter("hogs.mib", |c| &mut c.hogs.mib, 0.2, 800.0),
     parameter("hogs.takes_all", |c| &mut c.hogs.takes_all, 0.0, 1.0),
-    parameter("hogs.minutes", |c| &mut c.hogs.minutes, 0.5, 240.0),
-    parameter("away.share", |c| &mut c.away.share, 0.0, 1.0),
     parameter("away.hosts_share", |c| &mut c.away.hosts_share, 0.0, 1.0),
     parameter(
         "away.after_minutes",
