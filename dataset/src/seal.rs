@@ -5,6 +5,7 @@ use crate::identity::Identities;
 use crate::index::HostRows;
 use crate::layout;
 use crate::manifest::{FileEntry, Manifest};
+use crate::pending::Pending;
 use crate::reader::projected;
 use crate::{DatasetError, FORMAT_VERSION, Result, Writer, order, retired};
 use arrow::compute::concat_batches;
@@ -14,6 +15,8 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
 
 /// Below this share of a file's hosts each is looked up; above, all are read.
 const FEW_SHARE: u64 = 16;
@@ -50,19 +53,10 @@ impl Writer {
     fn seal_pending(&mut self) -> Result<Summary> {
         let mut summary = Summary::default();
         let mut staged: Vec<(PathBuf, FileEntry)> = Vec::new();
-        for ((name, day), pending) in &self.pending {
-            let table =
-                gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
-            let date = layout::date(*day).ok_or_else(|| wrong(name, "its time has no date"))?;
-            let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
-                .map_err(DatasetError::rows(name))?;
-            let held = self.held(&table, &date, &appended)?;
-            let rows =
-                order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
-            summary.repeated_rows += (appended.num_rows() - rows.num_rows()) as u64;
-            let mut file = self.staged_file(staged.len(), &table, &date)?;
-            file.add(&rows)?;
-            staged.extend(file.finish()?);
+        for made in self.staged_pending() {
+            let (repeated_rows, file) = made?;
+            summary.repeated_rows += repeated_rows;
+            staged.extend(file);
         }
         for (_, entry) in &staged {
             summary.files += 1;
@@ -81,6 +75,59 @@ impl Writer {
             }
         }
         Ok(summary)
+    }
+
+    /// What is pending, written aside: a file each table and day, with how many rows were there already. Sorting and compressing
+    /// them is most of the work of a seal, and is shared among the CPUs; the order is that of the tables and days all the same.
+    fn staged_pending(&self) -> Vec<Result<(u64, Option<(PathBuf, FileEntry)>)>> {
+        let next = AtomicUsize::new(0);
+        let pending: Vec<_> = self.pending.iter().collect();
+        let stage_some = || {
+            let mut made = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(((name, day), rows)) = pending.get(number) else {
+                    return made;
+                };
+                made.push((number, self.stage(number, name, *day, rows)));
+            }
+        };
+        let threads = available_parallelism()
+            .map_or(1, usize::from)
+            .min(pending.len());
+        let mut made = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(stage_some)).collect();
+            let mut made = stage_some();
+            for other in others {
+                match other.join() {
+                    Ok(more) => made.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            made
+        });
+        made.sort_unstable_by_key(|(number, _)| *number);
+        made.into_iter().map(|(_, file)| file).collect()
+    }
+
+    fn stage(
+        &self,
+        number: usize,
+        name: &str,
+        day: i64,
+        pending: &Pending,
+    ) -> Result<(u64, Option<(PathBuf, FileEntry)>)> {
+        let table = gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
+        let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
+        let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
+            .map_err(DatasetError::rows(name))?;
+        let held = self.held(&table, &date, &appended)?;
+        let rows =
+            order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
+        let repeated_rows = (appended.num_rows() - rows.num_rows()) as u64;
+        let mut file = self.staged_file(number, &table, &date)?;
+        file.add(&rows)?;
+        Ok((repeated_rows, file.finish()?))
     }
 
     /// Adds `staged` files to the dataset and takes those at the paths `replaced` out of it, at once.

@@ -244,7 +244,7 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     let plain = dir.path().join("agent.toml");
     std::fs::write(&plain, "privacy = \"plain\"\n").unwrap();
     let run = |database: &Path, extra: &[&str]| {
-        let run = ["run", "--interval", "300ms", "--samples", "2"];
+        let run = ["run", "--interval", "300ms", "--samples", "6"];
         succeed(on(database).args(run).args(extra));
         let shell = format!("SELECT count(*) FROM processes WHERE pid = {}", busy.id());
         let seen = number(database, &shell);

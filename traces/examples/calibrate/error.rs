@@ -10,11 +10,15 @@ const COLUMNS: [&str; 6] = ["0", ">=1", ">=6", ">=11", ">=21", ">=31"];
 const SCOPES: [&str; 2] = ["all", "idle"];
 /// Differences that count as one.
 const MEAN: f64 = 0.01;
-const DEVIATION: f64 = 0.12;
+const DEVIATION: f64 = 0.06;
 const DIP_HOSTS: f64 = 1.5;
-const LENGTH: f64 = 0.08;
-/// From here on a cell's error grows no faster than its distance: some cells contradict others.
+const LENGTH: f64 = 0.06;
+/// Deviations within this share of the paper's are as good as equal.
+const FREE: f64 = 0.15;
+/// From here on a cell's error grows no faster than its distance.
 const LINEAR_FROM: f64 = 3.0;
+/// Some lengths contradict others: the error of one that is far off hardly grows any more, so that those which can be met are.
+const GIVEN_UP_FROM: f64 = 2.5;
 
 /// The cells fitted to.
 pub(crate) struct Target {
@@ -132,7 +136,8 @@ pub(crate) fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<
             }
             Place::Deviation { class, category } => {
                 let ours = measured[class].memory[category].deviation();
-                (ours, (ours / figure.paper - 1.0) / DEVIATION)
+                let off = ours / figure.paper - 1.0;
+                (ours, (off - off.clamp(-FREE, FREE)) / DEVIATION)
             }
             Place::Dips { threshold, column } => {
                 let ours = all.dips[threshold][column];
@@ -155,10 +160,13 @@ pub(crate) fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<
         };
         let signed: f64 = distance;
         let distance = signed.abs();
-        let error = if distance > LINEAR_FROM {
-            LINEAR_FROM * (2.0 * distance - LINEAR_FROM)
-        } else {
-            distance * distance
+        let error = match place {
+            Place::Length { .. } => {
+                let much = GIVEN_UP_FROM * GIVEN_UP_FROM;
+                much * (distance * distance / much).ln_1p()
+            }
+            _ if distance > LINEAR_FROM => LINEAR_FROM * (2.0 * distance - LINEAR_FROM),
+            _ => distance * distance,
         };
         Term {
             ours,
@@ -179,7 +187,7 @@ pub(crate) fn report(fleet: &Fleet, measured: &[Cells], counts: &[f64], target: 
             print!("\n{row:<18}");
             line = row;
         }
-        let mark = if term.error > 1.0 { "!" } else { "" };
+        let mark = if term.distance.abs() > 1.0 { "!" } else { "" };
         print!(" {:.4}/{:.4}{mark}", Short(term.ours), Short(figure.paper));
     }
     println!("\nerror {:.2}", found.iter().map(|t| t.error).sum::<f64>());

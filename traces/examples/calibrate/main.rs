@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// Hosts that a class is fitted to, at least; and the first seeds of the fit and of the report.
-const HOSTS_AT_LEAST: usize = 96;
+const HOSTS_AT_LEAST: usize = 128;
 const SEEDS: (u64, u64) = (1, 1001);
 
 fn main() {

@@ -2,16 +2,21 @@
 //! wait to be sealed, whatever the cluster's size.
 
 use super::{Cluster, HostTrace, Record, SynthError};
+use arrow::record_batch::RecordBatch;
 use gleaner_dataset::{DatasetError, Identity, RowsBuilder, Writer};
+use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::TABLES;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 const DAY_MS: i64 = 86_400_000;
 /// Hosts whose state is kept at once: some tens of KiB each.
 const HOSTS_AT_ONCE: usize = 256;
-/// Rows that are sealed at once: some 200 bytes each, and as much again while they are sorted.
-const ROWS_AT_ONCE: usize = 1_000_000;
+/// Rows that are sealed at once: some 200 bytes each, twice as much again while they are sorted, and as many are being
+/// made meanwhile.
+const ROWS_AT_ONCE: usize = 600_000;
 
 /// How far the writing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,39 +55,82 @@ pub fn write(
     mut progress: impl FnMut(&Progress),
 ) -> Result<Written, SynthError> {
     refuse_in_use(folder)?;
+    let mut writer = Writer::open(folder)?;
+    let mut written = Written {
+        dataset: folder.to_owned(),
+        ..Written::default()
+    };
+    // Making rows and sealing them take about as long: each has a thread of its own.
+    thread::scope(|scope| {
+        let (parts, made) = sync_channel(1);
+        let making = scope.spawn(move || make(cluster, &parts));
+        for Part { done, tables } in made {
+            progress(&done);
+            if tables.is_empty() {
+                continue;
+            }
+            for (table, rows) in tables {
+                writer.append(&table, rows)?;
+            }
+            let summary = writer.seal()?;
+            written.rows += summary.rows;
+            written.files += summary.files;
+            written.bytes += summary.bytes;
+        }
+        match making.join() {
+            Ok(records) => written.records = records?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        Ok(written)
+    })
+}
+
+/// A day of a host, or a part of one; and what is to be sealed then.
+struct Part {
+    done: Progress,
+    tables: Vec<(Table, RecordBatch)>,
+}
+
+/// Makes the cluster's rows, host by host and day by day, until nobody takes them any more. Gives the number of records.
+fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> {
     let parameters = cluster.parameters();
-    let days = i64::from(parameters.days);
     let mut done = Progress {
         host_days: 0,
         host_days_in_all: parameters.hosts as u64 * u64::from(parameters.days),
         rows: 0,
     };
-    let mut sealing = Sealing::begin(folder)?;
+    let mut making = Making::default();
     // By id, as a collector's compaction leaves them: a reader of hosts in that order meets each file once.
     let mut order: Vec<(String, usize)> = (0..parameters.hosts)
         .map(|index| (cluster.host(index).host_id().to_owned(), index))
         .collect();
     order.sort_unstable();
     for together in order.chunks(HOSTS_AT_ONCE) {
-        let mut hosts: Vec<HostTrace> = together
-            .iter()
-            .map(|(_, index)| cluster.host(*index))
-            .collect();
-        for day in 1..=days {
+        let hosts = together.iter().map(|(_, index)| cluster.host(*index));
+        let mut hosts: Vec<HostTrace> = hosts.collect();
+        for day in 1..=i64::from(parameters.days) {
             let until_ms = parameters.start_ms + day * DAY_MS;
             for host in &mut hosts {
                 while host.peek_ms().is_some_and(|time_ms| time_ms < until_ms) {
                     let Some(record) = host.next() else { break };
-                    sealing.add(host, &record)?;
+                    done.rows += making.add(host, &record)?;
+                    if making.waiting >= ROWS_AT_ONCE {
+                        let tables = making.take()?;
+                        if parts.send(Part { done, tables }).is_err() {
+                            return Ok(making.records);
+                        }
+                    }
                 }
                 done.host_days += 1;
-                done.rows = sealing.written.rows + sealing.waiting as u64;
-                progress(&done);
+                let is_last = done.host_days == done.host_days_in_all;
+                let tables = if is_last { making.take()? } else { Vec::new() };
+                if parts.send(Part { done, tables }).is_err() {
+                    return Ok(making.records);
+                }
             }
         }
     }
-    sealing.seal()?;
-    Ok(sealing.written)
+    Ok(making.records)
 }
 
 fn refuse_in_use(folder: &Path) -> Result<(), SynthError> {
@@ -101,27 +149,25 @@ fn refuse_in_use(folder: &Path) -> Result<(), SynthError> {
 }
 
 /// Rows on their way into the dataset.
-struct Sealing {
-    writer: Writer,
+struct Making {
     builders: Vec<RowsBuilder>,
     waiting: usize,
-    written: Written,
+    records: u64,
 }
 
-impl Sealing {
-    fn begin(folder: &Path) -> Result<Self, SynthError> {
-        Ok(Self {
-            writer: Writer::open(folder)?,
+impl Default for Making {
+    fn default() -> Self {
+        Self {
             builders: TABLES.iter().map(RowsBuilder::new).collect(),
             waiting: 0,
-            written: Written {
-                dataset: folder.to_owned(),
-                ..Written::default()
-            },
-        })
+            records: 0,
+        }
     }
+}
 
-    fn add(&mut self, host: &HostTrace, record: &Record) -> Result<(), SynthError> {
+impl Making {
+    /// How many rows it has.
+    fn add(&mut self, host: &HostTrace, record: &Record) -> Result<u64, SynthError> {
         let identity = Identity {
             host_id: host.host_id(),
             database_id: host.database_id(),
@@ -135,26 +181,21 @@ impl Sealing {
                 .next()
                 .map_or(Ok(()), |(_, builder)| builder.push(identity, values))
         })?;
-        self.written.records += 1;
+        self.records += 1;
         self.waiting += record.rows_count();
-        if self.waiting >= ROWS_AT_ONCE {
-            self.seal()?;
-        }
-        Ok(())
+        Ok(record.rows_count() as u64)
     }
 
-    fn seal(&mut self) -> Result<(), SynthError> {
+    /// All that waits, as record batches.
+    fn take(&mut self) -> Result<Vec<(Table, RecordBatch)>, SynthError> {
+        self.waiting = 0;
+        let mut taken = Vec::new();
         for (table, builder) in TABLES.iter().zip(&mut self.builders) {
             let rows = std::mem::replace(builder, RowsBuilder::new(table));
             if !rows.is_empty() {
-                self.writer.append(table, rows.finish()?)?;
+                taken.push((*table, rows.finish()?));
             }
         }
-        let summary = self.writer.seal()?;
-        self.written.rows += summary.rows;
-        self.written.files += summary.files;
-        self.written.bytes += summary.bytes;
-        self.waiting = 0;
-        Ok(())
+        Ok(taken)
     }
 }
