@@ -23,7 +23,7 @@ def read(root, table) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def root(programs, tmp_path_factory):
     root = tmp_path_factory.mktemp("survival") / "dataset"
-    size = ["--hosts", "6", "--days", "5", "--seed", "3"]
+    size = ["--hosts", "14", "--days", "5", "--seed", "3"]
     subprocess.run([programs / "gleaner", "synth", "-o", root, *size], check=True)
     return root
 

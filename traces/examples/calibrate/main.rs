@@ -216,7 +216,9 @@ fn written(fleet: &Fleet) -> String {
     for class in &fleet.classes {
         let value = toml::Value::try_from(class).unwrap();
         text.push_str("\n\n[[class]]\n");
-        for (key, value) in value.as_table().unwrap() {
+        let mut keys: Vec<_> = value.as_table().unwrap().iter().collect();
+        keys.sort_by_key(|(key, _)| (*key != "name", *key));
+        for (key, value) in keys {
             text.push_str(&format!("{key} = {}\n", inline(value)));
         }
     }
