@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Report(Report),
     Export(Export),
     Import(crate::import::args::Import),
-    Synth(Synth),
+    Synth(crate::synth::args::Synth),
     Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
     Schema(Schema),
@@ -329,69 +329,6 @@ pub(crate) enum ExportScope {
     All,
     /// While the owner is away: it ends when the owner returns as well.
     Idle,
-}
-
-/// Write a dataset of hosts that never were.
-///
-/// The hosts of `modern` are invented: sizes, names, habits. Those of `acharya-setia` are calibrated to the tables of a
-/// study of 1998. The seed decides every byte.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  gleaner synth -o out/synthetic --hosts 20 --days 7
-  gleaner synth -o out/1998 --preset acharya-setia-a --seed 3
-  gleaner synth -o out/large --hosts 10000 --days 1 --seed 42 --json
-  gleaner synth --print --preset modern > mine.toml
-  gleaner synth -o out/mine --fleet mine.toml
-  gleaner analyze out/synthetic")]
-pub(crate) struct Synth {
-    /// Folder of the dataset; new or empty.
-    #[arg(long, short, value_name = "DATASET", required_unless_present = "print")]
-    pub(crate) output: Option<PathBuf>,
-    /// A fleet that comes with Gleaner.
-    #[arg(long, value_enum, default_value_t = SynthPreset::Modern)]
-    pub(crate) preset: SynthPreset,
-    /// A fleet of your own: classes of hosts and their habits, as TOML.
-    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
-    pub(crate) fleet: Option<PathBuf>,
-    /// Which of the fleet's clusters; its first unless named.
-    #[arg(long, value_name = "NAME", requires = "fleet")]
-    pub(crate) cluster: Option<String>,
-    /// Hosts; as many as the cluster has unless named. Its classes begin again where there are more.
-    #[arg(long)]
-    pub(crate) hosts: Option<usize>,
-    /// Days of each; the fleet's own unless named.
-    #[arg(long)]
-    pub(crate) days: Option<u32>,
-    /// Leave every host on day and night; else some sleep, or are turned off, when their owners leave.
-    #[arg(long)]
-    pub(crate) always_on: bool,
-    /// What decides all else.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// First day (UTC); the fleet's own unless named.
-    #[arg(long, value_name = "DATE")]
-    pub(crate) start: Option<jiff::civil::Date>,
-    /// Time between samples.
-    #[arg(long, value_name = "TIME", default_value = "90s", value_parser = gleaner_schemas::interval::parse)]
-    pub(crate) interval: Duration,
-    /// Print the preset's fleet, to be altered, and write nothing.
-    #[arg(long, conflicts_with_all = ["output", "fleet"])]
-    pub(crate) print: bool,
-    /// Print what was written as one JSON document.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum SynthPreset {
-    /// Desks and workstations as sold since 2020: invented.
-    Modern,
-    /// Cluster A of Acharya & Setia: 29 hosts in September 1998, calibrated.
-    AcharyaSetiaA,
-    /// Cluster B of Acharya & Setia: 23 hosts.
-    AcharyaSetiaB,
-    /// Both clusters of Acharya & Setia: 52 hosts, A's first.
-    AcharyaSetia,
 }
 
 /// Print what is stored (every table and column, with unit and meaning) or what is printed as JSON.

@@ -1,6 +1,6 @@
 //! Calibrates the fleet `acharya-setia` to Tables 2 to 4 of the paper (Table 1 is given: which hosts there are):
 //!
-//! `cargo run --release -p gleaner-traces --example calibrate -- [--rounds N] [--write traces/presets/acharya-setia.toml]`
+//! `cargo run --release -p gleaner-traces --example calibrate -- [--rounds N] [--hop FAR] [--write traces/presets/acharya-setia.toml]`
 //!
 //! Method: Levenberg and Marquardt's least squares over the cells of the tables (`error.rs`), the parameters of one class at
 //! a time, with slopes by differences. Randomness is the same in every try (each part of a host has a stream of its
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// Hosts that a class is fitted to, at least; and the first seeds of the fit and of the report.
-const HOSTS_AT_LEAST: usize = 128;
+const HOSTS_AT_LEAST: usize = 400;
 const SEEDS: (u64, u64) = (1, 1001);
 
 fn main() {
@@ -34,6 +34,7 @@ fn main() {
         args.get(at + 1)
     };
     let rounds: usize = value("--rounds").map_or(0, |n| n.parse().expect("--rounds N"));
+    let hop: f64 = value("--hop").map_or(0.0, |far| far.parse().expect("--hop FAR"));
     let path = value("--fleet").map(PathBuf::from);
     let mut fleet = match &path {
         Some(path) => Fleet::open(path).unwrap(),
@@ -51,6 +52,7 @@ fn main() {
             &counts,
             &target,
             rounds,
+            hop,
             |fleet| {
                 if let Some(path) = value("--write") {
                     std::fs::write(path, written(fleet)).unwrap();
@@ -150,6 +152,7 @@ fn fit(
     counts: &[f64],
     target: &Target,
     rounds: usize,
+    hop: f64,
     each: impl Fn(&Fleet),
 ) {
     let begun = Instant::now();
@@ -169,9 +172,9 @@ fn fit(
             let best = squares(&distances(measured));
             let of_class = &mut before.0.clone();
             let mut free: Vec<f64> = parameters.iter().map(|p| p.free(of_class)).collect();
-            if round % HOPS > 0 {
+            if round % HOPS > 0 && hop > 0.0 {
                 free.iter_mut()
-                    .for_each(|free| *free += HOP * rng.random_range(-1.0..1.0));
+                    .for_each(|free| *free += hop * rng.random_range(-1.0..1.0));
             }
             let mut of = |free: &[f64]| {
                 for (parameter, free) in parameters.iter().zip(free) {
@@ -199,11 +202,10 @@ fn fit(
     }
 }
 
-/// Steps of least squares in a round; all rounds but each so many-th begin with a hop out of the valley, as far as this in
-/// the parameters' free form, and what it finds is kept if it is better.
-const STEPS: usize = 3;
+/// Steps of least squares in a round. Where there are hops, all rounds but each so many-th begin with one out of the valley, up to
+/// so far in each parameter's free form, and what it finds is kept if it is better.
+const STEPS: usize = 1;
 const HOPS: usize = 4;
-const HOP: f64 = 0.4;
 
 /// The fleet as its file has it: what stands before the classes is kept.
 fn written(fleet: &Fleet) -> String {

@@ -1,8 +1,10 @@
 //! `gleaner synth`.
 
-use crate::args::{Synth, SynthPreset};
+pub(crate) mod args;
+
 use crate::progress;
 use anyhow::Context;
+use args::{Synth, SynthPreset};
 use gleaner_schemas::units::Bytes;
 use gleaner_traces::synth::{Cluster, Fleet, Parameters, Preset, Progress, write};
 use jiff::tz::TimeZone;
