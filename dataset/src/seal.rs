@@ -34,6 +34,13 @@ pub struct Summary {
     pub repeated_rows: u64,
 }
 
+/// One table's day, written aside.
+struct Staged {
+    repeated_rows: u64,
+    /// None where all was there already.
+    file: Option<(PathBuf, FileEntry)>,
+}
+
 impl Writer {
     /// Makes everything appended part of the dataset, durably and at once.
     ///
@@ -54,9 +61,9 @@ impl Writer {
         let mut summary = Summary::default();
         let mut staged: Vec<(PathBuf, FileEntry)> = Vec::new();
         for made in self.staged_pending() {
-            let (repeated_rows, file) = made?;
-            summary.repeated_rows += repeated_rows;
-            staged.extend(file);
+            let made = made?;
+            summary.repeated_rows += made.repeated_rows;
+            staged.extend(made.file);
         }
         for (_, entry) in &staged {
             summary.files += 1;
@@ -77,9 +84,9 @@ impl Writer {
         Ok(summary)
     }
 
-    /// What is pending, written aside: a file each table and day, with how many rows were there already. Sorting and compressing
+    /// What is pending, written aside: a file each table and day. Sorting and compressing
     /// them is most of the work of a seal, and is shared among the CPUs; the order is that of the tables and days all the same.
-    fn staged_pending(&self) -> Vec<Result<(u64, Option<(PathBuf, FileEntry)>)>> {
+    fn staged_pending(&self) -> Vec<Result<Staged>> {
         let next = AtomicUsize::new(0);
         let pending: Vec<_> = self.pending.iter().collect();
         let stage_some = || {
@@ -110,13 +117,7 @@ impl Writer {
         made.into_iter().map(|(_, file)| file).collect()
     }
 
-    fn stage(
-        &self,
-        number: usize,
-        name: &str,
-        day: i64,
-        pending: &Pending,
-    ) -> Result<(u64, Option<(PathBuf, FileEntry)>)> {
+    fn stage(&self, number: usize, name: &str, day: i64, pending: &Pending) -> Result<Staged> {
         let table = gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
         let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
         let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
@@ -127,7 +128,10 @@ impl Writer {
         let repeated_rows = (appended.num_rows() - rows.num_rows()) as u64;
         let mut file = self.staged_file(number, &table, &date)?;
         file.add(&rows)?;
-        Ok((repeated_rows, file.finish()?))
+        Ok(Staged {
+            repeated_rows,
+            file: file.finish()?,
+        })
     }
 
     /// Adds `staged` files to the dataset and takes those at the paths `replaced` out of it, at once.

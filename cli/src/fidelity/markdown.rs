@@ -34,6 +34,7 @@ owner; means of periods are plain, those cut by the trace's ends count as long a
     });
     table(&mut text, ["item", "aim", "reached", ""], rows);
     list(&mut text, aims.iter().filter_map(Aim::missed));
+    text += "How the model was fitted, and why some cells cannot be had together: [synth.md](synth.md).\n\n";
     text +=
         "## What the paper says twice\n\nNo trace has all of these. Ours is fitted to Table 4.\n\n";
     let rows = contradictions(records).into_iter().map(|c| {
