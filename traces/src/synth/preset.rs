@@ -82,4 +82,32 @@ mod tests {
         assert_eq!(hosts(Preset::AcharyaSetiaB), 23);
         assert_eq!(hosts(Preset::AcharyaSetia), 52);
     }
+
+    #[test]
+    fn every_key_of_a_fleet_is_explained() {
+        fn collect(value: &toml::Value, keys: &mut Vec<String>) {
+            match value {
+                toml::Value::Table(table) => {
+                    for (key, value) in table {
+                        keys.push(key.clone());
+                        collect(value, keys);
+                    }
+                }
+                toml::Value::Array(values) => values.iter().for_each(|v| collect(v, keys)),
+                _ => {}
+            }
+        }
+        let docs = include_str!("../../../docs/synth.md");
+        let mut keys = vec!["first_host".to_owned()];
+        for preset in Preset::ALL {
+            collect(&toml::from_str(preset.text()).unwrap(), &mut keys);
+        }
+        assert!(keys.len() > 200);
+        for key in keys {
+            let is_there = ["`", "`[", "`[["]
+                .iter()
+                .any(|open| docs.contains(&format!("{open}{key}")));
+            assert!(is_there, "docs/synth.md does not explain {key}");
+        }
+    }
 }
