@@ -4,6 +4,7 @@ use crate::obeys::Reader;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{FileRow, ProcessRow, TABLES};
+use gleaner_traces::published::acharya_setia;
 use gleaner_traces::synth::{Cluster, Fleet, Parameters, Preset, Record, Rows, SynthError, write};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +91,42 @@ fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
         }
         for table in ["nodes", "cgroups"] {
             assert!(!reader.rows.contains_key(table));
+        }
+    }
+}
+
+/// The calibration, by the lives of the hosts alone: `gleaner fidelity` measures all of it, on whole traces.
+#[test]
+fn hosts_of_the_study_use_the_memory_that_its_table_2_says() {
+    const STEP_MS: i64 = 90_000;
+    let published = acharya_setia().unwrap();
+    let mut sums: BTreeMap<String, (f64, [f64; 2])> = BTreeMap::new();
+    for seed in 2001..2005 {
+        let parameters = Parameters::of_preset(Preset::AcharyaSetia, seed).unwrap();
+        let cluster = Cluster::new(&parameters).unwrap();
+        for host in 0..parameters.hosts {
+            let class = &parameters.fleet.classes[cluster.class_of(host)].name;
+            let mut life = cluster.life(host);
+            let (count, sum) = sums.entry(class.clone()).or_default();
+            for step in 1..=14 * 960 {
+                let moment = life.step(parameters.start_ms + step * STEP_MS, STEP_MS);
+                assert!(moment.available_bytes() >= 0);
+                *count += 1.0;
+                sum[0] += moment.kernel_bytes as f64 / 1024.0;
+                sum[1] += moment.process_bytes as f64 / 1024.0;
+            }
+        }
+    }
+    for class in ["32 MB", "64 MB", "128 MB", "256 MB"] {
+        let (count, sum) = sums[class];
+        for (at, column, within) in [(0, "kernel, mean", 0.08), (1, "process, mean", 0.25)] {
+            let paper = published.get("Table 2", class, column).unwrap().paper;
+            let ours = sum[at] / count;
+            println!("{class} {column}: {ours:.0} beside {paper}");
+            assert!(
+                (ours / paper - 1.0).abs() < within,
+                "{class} {column}: {ours} {paper}"
+            );
         }
     }
 }

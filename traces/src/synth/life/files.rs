@@ -79,8 +79,8 @@ impl Files {
         self.sums_bytes.partition_point(|sum| *sum <= bytes)
     }
 
-    /// Bytes in use.
-    pub(super) fn step(&mut self, step: &Step, is_busy: bool) -> i64 {
+    /// Bytes in use, at most `most_bytes`: the cache takes what is left.
+    pub(super) fn step(&mut self, step: &Step, is_busy: bool, most_bytes: i64) -> i64 {
         let begins = is_busy && !self.was_busy;
         let changes = step.is_present && self.dice.chance(step.chance(self.changes_per_hour));
         if !is_busy {
@@ -90,6 +90,7 @@ impl Files {
             self.in_use = self.within(bytes).max(self.always);
         }
         self.was_busy = is_busy;
+        self.in_use = self.in_use.min(self.within(most_bytes));
         let last = self.in_use.checked_sub(1);
         last.and_then(|at| self.sums_bytes.get(at))
             .copied()

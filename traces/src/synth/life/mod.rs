@@ -181,7 +181,7 @@ impl Life {
 
         let kernel_bytes = self.kernel.step(&step);
         let is_busy = is_present || self.running.iter().any(|r| r.load >= 0.5);
-        let file_bytes = self.files.step(&step, is_busy);
+        let file_bytes = (self.files).step(&step, is_busy, self.physical_bytes - kernel_bytes);
         let room_bytes = self.physical_bytes - kernel_bytes - file_bytes;
         make_room(&mut self.running, room_bytes);
         let sum = |is_active: bool| {
