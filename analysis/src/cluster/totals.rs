@@ -140,6 +140,7 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
         installed_bytes: mean(|t| t.installed_bytes),
         available_bytes: mean(|t| t.available_bytes),
         available_min_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
+        harvestable_bytes: None,
         idle_available_bytes: told.then(|| mean(|t| t.idle_available_bytes)),
         idle_available_min_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
         idle_recruitable_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),

@@ -28,6 +28,8 @@ pub struct ClusterPoint {
     pub available_bytes: f64,
     /// Least: of the stretch's cells the one in which the sum of what each host had least is smallest.
     pub available_min_bytes: i64,
+    /// Mean harvestable; hosts that do not know theirs add nothing. Absent where none does.
+    pub harvestable_bytes: Option<f64>,
     /// Mean available on idle hosts.
     pub idle_available_bytes: Option<f64>,
     /// Least available on hosts that were idle all through a cell.

@@ -102,6 +102,88 @@ pub struct MemoryUsage {
     pub mean_share: f64,
 }
 
+/// Use of memory by one category on one host, over its samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct HostMemory {
+    /// Host id.
+    pub host: String,
+    /// Category, as in [`MemoryUsage`].
+    pub category: String,
+    /// Samples that have it.
+    pub samples_count: i64,
+    /// Mean over samples.
+    pub mean_bytes: f64,
+    /// Standard deviation over samples (n − 1); absent with one sample.
+    pub sd_bytes: Option<f64>,
+    /// Smallest.
+    pub min_bytes: i64,
+    /// A twentieth of the samples had no more than this.
+    pub p5_bytes: f64,
+    /// Median.
+    pub median_bytes: f64,
+    /// Nineteen of twenty had no more than this.
+    pub p95_bytes: f64,
+    /// Largest.
+    pub max_bytes: i64,
+    /// Mean share of physical memory.
+    pub mean_share: f64,
+}
+
+/// A time in which one host's available memory stayed below a threshold: of each threshold the deepest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct WorstDip {
+    /// Host id.
+    pub host: String,
+    /// Threshold.
+    pub threshold_bytes: i64,
+    /// The share of the host's physical memory that was asked for; absent where bytes were.
+    pub threshold_share: Option<f64>,
+    /// First sample below it.
+    pub from_time_ms: i64,
+    /// The sample after the last below it; the last itself where a gap or the trace's end follows.
+    pub to_time_ms: i64,
+    /// Length.
+    pub duration_s: f64,
+    /// Sample intervals below the threshold.
+    pub intervals: i64,
+    /// Least available memory in it.
+    pub min_available_bytes: i64,
+    /// When that was: the sample that the rest is of.
+    pub min_time_ms: i64,
+    /// Dynamic kernel then; absent where unknown, as below.
+    pub dynamic_kernel_bytes: Option<i64>,
+    /// Process memory then.
+    pub process_bytes: Option<i64>,
+    /// File cache then.
+    pub file_cache_bytes: Option<i64>,
+    /// Median of the host's dynamic kernel over its samples: what is usual.
+    pub usual_dynamic_kernel_bytes: Option<f64>,
+    /// Of its process memory.
+    pub usual_process_bytes: Option<f64>,
+    /// Of its file cache.
+    pub usual_file_cache_bytes: Option<f64>,
+}
+
+/// What ran on a host at the deepest point of a dip: active processes by name, the largest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct DipProcess {
+    /// Host id.
+    pub host: String,
+    /// [`WorstDip::min_time_ms`].
+    pub time_ms: i64,
+    /// 1 is the largest.
+    pub rank: i64,
+    /// Name.
+    pub name: String,
+    /// Proportional memory of the active processes of that name then.
+    pub bytes: i64,
+    /// Its mean over the samples in which one was active, as in [`crate::findings::TopProcess`].
+    pub mean_bytes: f64,
+}
+
 /// Memory of one host in one stretch of time: one sample, or a bucket of them in a long trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

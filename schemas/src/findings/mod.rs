@@ -48,12 +48,18 @@ pub struct Findings {
     pub hosts: Vec<HostSummary>,
     /// Use of memory by category: mean and deviation over samples (Acharya & Setia, Table 2).
     pub memory_usage: Vec<MemoryUsage>,
+    /// The same by host.
+    pub memory_by_host: Vec<HostMemory>,
     /// Memory over time, by host (Figures 4 and 5).
     pub memory_over_time: Vec<MemoryPoint>,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
     pub dips: Vec<Dip>,
     /// On how many hosts it did so how often (Table 3 as the paper prints it).
     pub dip_hosts: Vec<DipHosts>,
+    /// The deepest dips of each host, and what took the memory.
+    pub worst_dips: Vec<WorstDip>,
+    /// What ran then.
+    pub dip_processes: Vec<DipProcess>,
     /// Use of memory by hour of the week, in the fleet's time zone.
     pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
     /// Dips by hour of the week.

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Parameters {
+    /// Only what was recorded at this time and after it counts; absent: all. Periods that reach across are cut there.
+    pub from_time_ms: Option<i64>,
+    /// Only what was recorded before this time; absent: all.
+    pub until_time_ms: Option<i64>,
     /// Availability periods shorter than this are dropped (the paper: five minutes).
     pub minimum_period_s: f64,
     /// Idle: no activity of the owner for this long (the paper: five minutes).
@@ -52,6 +56,8 @@ impl Default for Parameters {
     /// The paper's, with the sizes left for the analysis to choose from the hosts' memory.
     fn default() -> Self {
         Self {
+            from_time_ms: None,
+            until_time_ms: None,
             minimum_period_s: 300.0,
             idle_after_s: 300.0,
             load_limit: 0.3,
