@@ -73,6 +73,26 @@ impl Clock {
         format!("{start} to {end}")
     }
 
+    /// `Monday 16 to Sunday 22 November 2026`, the end not in it; with times where they are no midnights.
+    pub(crate) fn days(&self, from_ms: i64, until_ms: i64) -> String {
+        let (from, until) = (self.at(from_ms), self.at(until_ms));
+        let is_midnight = |z: &Zoned| z.start_of_day().is_ok_and(|start| start == *z);
+        if !is_midnight(&from) || !is_midnight(&until) {
+            return self.span(from_ms, until_ms);
+        }
+        let last = self.at(until_ms.saturating_sub(1));
+        let end = last.strftime("%A %-d %B %Y").to_string();
+        if last.date() == from.date() {
+            return end;
+        }
+        let start = match (from.year() == last.year(), from.month() == last.month()) {
+            (true, true) => from.strftime("%A %-d"),
+            (true, false) => from.strftime("%A %-d %B"),
+            _ => from.strftime("%A %-d %B %Y"),
+        };
+        format!("{start} to {end}")
+    }
+
     /// The zone and its offset then: `Europe/Berlin (UTC+01:00)`.
     pub(crate) fn zone_at(&self, time_ms: i64) -> String {
         if self.name == "UTC" {

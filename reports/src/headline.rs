@@ -1,9 +1,9 @@
 //! What a reader should know after ten seconds: how much is idle, and can it be counted on.
 
-use crate::tables::memory::colour;
+use crate::questions::idle::tables::colour;
 use crate::view::{Memory, View};
 use crate::wording::{bytes, count, seconds, share, size, stored_bytes};
-use gleaner_schemas::findings::{AvailabilityPeriods, Category, Parameters, Scope};
+use gleaner_schemas::findings::{AvailabilityPeriods, Category, Notion, Parameters, Scope};
 
 /// A region counts as dependable when it is available for this share of the time.
 const DEPENDABLE_SHARE: f64 = 0.95;
@@ -121,7 +121,12 @@ fn lasting(view: &View) -> String {
         .findings
         .availability_periods
         .iter()
-        .filter(|p| p.size_class == "all" && p.scope == Scope::All && p.periods > 0)
+        .filter(|p| {
+            p.size_class == "all"
+                && p.notion == Notion::Available
+                && p.scope == Scope::All
+                && p.periods > 0
+        })
         .filter(|p| {
             p.available_time_share
                 .is_some_and(|s| s >= DEPENDABLE_SHARE)
@@ -298,7 +303,13 @@ mod tests {
 
     fn said(findings: &Findings) -> Headline {
         let clock = Clock::new("UTC").unwrap();
-        let mut headline = headline(&View::all(findings, &clock));
+        let mut headline = headline(&View {
+            findings,
+            before: None,
+            clock: &clock,
+            span: None,
+            prefix: String::new(),
+        });
         headline.lead = headline.lead.replace('\u{a0}', " ");
         headline.support = vec![headline.support.join(" ").replace('\u{a0}', " ")];
         headline

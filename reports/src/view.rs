@@ -1,14 +1,17 @@
 //! What a part of the page is about: all hosts together, or one of them.
 
 use crate::clock::Clock;
-use gleaner_schemas::findings::{
-    AvailabilityPeriods, Category, Findings, HostSummary, MemoryPoint, Notion,
-};
+use crate::options::Span;
+use gleaner_schemas::findings::{Category, Findings, HostSummary, MemoryPoint};
 
 /// Findings of all hosts or of one, and how to show them.
 pub(crate) struct View<'a> {
-    pub findings: Findings,
+    pub findings: &'a Findings,
+    /// What was found in the week before, where that is known.
+    pub before: Option<&'a Findings>,
     pub clock: &'a Clock,
+    /// The time that was asked for; absent: all there is.
+    pub span: Option<&'a Span>,
     /// Begins the ids of this part's elements: two parts of a page share none.
     pub prefix: String,
 }
@@ -73,58 +76,6 @@ pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<
 }
 
 impl<'a> View<'a> {
-    /// All hosts.
-    pub(crate) fn all(findings: &Findings, clock: &'a Clock) -> Self {
-        let mut findings = findings.clone();
-        // A report has one notion of available: what the owner does not use now.
-        let is_shown = |p: &AvailabilityPeriods| p.notion == Notion::Available;
-        findings.availability_periods.retain(is_shown);
-        Self {
-            findings,
-            clock,
-            prefix: String::new(),
-        }
-    }
-
-    /// The host at `index` alone: without what is pooled over hosts of a size.
-    pub(crate) fn of_host(findings: &Findings, index: usize, clock: &'a Clock) -> Option<Self> {
-        let summary = findings.hosts.get(index)?;
-        let host = &summary.host;
-        let f = findings;
-        macro_rules! of {
-            ($list:ident) => {
-                f.$list
-                    .iter()
-                    .filter(|x| x.host == *host)
-                    .cloned()
-                    .collect()
-            };
-        }
-        let findings = Findings {
-            findings_version: f.findings_version,
-            parameters: f.parameters.clone(),
-            hosts: vec![summary.clone()],
-            memory_over_time: of!(memory_over_time),
-            dips: of!(dips),
-            idle_periods: of!(idle_periods),
-            quotas: of!(quotas),
-            top_processes: of!(top_processes),
-            top_files: of!(top_files),
-            gaps: of!(gaps),
-            absences: of!(absences),
-            activity_sources: of!(activity_sources),
-            residuals: of!(residuals),
-            agent_cost: of!(agent_cost),
-            not_measured: of!(not_measured),
-            ..Findings::default()
-        };
-        Some(Self {
-            findings,
-            clock,
-            prefix: format!("host-{}-", index + 1),
-        })
-    }
-
     /// The host, when there is exactly one.
     pub(crate) fn only_host(&self) -> Option<&HostSummary> {
         match self.findings.hosts.as_slice() {
@@ -192,6 +143,12 @@ impl<'a> View<'a> {
             .iter()
             .filter_map(|host| self.memory_of(host))
             .reduce(|sum, next| sum.add(&next))
+    }
+
+    /// What the time before is called: `the week before`.
+    pub(crate) fn before_label(&self) -> &str {
+        self.span
+            .map_or("the time before", |span| span.before_label.as_str())
     }
 
     /// First and last sample of all hosts.

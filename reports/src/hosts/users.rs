@@ -1,6 +1,6 @@
 //! Who uses the memory: processes and files.
 
-use super::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
+use crate::page::table::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
 use crate::view::View;
 
 /// Process names by their mean memory while active.

@@ -1,6 +1,6 @@
 //! One host's points as its figures over time need them: runs, axes, idle stretches, thresholds.
 
-use super::{Key, Unit, axis, layout, time_axis};
+use crate::page::figure::{Key, Unit, axis, layout, time_axis};
 use crate::view::{Memory, View};
 use crate::wording::{list, share, size};
 use gleaner_schemas::findings::{HostSummary, MemoryPoint};

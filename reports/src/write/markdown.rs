@@ -1,19 +1,19 @@
-//! The short form: headline, figures, use by category.
+//! The short form: headline, figures, answers.
 
-use crate::Options;
-use crate::clock::Clock;
-use crate::headline::headline;
-use crate::tables::{Cell, Table, memory};
-use crate::view::View;
-use gleaner_schemas::findings::Findings;
+use crate::page::Page;
+use crate::page::table::{Cell, Table};
+use crate::write::csv::tables;
+
+/// Tables of more rows stay out of it.
+const MOST_ROWS: usize = 20;
 
 /// As Markdown.
-pub(crate) fn render(findings: &Findings, clock: &Clock, options: &Options) -> String {
-    let view = View::all(findings, clock);
-    let headline = headline(&view);
+pub(crate) fn render(page: &Page) -> String {
+    let headline = &page.headline;
     let mut text = format!(
-        "# {}\n\n**{}**",
-        plain(&options.title),
+        "# {}\n\n{}\n\n**{}**",
+        plain(&page.title),
+        plain(&page.period),
         plain(&headline.lead)
     );
     for sentence in &headline.support {
@@ -28,8 +28,15 @@ pub(crate) fn render(findings: &Findings, clock: &Clock, options: &Options) -> S
             plain(&card.note)
         ));
     }
-    for usage in memory::usage(&view) {
-        text.push_str(&table(&usage));
+    for section in &page.sections {
+        text.push_str(&format!(
+            "\n## {}\n\n{}\n",
+            section.title,
+            plain(&section.answer)
+        ));
+    }
+    for small in tables(page).filter(|t| t.rows.len() <= MOST_ROWS) {
+        text.push_str(&table(small));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! What the figures rest on, what is missing from them, and what getting them cost.
 
-use super::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
+use crate::page::table::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
 use crate::view::View;
 use crate::wording;
 

@@ -1,8 +1,8 @@
 //! How long memory stays available, and how long owners stay away.
 
-use super::{Cell, Table, host_cell, host_column, numbers, words};
+use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
-use gleaner_schemas::findings::{AvailabilityPeriods, Scope};
+use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Scope};
 
 /// Availability periods by region size, all classes.
 pub(crate) fn availability(view: &View) -> Option<Table> {
@@ -13,6 +13,7 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
     let one_class = classes.len() <= 1 || (classes.len() == 2 && classes.contains(&"all"));
     let shown = periods
         .iter()
+        .filter(|p| p.notion == Notion::Available)
         .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1);
     let mut columns = vec![
         numbers("region"),
@@ -64,36 +65,4 @@ fn availability_row(periods: &AvailabilityPeriods, one_class: bool) -> Vec<Cell>
         Cell::or_absent(periods.available_time_share, Cell::share),
     ]);
     cells
-}
-
-/// Idle periods, in order of time.
-pub(crate) fn idle(view: &View) -> Option<Table> {
-    let many = view.only_host().is_none();
-    let rows = view.findings.idle_periods.iter().map(|period| {
-        let cut = match (period.start_censored, period.end_censored) {
-            (false, false) => "whole",
-            (true, false) => "start not seen",
-            (false, true) => "end not seen",
-            (true, true) => "neither end seen",
-        };
-        host_cell(
-            many,
-            view.host_name(&period.host),
-            vec![
-                Cell::moment(view.clock.moment(period.from_time_ms), period.from_time_ms),
-                Cell::moment(view.clock.moment(period.to_time_ms), period.to_time_ms),
-                Cell::seconds(period.duration_s),
-                Cell::text(cut),
-            ],
-        )
-    });
-    Table::new(
-        format!("{}idle", view.prefix),
-        "Idle periods: when the owner was away and the host had nothing to do",
-        host_column(
-            many,
-            vec![words("from"), words("to"), numbers("length"), words("seen")],
-        ),
-    )
-    .with_rows(rows.collect())
 }

@@ -1,9 +1,9 @@
 //! How long regions stay available, by size.
 
-use super::{Figure, Key, Plot, axis, layout};
+use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::view::View;
 use crate::wording::{count, seconds, share, size};
-use gleaner_schemas::findings::{AvailabilityPeriods, Scope};
+use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Scope};
 use plotly::common::{Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::AxisType;
 use plotly::{Scatter, Trace};
@@ -39,7 +39,12 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
     let all = &view.findings.availability_periods;
     let pooled: Vec<&AvailabilityPeriods> = all
         .iter()
-        .filter(|p| p.size_class == "all" && p.periods > 0 && length_s(p).is_some())
+        .filter(|p| {
+            p.size_class == "all"
+                && p.notion == Notion::Available
+                && p.periods > 0
+                && length_s(p).is_some()
+        })
         .collect();
     let mut regions: Vec<i64> = pooled.iter().map(|p| p.region_bytes).collect();
     regions.sort_unstable_by(|a, b| b.cmp(a));

@@ -4,11 +4,6 @@
 //! No name that comes from a host (hosts, processes, files) enters a figure: Plotly reads some
 //! markup in its texts. Colours are named here and set in `style.css`, for light and dark.
 
-pub(crate) mod away;
-mod course;
-pub(crate) mod lasting;
-pub(crate) mod over_time;
-
 use plotly::common::Font;
 use plotly::layout::{Axis, AxisType, HoverMode, Margin};
 use plotly::{Layout, Trace};
@@ -69,7 +64,7 @@ fn inert(json: &str) -> String {
 }
 
 /// What all figures share.
-fn layout() -> Layout {
+pub(crate) fn layout() -> Layout {
     Layout::new()
         .auto_size(true)
         .show_legend(false)
@@ -78,24 +73,24 @@ fn layout() -> Layout {
         .margin(Margin::new().left(8).right(12).top(12).bottom(8))
 }
 
-fn axis() -> Axis {
+pub(crate) fn axis() -> Axis {
     Axis::new().auto_margin(true).zero_line(false)
 }
 
-fn time_axis(title: &str) -> Axis {
+pub(crate) fn time_axis(title: &str) -> Axis {
     axis().type_(AxisType::Date).show_grid(false).title(title)
 }
 
 /// The unit that an axis of memory is in.
 #[derive(Clone, Copy)]
-struct Unit {
-    name: &'static str,
+pub(crate) struct Unit {
+    pub name: &'static str,
     bytes: f64,
 }
 
 impl Unit {
     /// The one in which `largest_bytes` reads well.
-    fn of(largest_bytes: f64) -> Self {
+    pub(crate) fn of(largest_bytes: f64) -> Self {
         const MIB: f64 = 1_048_576.0;
         if largest_bytes < 2048.0 * MIB {
             Self {
@@ -111,11 +106,11 @@ impl Unit {
     }
 
     /// To four decimals: finer than a pixel, and half the page.
-    fn number(self, bytes: f64) -> f64 {
+    pub(crate) fn number(self, bytes: f64) -> f64 {
         (bytes / self.bytes * 10_000.0).round() / 10_000.0
     }
 
-    fn hover(self, label: &str) -> String {
+    pub(crate) fn hover(self, label: &str) -> String {
         let decimals = if self.name == "GiB" { 2 } else { 0 };
         format!("{label} %{{y:.{decimals}f}} {}<extra></extra>", self.name)
     }

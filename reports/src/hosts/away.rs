@@ -1,7 +1,7 @@
 //! When the owner was away: a line for each day.
 
-use super::{Figure, Key, Plot, axis, layout};
 use crate::clock::DayPart;
+use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::view::View;
 use crate::wording::{count, seconds, share};
 use gleaner_schemas::findings::IdlePeriod;

@@ -1,6 +1,6 @@
 //! Every host at a glance.
 
-use super::{Cell, Table, numbers, words};
+use crate::page::table::{Cell, Table, host_cell, host_column, numbers, words};
 use crate::view::View;
 
 /// One row a host; all of them, for this table finds a host.
@@ -42,4 +42,42 @@ pub(crate) fn overview(view: &View) -> Option<Table> {
     );
     table.rows = rows.collect();
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// How often available memory was below each threshold.
+pub(crate) fn dips(view: &View) -> Option<Table> {
+    let many = view.only_host().is_none();
+    let shown = view
+        .findings
+        .absolute_dips()
+        .filter(|dip| !many || dip.intervals > 0);
+    let rows = shown.map(|dip| {
+        let share = dip.intervals as f64 / dip.samples_count.max(1) as f64;
+        host_cell(
+            many,
+            view.host_name(&dip.host),
+            vec![
+                Cell::size(dip.threshold_bytes),
+                Cell::count(dip.intervals),
+                Cell::share(share),
+                Cell::bytes(dip.min_available_bytes as f64),
+                Cell::moment(view.clock.moment(dip.min_time_ms), dip.min_time_ms),
+            ],
+        )
+    });
+    Table::new(
+        format!("{}dips", view.prefix),
+        "Dips: sample intervals in which available memory fell below a threshold",
+        host_column(
+            many,
+            vec![
+                numbers("below"),
+                numbers("intervals"),
+                numbers("share of samples"),
+                numbers("least available"),
+                words("when"),
+            ],
+        ),
+    )
+    .with_rows(rows.collect())
 }

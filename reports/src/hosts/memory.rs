@@ -1,8 +1,8 @@
 //! Memory of one host over time: by category, and what is available.
 
 use super::course::Course;
-use super::{Figure, Key, Plot};
-use crate::tables::memory::colour;
+use crate::page::figure::{Figure, Key, Plot};
+use crate::questions::idle::tables::colour;
 use crate::view::{View, category_bytes};
 use crate::wording::{bytes, count, share, size};
 use gleaner_schemas::findings::Category;
