@@ -303,13 +303,7 @@ mod tests {
 
     fn said(findings: &Findings) -> Headline {
         let clock = Clock::new("UTC").unwrap();
-        let mut headline = headline(&View {
-            findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        });
+        let mut headline = headline(&View::new(findings, None, &clock, None));
         headline.lead = headline.lead.replace('\u{a0}', " ");
         headline.support = vec![headline.support.join(" ").replace('\u{a0}', " ")];
         headline

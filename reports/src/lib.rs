@@ -15,6 +15,7 @@ mod clock;
 mod headline;
 mod hosts;
 mod method;
+mod names;
 mod options;
 mod page;
 mod questions;

@@ -31,10 +31,9 @@ pub(crate) fn pages(view: &View) -> Vec<HostPage> {
 fn page(fleet: &View, index: usize) -> Option<HostPage> {
     let findings = of_host(fleet.findings, index)?;
     let view = View {
-        findings: &findings,
-        before: None,
-        prefix: format!("host-{}-", index + 1),
-        ..*fleet
+        // Not `host-`, which begins the pages' own.
+        prefix: format!("h{}-", index + 1),
+        ..View::new(&findings, None, fleet.clock, fleet.span)
     };
     let host = view.only_host()?;
     let summary = match view.memory_of(host) {

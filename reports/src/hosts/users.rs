@@ -16,7 +16,7 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
             Cell::count(p.active_samples_count),
             Cell::seconds(p.cpu_s),
         ];
-        host_cell(many, view.host_name(&p.host), cells)
+        host_cell(many, view.host_cell(&p.host), cells)
     });
     Table::new(
         format!("{}processes", view.prefix),
@@ -47,7 +47,7 @@ pub(crate) fn files(view: &View) -> Option<Table> {
             Cell::bytes(f.max_cached_bytes as f64),
             Cell::count(f.samples_count),
         ];
-        host_cell(many, view.host_name(&f.host), cells)
+        host_cell(many, view.host_cell(&f.host), cells)
     });
     Table::new(
         format!("{}files", view.prefix),

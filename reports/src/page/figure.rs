@@ -31,9 +31,9 @@ pub(crate) struct Key {
     pub value: String,
 }
 
-/// What `page.js` hands to Plotly. A trace's `meta` is its colour's name.
+/// What `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
 ///
-/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `page.js` puts its ticks
+/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `time.js` puts its ticks
 /// where the report's zone has its hours and midnights: a day has as many hours as it had. Where a trace's hover text
 /// says `%{text}` and it has none, it says the time.
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ pub(crate) fn axis() -> Axis {
     Axis::new().auto_margin(true).zero_line(false)
 }
 
-/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `page.js`'s.
+/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `time.js`'s.
 pub(crate) fn time_axis(title: &str) -> Axis {
     axis().type_(AxisType::Date).show_grid(false).title(title)
 }

@@ -72,13 +72,7 @@ impl Page {
         clock: &Clock,
         options: &Options,
     ) -> Self {
-        let view = View {
-            findings,
-            before,
-            clock,
-            span: options.span.as_ref(),
-            prefix: String::new(),
-        };
+        let view = View::new(findings, before, clock, options.span.as_ref());
         let told = view
             .span_ms()
             .map(|(from, to)| format!("{}, {}", clock.span(from, to), clock.zone_at(from)));

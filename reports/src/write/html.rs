@@ -14,7 +14,9 @@ const PLOTLY: &str = include_str!("../../assets/plotly-cartesian.min.js");
 /// The page's own scripts, in the order in which they need each other.
 const SCRIPT: &str = concat!(
     include_str!("../../assets/time.js"),
-    include_str!("../../assets/page.js"),
+    include_str!("../../assets/figures.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/start.js"),
 );
 const STYLE: &str = include_str!("../../assets/style.css");
 
