@@ -64,6 +64,12 @@ impl Clock {
         moment.to_string().replace(' ', "\u{a0}")
     }
 
+    /// `Sat 21 Nov, 10:52`: as fine as a stretch of time of some minutes is.
+    pub(crate) fn moment_to_minute(&self, time_ms: i64) -> String {
+        let moment = self.at(time_ms).strftime("%a %-d %b, %H:%M");
+        moment.to_string().replace(' ', "\u{a0}")
+    }
+
     /// `Sat 21 Nov`.
     pub(crate) fn day(&self, time_ms: i64) -> String {
         self.at(time_ms).strftime("%a %-d %b").to_string()

@@ -12,6 +12,7 @@
 mod anonymous;
 mod change;
 mod clock;
+mod fleet;
 mod headline;
 mod hosts;
 mod method;
