@@ -3,7 +3,7 @@
 use crate::analyze;
 use crate::args::Report;
 use anyhow::Context;
-use gleaner_reports::Options;
+use gleaner_reports::{Options, Report as Made};
 use gleaner_schemas::findings::Findings;
 use std::io::Write;
 use std::path::Path;
@@ -25,8 +25,9 @@ pub(crate) fn page(findings: &Findings, title: String, time_zone: &str) -> anyho
         title,
         time_zone: time_zone.to_owned(),
         made_at_ms: jiff::Timestamp::now().as_millisecond(),
+        ..Options::default()
     };
-    Ok(gleaner_reports::html(findings, &options)?)
+    Ok(Made::new(findings, None, &options)?.html()?)
 }
 
 /// Writes beside and renames, so that a page being read is never half a page.

@@ -1,0 +1,318 @@
+//! What the collector knows of each host: what it has of it, when it came, and what is wrong.
+//!
+//! Kept in memory, written to `hosts.json` whenever records move from the journal to the dataset. Lost,
+//! it costs no record: agents that are not told what is here send it again, and the dataset leaves out
+//! what it has.
+
+mod memory;
+
+pub use memory::Memory;
+
+use crate::Error;
+use crate::journal::Header;
+use arrow::array::AsArray;
+use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
+use gleaner_dataset::Batch;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Its name, from its inventory.
+    pub host_name: Option<String>,
+    /// Version of its agent.
+    pub agent_version: Option<String>,
+    /// Time between its samples.
+    pub sample_interval_ms: Option<i64>,
+    /// Share of its physical memory that is never lent.
+    pub headroom_share: Option<f64>,
+    /// When its last batch had arrived, ms since 1970-01-01 UTC.
+    pub last_received_ms: Option<i64>,
+    /// Time of its newest record, by its own clock.
+    pub last_record_ms: Option<i64>,
+    /// Its clock less the collector's, when last heard of; off by the one-way delay.
+    pub skew_ms: Option<i64>,
+    /// Batches taken in.
+    pub batches_count: u64,
+    /// Rows taken in, repeats included.
+    pub rows_count: u64,
+    /// Bytes taken in, compressed.
+    pub received_bytes: u64,
+    /// Gaps in its trace.
+    pub gaps_count: u64,
+    /// Cause of the last one.
+    pub last_gap_cause: Option<String>,
+    /// The last refusal, and when; absent once a batch was taken in after it.
+    pub refused: Option<Refused>,
+    /// Name in its certificate, where that is not the host's id: who may write for it.
+    pub certificate_name: Option<String>,
+    /// What its last sample says; absent before the first.
+    pub memory: Option<Memory>,
+    /// Its databases: the highest sequence that is durable here.
+    pub databases: BTreeMap<String, i64>,
+}
+
+impl Host {
+    /// Everything but the counts.
+    fn learn(&mut self, facts: Facts) {
+        self.last_record_ms = self.last_record_ms.max(facts.last_record_ms);
+        self.last_gap_cause = facts.last_gap_cause.or(self.last_gap_cause.take());
+        if let Some(inventory) = facts.inventory {
+            self.host_name = Some(inventory.host_name);
+            self.agent_version = Some(inventory.agent_version);
+            self.sample_interval_ms = Some(inventory.sample_interval_ms);
+            self.headroom_share = inventory.headroom_share;
+        }
+    }
+
+    /// Samples of a batch, the oldest first.
+    fn sampled(&mut self, header: &Header, samples: Vec<Memory>) {
+        for mut sample in samples {
+            sample.database_id.clone_from(&header.database_id);
+            sample.received_ms = header.received_ms;
+            let known = self.memory.as_ref();
+            if known.is_none_or(|known| sample.is_after(known)) {
+                sample.learn(known, self.headroom_share);
+                self.memory = Some(sample);
+            }
+        }
+    }
+}
+
+/// Why a host was last turned away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// When, ms since 1970-01-01 UTC.
+    pub time_ms: i64,
+    /// What kind of refusal, as the metrics name it.
+    #[serde(default)]
+    pub kind: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a decoded batch tells about its host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    inventory: Option<Inventory>,
+    samples: Vec<Memory>,
+    last_record_ms: Option<i64>,
+    gaps_count: u64,
+    last_gap_cause: Option<String>,
+}
+
+/// Of a host's inventory, what is kept.
+#[derive(Clone, Debug, PartialEq)]
+struct Inventory {
+    host_name: String,
+    agent_version: String,
+    sample_interval_ms: i64,
+    headroom_share: Option<f64>,
+}
+
+impl Facts {
+    /// Reads them off the batch.
+    #[must_use]
+    pub fn of(batch: &Batch) -> Self {
+        let mut facts = Self::default();
+        for (table, rows) in &batch.tables {
+            let time = rows
+                .column_by_name("time")
+                .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
+            let newest = time.and_then(arrow::compute::max);
+            facts.last_record_ms = facts.last_record_ms.max(newest);
+            let last = rows.num_rows().saturating_sub(1);
+            let text = |name: &str| -> Option<String> {
+                let column = rows.column_by_name(name)?.as_string_opt::<i32>()?;
+                Some(column.value(last).to_owned())
+            };
+            if table.name == HostRow::TABLE.name {
+                let interval = rows
+                    .column_by_name("sample_interval_ms")
+                    .and_then(|column| column.as_primitive_opt::<Int64Type>())
+                    .map(|column| column.value(last));
+                let headroom = rows
+                    .column_by_name("headroom_share")
+                    .and_then(|column| column.as_primitive_opt::<Float64Type>())
+                    .map(|column| column.value(last));
+                facts.inventory = text("host_name")
+                    .zip(text("agent_version"))
+                    .zip(interval)
+                    .map(|((host_name, agent_version), interval)| Inventory {
+                        host_name,
+                        agent_version,
+                        sample_interval_ms: interval,
+                        headroom_share: headroom.filter(|share| (0.0..=1.0).contains(share)),
+                    });
+            } else if table.name == SampleRow::TABLE.name {
+                facts.samples = Memory::of_samples(rows);
+            } else if table.name == GapRow::TABLE.name {
+                facts.gaps_count = rows.num_rows() as u64;
+                facts.last_gap_cause = text("cause");
+            }
+        }
+        facts
+    }
+}
+
+/// All hosts.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    path: PathBuf,
+    hosts: Mutex<BTreeMap<String, Host>>,
+}
+
+impl Hosts {
+    /// What was known when the collector last ran; nothing where there is no file. A damaged one is set aside.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let hosts = match fs::read(path) {
+            Ok(text) => match serde_json::from_slice(&text) {
+                Ok(hosts) => hosts,
+                Err(source) => {
+                    let aside = path.with_extension("json.damaged");
+                    fs::rename(path, &aside).map_err(Error::io("set aside", path))?;
+                    eprintln!(
+                        "gleaner-collector: {} was damaged ({source}) and lies in {}; agents send again what they are not sure of",
+                        path.display(),
+                        aside.display()
+                    );
+                    BTreeMap::new()
+                }
+            },
+            Err(e) if e.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(e) => return Err(Error::io("read", path)(e)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            hosts: Mutex::new(hosts),
+        })
+    }
+
+    /// Makes what is known durable.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self) -> Result<(), Error> {
+        let text = serde_json::to_vec(&*self.lock()).unwrap_or_default(); // plain structs always serialise
+        let staged = self.path.with_extension("json.new");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&staged)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            fs::rename(&staged, &self.path)?;
+            self.path
+                .parent()
+                .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        };
+        write().map_err(Error::io("write", &self.path))
+    }
+
+    /// A batch has become durable.
+    pub fn durable(&self, header: &Header) {
+        let mut hosts = self.lock();
+        let host = hosts.entry(header.host_id.clone()).or_default();
+        let mark = host
+            .databases
+            .entry(header.database_id.clone())
+            .or_default();
+        *mark = header.last_sequence.max(*mark);
+        host.last_received_ms = host.last_received_ms.max(Some(header.received_ms));
+        host.skew_ms = header.skew_ms.or(host.skew_ms);
+        host.refused = None;
+    }
+
+    /// A batch of `bytes` was acknowledged that told these facts.
+    pub fn taken_in(&self, header: &Header, mut facts: Facts, bytes: u64) {
+        let samples = std::mem::take(&mut facts.samples);
+        let mut hosts = self.lock();
+        let host = hosts.entry(header.host_id.clone()).or_default();
+        host.batches_count += 1;
+        host.rows_count += header.rows_count;
+        host.received_bytes += bytes;
+        host.gaps_count += facts.gaps_count;
+        host.learn(facts);
+        host.sampled(header, samples);
+    }
+
+    /// A batch is being sealed that told these facts. They are news when the collector ended before it
+    /// saved what it knew: an agent tells its host's name once a day.
+    pub fn sealed(&self, header: &Header, mut facts: Facts) {
+        let samples = std::mem::take(&mut facts.samples);
+        let mut hosts = self.lock();
+        let host = hosts.entry(header.host_id.clone()).or_default();
+        host.sampled(header, samples);
+        if facts.last_record_ms >= host.last_record_ms {
+            host.learn(facts);
+        }
+    }
+
+    /// A host was turned away. Only of hosts that are known: a stranger's names are not kept.
+    pub fn refused(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
+        if let Some(host) = self.lock().get_mut(host_id) {
+            host.refused = Some(Refused {
+                time_ms,
+                kind: kind.to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    /// The highest sequence of a host's database that is durable here.
+    #[must_use]
+    pub fn mark(&self, host_id: &str, database_id: &str) -> Option<i64> {
+        self.lock()
+            .get(host_id)?
+            .databases
+            .get(database_id)
+            .copied()
+    }
+
+    /// Whether the holder of a certificate of somebody else's authority may write for a host: the first
+    /// host that a name writes for is its own, and the first that writes for a host keeps it.
+    #[must_use]
+    pub fn bind(&self, certificate_name: &str, host_id: &str) -> bool {
+        let mut hosts = self.lock();
+        let bound = hosts
+            .iter()
+            .find(|(_, host)| host.certificate_name.as_deref() == Some(certificate_name));
+        if let Some((owned, _)) = bound {
+            return owned == host_id;
+        }
+        let host = hosts.entry(host_id.to_owned()).or_default();
+        if host.certificate_name.is_none() && host.databases.is_empty() {
+            host.certificate_name = Some(certificate_name.to_owned());
+        }
+        host.certificate_name.as_deref() == Some(certificate_name)
+    }
+
+    /// Ids of the hosts of this name.
+    #[must_use]
+    pub fn named(&self, host_name: &str) -> Vec<String> {
+        let hosts = self.lock();
+        let named = hosts
+            .iter()
+            .filter(|(_, host)| host.host_name.as_deref() == Some(host_name));
+        named.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// All of them, as they are now.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<String, Host> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,295 @@
+//! `/metrics`: OpenMetrics text. Names and units are told in docs/collector.md, and are Prometheus' own:
+//! seconds and bytes, `_total` for what only goes up.
+
+mod hosts;
+
+use super::App;
+use super::caller::Caller;
+use super::problems::Kind;
+use super::refusal::Refusal;
+use super::status::{self, State as HostState, Status};
+use axum::extract::{Extension, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use hosts::HostSeries;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Media type of the OpenMetrics text format.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Hosts with series of their own: those heard of latest. A Prometheus of common size bears as many.
+const HOSTS: usize = 10_000;
+
+/// Why requests are refused: a series each from the start, so that a first refusal is an increase.
+const REASONS: [&str; 11] = [
+    "busy",
+    "connection",
+    "connections_limit",
+    "disk",
+    "forbidden",
+    "malformed",
+    "newer",
+    "other",
+    "too_large",
+    "too_slow",
+    "unauthorized",
+];
+
+type FloatGauge = Gauge<f64, AtomicU64>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfState {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    kind: &'static str,
+    severity: &'static str,
+}
+
+/// What is counted since the collector started.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    batches: Counter,
+    rows: Counter,
+    received: Counter,
+    refused: Family<Reason, Counter>,
+    connections: Gauge,
+}
+
+/// An open connection, until it is dropped.
+pub(super) struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    pub(super) fn taken_in(&self, rows: u64, bytes: u64) {
+        self.batches.inc();
+        self.rows.inc_by(rows);
+        self.received.inc_by(bytes);
+    }
+
+    pub(super) fn refused(&self, reason: &str) {
+        let reason = reason.to_owned();
+        self.refused.get_or_create(&Reason { reason }).inc();
+    }
+
+    pub(super) fn turned_away(&self) {
+        self.refused("connections_limit");
+    }
+
+    pub(super) fn connection(&self) -> OpenConnection {
+        self.connections.inc();
+        OpenConnection(self.connections.clone())
+    }
+
+    pub(super) fn connections_count(&self) -> i64 {
+        self.connections.get()
+    }
+}
+
+/// Answers a scrape.
+pub(super) async fn scrape(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Refusal> {
+    caller.may_see_status()?;
+    let text = tokio::task::spawn_blocking(move || text(&app)).await;
+    let text = text.map_err(|e| Refusal::internal(e.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response())
+}
+
+fn text(app: &App) -> String {
+    let status = status::read(app);
+    let mut registry = Registry::default();
+    let started: FloatGauge = Gauge::default();
+    started.set(seconds(status.started_ms));
+    registry.register_with_unit(
+        "process_start_time",
+        "When the collector started, since 1970-01-01 UTC",
+        Unit::Seconds,
+        started,
+    );
+    let collector = registry.sub_registry_with_prefix("gleaner_collector");
+    counted(collector, &app.metrics, &status);
+    measured(collector, &status);
+    let of_hosts = registry.sub_registry_with_prefix("gleaner_host");
+    of_hosts.register_collector(Box::new(hosts(status)));
+    let mut text = String::new();
+    let _ = encode(&mut text, &registry); // writing to a string does not fail
+    text
+}
+
+/// What only goes up.
+fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
+    registry.register("batches", "Batches taken in", m.batches.clone());
+    registry.register("rows", "Rows taken in, repeats included", m.rows.clone());
+    registry.register_with_unit(
+        "received",
+        "Compressed content of the batches taken in",
+        Unit::Bytes,
+        m.received.clone(),
+    );
+    for reason in REASONS.map(str::to_owned) {
+        let _ = m.refused.get_or_create(&Reason { reason }); // at 0
+    }
+    let help = "Requests and connections refused, by reason";
+    registry.register("refused_requests", help, m.refused.clone());
+    let seal = &status.seal;
+    let mut counter = |name, help, value: u64| {
+        registry.register(name, help, ConstCounter::new(value));
+    };
+    counter(
+        "seals",
+        "Times that the dataset was written",
+        seal.seals_count,
+    );
+    counter(
+        "sealed_rows",
+        "Rows that these added to the dataset",
+        seal.sealed_rows_count,
+    );
+    counter(
+        "repeated_rows",
+        "Rows that came again and were left out of the dataset",
+        seal.repeated_rows_count,
+    );
+    counter(
+        "merged_files",
+        "Small files that were merged into larger ones",
+        seal.merged_files_count,
+    );
+    counter(
+        "damaged_files",
+        "Files of the dataset that were found damaged, and set aside",
+        seal.damaged_files_count,
+    );
+    registry.register_with_unit(
+        "lost_journal",
+        "Journal that was damaged on the disk and could not be read",
+        Unit::Bytes,
+        ConstCounter::new(seal.lost_journal_bytes),
+    );
+}
+
+/// What is so now.
+fn measured(registry: &mut Registry, status: &Status) {
+    let version = vec![("version", status.version.clone())];
+    registry.register("build", "The collector's version", Info::new(version));
+    let gauge = |value: i64| ConstGauge::new(value);
+    let whole = |n: u64| ConstGauge::new(i64::try_from(n).unwrap_or(i64::MAX));
+    let files = whole(status.dataset_files_count);
+    let rows = whole(status.dataset_rows_count);
+    registry.register(
+        "connections",
+        "Open connections",
+        gauge(status.connections_count),
+    );
+    registry.register("dataset_files", "Files of the dataset", files);
+    registry.register("dataset_rows", "Rows of the dataset", rows);
+    let bytes = [
+        (
+            "dataset",
+            "Size of the dataset's files",
+            status.dataset_bytes,
+        ),
+        (
+            "journal",
+            "Acknowledged batches that are not in the dataset yet",
+            status.journal_bytes,
+        ),
+        ("disk_free", "Free on the journal's disk", status.free_bytes),
+        (
+            "dataset_disk_free",
+            "Free on the dataset's disk, which may be the same",
+            status.dataset_free_bytes,
+        ),
+        (
+            "disk_reserve",
+            "Left free: batches are refused before",
+            status.reserve_bytes,
+        ),
+    ];
+    for (name, help, value) in bytes {
+        registry.register_with_unit(name, help, Unit::Bytes, whole(value));
+    }
+    let times = [
+        (
+            "last_sealed_timestamp",
+            "When the journal was last seen to be in the dataset, since 1970-01-01 UTC",
+            status.seal.last_sealed_ms,
+        ),
+        (
+            "certificate_expiry_timestamp",
+            "End of the collector's certificate, since 1970-01-01 UTC",
+            status.certificate_until_ms,
+        ),
+        (
+            "last_published_timestamp",
+            "When the copy on the object store was last seen to be up to date, since 1970-01-01 UTC",
+            status.publish.as_ref().and_then(|p| p.last_published_ms),
+        ),
+    ];
+    for (name, help, ms) in times {
+        if let Some(ms) = ms {
+            let time = ConstGauge::new(seconds(ms));
+            registry.register_with_unit(name, help, Unit::Seconds, time);
+        }
+    }
+    if let Some(publish) = &status.publish {
+        let pending = whole(publish.pending_bytes);
+        let help = "Files of the dataset that the object store lacks";
+        registry.register_with_unit("publish_pending", help, Unit::Bytes, pending);
+    }
+    let hosts = Family::<OfState, Gauge>::default();
+    for state in HostState::ALL {
+        let count = i64::try_from(status.in_state(state)).unwrap_or(i64::MAX);
+        let labels = OfState {
+            state: state.name(),
+        };
+        hosts.get_or_create(&labels).set(count);
+    }
+    registry.register("hosts", "Hosts known, by state", hosts);
+    let problems = Family::<OfKind, Gauge>::default();
+    for kind in Kind::ALL {
+        let labels = OfKind {
+            kind: kind.name(),
+            severity: kind.severity().word(),
+        };
+        let is_there = status.problems.iter().any(|problem| problem.kind == kind);
+        problems.get_or_create(&labels).set(i64::from(is_there));
+    }
+    registry.register("problem", "1 while something is wrong, by kind", problems);
+    let left_out = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
+    let help = "Hosts without series of their own, those silent for longest";
+    registry.register("hosts_left_out", help, left_out);
+}
+
+/// Those heard of latest.
+fn hosts(status: Status) -> HostSeries {
+    let mut hosts = status.hosts;
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
+    hosts.truncate(HOSTS);
+    HostSeries(hosts)
+}
+
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1000.0
+}
