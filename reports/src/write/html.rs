@@ -9,7 +9,7 @@ use askama::Template;
 /// The SHA-256 of `assets/plotly-cartesian.min.js`, as a content policy spells it.
 const PLOTLY_HASH: &str = "sha256-eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
 /// The same of `assets/page.js`.
-const SCRIPT_HASH: &str = "sha256-KCsNf7Ls0ohGko9pmmiM4RSt5r84/j4glKFL6Dr+1X8=";
+const SCRIPT_HASH: &str = "sha256-aNWyNfiAqA0FXf5ugzuiEbkYifGSOjwdbhp1/fuErQ4=";
 const PLOTLY: &str = include_str!("../../assets/plotly-cartesian.min.js");
 const SCRIPT: &str = include_str!("../../assets/page.js");
 const STYLE: &str = include_str!("../../assets/style.css");
