@@ -258,7 +258,7 @@ mod tests {
             cluster_over_time: vec![point(0, 3.0), point(600_000, 3.0)],
             ..Findings::default()
         };
-        let figure = of(&now, Some(&before), |v| figure(v)).unwrap();
+        let figure = of(&now, Some(&before), figure).unwrap();
         assert_eq!(figure.plot.times[0], figure.plot.times[1]);
         assert_eq!(figure.key[0].colour, "available-line");
         let said = figure.sentence.replace('\u{a0}', " ");
