@@ -106,6 +106,7 @@ const figures = (() => {
 
   function draw(figure) {
     const { times, data, layout } = JSON.parse(figure.querySelector("script").textContent);
+    for (const run of times) for (let i = 1; i < run.length; i++) run[i] += run[i - 1];
     const traces = data.map((trace) => paintTrace(trace, times));
     const plot = figure.querySelector(".plot");
     const isNew = !plot.timeAxes;
@@ -118,13 +119,17 @@ const figures = (() => {
     for (const svg of plot.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   }
 
-  // A host's part is drawn when it is opened: a closed one has no width.
+  // What is hidden has no width, and is drawn when it is shown.
   function drawIn(part) {
     for (const figure of part.querySelectorAll("figure")) {
-      const closed = figure.closest("details:not([open])");
-      if (!closed && figure.querySelector("script")) draw(figure);
+      if (!figure.closest("[hidden]") && figure.querySelector("script")) draw(figure);
     }
   }
 
-  return { drawIn };
+  /** Lets go of the figures of a part that leaves the page. */
+  function forget(part) {
+    part.querySelectorAll(".plot").forEach((plot) => Plotly.purge(plot));
+  }
+
+  return { drawIn, forget };
 })();

@@ -2,9 +2,9 @@
 (() => {
   const root = document.documentElement;
   tables.prepare(document);
-  document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", () => part.open && figures.drawIn(part)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => figures.drawIn(document));
   addEventListener("beforeprint", () => { root.dataset.print = ""; figures.drawIn(document); });
   addEventListener("afterprint", () => { delete root.dataset.print; figures.drawIn(document); });
   figures.drawIn(document);
+  hosts.start();
 })();

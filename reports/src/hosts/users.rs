@@ -35,6 +35,21 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
+/// How they are named.
+pub(crate) fn files_words(view: &View) -> &'static str {
+    if view
+        .findings
+        .top_files
+        .iter()
+        .any(|f| !f.file.contains('/'))
+    {
+        "Files are named by ids: the host’s owner has not allowed paths to leave it. An id stays the same from sample to sample \
+         and says nothing about the path."
+    } else {
+        "Files are named by their paths, as the host’s owner allows."
+    }
+}
+
 /// Files by the page cache they held.
 pub(crate) fn files(view: &View) -> Option<Table> {
     let many = view.only_host().is_none();

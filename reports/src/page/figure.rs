@@ -7,7 +7,7 @@
 use plotly::common::Font;
 use plotly::layout::{Axis, AxisType, HoverMode, Margin};
 use plotly::{Layout, Trace};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A figure of the page.
 pub(crate) struct Figure {
@@ -39,9 +39,20 @@ pub(crate) struct Key {
 #[derive(Serialize)]
 pub(crate) struct Plot {
     /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is one number takes the times of that run.
+    ///
+    /// Written as the first and then the differences, which take less.
+    #[serde(serialize_with = "differences")]
     pub times: Vec<Vec<i64>>,
     pub data: Vec<Box<dyn Trace>>,
     pub layout: Layout,
+}
+
+fn differences<S: Serializer>(times: &[Vec<i64>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(times.iter().map(|run| {
+        let mut before = 0;
+        let since = |time: &i64| time - std::mem::replace(&mut before, *time);
+        run.iter().map(since).collect::<Vec<i64>>()
+    }))
 }
 
 impl Figure {

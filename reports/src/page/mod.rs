@@ -100,7 +100,10 @@ impl Page {
                 },
             },
             headline: headline(&view),
-            sections: questions(&view),
+            sections: questions(&view)
+                .into_iter()
+                .chain(hosts::overview(&view))
+                .collect(),
             hosts: hosts::pages(&view),
         }
     }
