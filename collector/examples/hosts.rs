@@ -3,6 +3,7 @@
 //!
 //! The hosts are always the same, and not all well: every seventh has a gap in its trace, every twentieth a
 //! clock an hour ahead, every tenth an older agent; the third has a name that no page should take for its own.
+//! Of three hosts one is idle, one waited for and one loaded; every eighth cannot tell.
 
 use anyhow::{Context, ensure};
 use gleaner_dataset::batch::MEDIA_TYPE;
@@ -15,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const INTERVAL_MS: i64 = 90_000;
 const HOUR_MS: i64 = 3_600_000;
-const SAMPLES: i64 = 3;
+const SAMPLES: i64 = 6; // over five minutes: the idle rule can be fulfilled
 const PROCESSES: i64 = 10;
 /// Each has a connection of its own, as hosts do.
 const SENDERS: u64 = 16;
@@ -83,6 +84,35 @@ fn name(number: u64) -> String {
     }
 }
 
+/// Memory and owner of a host of 8, 16, 32 or 64 GiB.
+fn sample(number: u64, sequence: i64) -> SampleRow {
+    let physical_bytes = (8 << 30) << (number % 4);
+    let of_physical = |percent: i64| physical_bytes / 100 * percent;
+    let process_percent = 10 + i64::try_from(number % 50).unwrap_or_default();
+    let (kernel, cache) = (of_physical(5), of_physical(10));
+    let process = of_physical(process_percent);
+    let available_bytes = physical_bytes - kernel - cache - process;
+    SampleRow {
+        boottime_ms: HOUR_MS + sequence * INTERVAL_MS,
+        interval_ms: (sequence > 1).then_some(INTERVAL_MS),
+        physical_bytes,
+        static_kernel_bytes: Some(kernel / 4),
+        dynamic_kernel_bytes: kernel - kernel / 4 - (64 << 20),
+        lotsfree_bytes: Some(64 << 20),
+        process_bytes: process,
+        file_cache_bytes: cache,
+        available_bytes,
+        harvestable_bytes: Some(available_bytes - of_physical(15)),
+        owner_idle_ms: (!number.is_multiple_of(8)).then_some(match number % 3 {
+            0 => 2 * HOUR_MS,
+            _ => 20_000,
+        }),
+        load5: Some(if number % 3 == 1 { 1.5 } else { 0.1 }),
+        psi_memory_some_total_us: Some(sequence * 90_000),
+        ..SampleRow::default()
+    }
+}
+
 /// A host's inventory, its last samples and maybe a gap; with the number of rows.
 fn batch(number: u64, clock_ms: i64) -> anyhow::Result<(Vec<u8>, u64)> {
     let (host_id, database_id) = (id("host", number), id("database", number));
@@ -106,6 +136,7 @@ fn batch(number: u64, clock_ms: i64) -> anyhow::Result<(Vec<u8>, u64)> {
         }
         .to_owned(),
         sample_interval_ms: INTERVAL_MS,
+        headroom_share: 0.15,
         ..HostRow::default()
     };
     hosts.push(identity(1), inventory.to_values())?;
@@ -117,7 +148,7 @@ fn batch(number: u64, clock_ms: i64) -> anyhow::Result<(Vec<u8>, u64)> {
         gaps.push(identity(1), gap.to_values())?;
     }
     for sequence in 1..=SAMPLES {
-        samples.push(identity(sequence), SampleRow::default().to_values())?;
+        samples.push(identity(sequence), sample(number, sequence).to_values())?;
         for pid in 1..=PROCESSES {
             let process = ProcessRow {
                 pid,

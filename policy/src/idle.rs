@@ -67,6 +67,18 @@ pub struct IdleState {
 }
 
 impl IdleState {
+    /// The state after a sample of this verdict, for a rule that is gone on with where another left off.
+    /// As long as the owner's last activity never moves back, the verdicts are the same.
+    #[must_use]
+    pub fn after(rule: &IdleRule, verdict: Verdict) -> Self {
+        let calm_since_ms = match verdict {
+            Verdict::Idle { since_ms } => Some(since_ms),
+            Verdict::Waiting { at_ms } => Some(at_ms.saturating_sub(rule.idle_after_ms)),
+            Verdict::Loaded | Verdict::Unknown => None,
+        };
+        Self { calm_since_ms }
+    }
+
     /// Takes the next sample in.
     pub fn step(&mut self, rule: &IdleRule, seen: Observation) -> Verdict {
         let (Some(owner_idle_ms), Some(load5)) = (seen.owner_idle_ms, seen.load5) else {
@@ -171,6 +183,25 @@ mod tests {
                     time_ms - from.time_ms >= rule.idle_after_ms && owner_idle >= rule.idle_after_ms
                 });
                 prop_assert_eq!(verdict.is_idle(), expected);
+            }
+        }
+
+        /// Whoever keeps the verdict alone goes on as if they had kept the state.
+        #[test]
+        fn a_verdict_is_enough_to_go_on_from(
+            steps in proptest::collection::vec((1..4 * MINUTE, 0..12 * MINUTE, 0.0..0.5f64), 1..60)
+        ) {
+            let rule = IdleRule::default();
+            let mut state = IdleState::default();
+            let mut kept = Verdict::Unknown;
+            let (mut time_ms, mut active_ms) = (0, i64::MIN);
+            for (gap, owner_idle, load) in steps {
+                time_ms += gap;
+                active_ms = active_ms.max(time_ms - owner_idle);
+                let seen = at(time_ms, time_ms - active_ms, load);
+                let verdict = state.step(&rule, seen);
+                kept = IdleState::after(&rule, kept).step(&rule, seen);
+                prop_assert_eq!(kept, verdict);
             }
         }
     }

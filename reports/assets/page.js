@@ -18,7 +18,7 @@
 
   function paintTrace(trace, times) {
     const ink = colour(trace.meta);
-    if (times.length) trace.x = times[trace.x[0]];
+    if (times.length && trace.x?.length === 1) trace.x = times[trace.x[0]] ?? trace.x;
     if (trace.stackgroup) trace.fillcolor = ink;
     if (trace.line) trace.line.color = ink;
     trace.marker = { ...trace.marker, color: ink, line: { ...trace.marker?.line, color: ink } };
@@ -38,6 +38,7 @@
     for (const label of layout.annotations || []) label.font = { color: colour("threshold"), size: 12 };
     layout.font = { ...layout.font, family: colour("sans"), color: colour("ink") };
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
+    layout.modebar = { bgcolor: colour("raised"), color: soft, activecolor: colour("ink") };
     layout.hoverlabel = { bgcolor: colour("raised"), bordercolor: colour("rule"), font: { color: colour("ink"), family: colour("sans") } };
     // A finger that moves over a figure scrolls the page.
     layout.dragmode = coarse ? false : "zoom";
@@ -45,11 +46,76 @@
     return layout;
   }
 
+  /** First and last of all that stands on an axis of time. */
+  function extent(traces, shapes, name) {
+    let [from, to] = [Infinity, -Infinity];
+    const take = (ms) => {
+      if (typeof ms !== "number") return;
+      if (ms < from) from = ms;
+      if (ms > to) to = ms;
+    };
+    for (const trace of traces) if ((trace.xaxis ?? "x") === name) trace.x?.forEach(take);
+    for (const shape of shapes ?? []) if ((shape.xref ?? "x") === name) { take(shape.x0); take(shape.x1); }
+    return to > from ? [from, to] : [from - 1000, from + 1000];
+  }
+
+  /** Makes every axis of type `date` one of ms whose ticks `retick` sets, and tells its name. */
+  function makeTimeAxes(traces, layout) {
+    const names = Object.keys(layout).filter((key) => /^xaxis\d*$/.test(key) && layout[key].type === "date");
+    for (const name of names) {
+      const short = name.replace("axis", "");
+      const axis = layout[name];
+      // The title of a hover box is the time in ms, which `tellTime` says in the report's zone.
+      const range = axis.range ?? extent(traces, layout.shapes, short);
+      const room = "\u2007".repeat(zoneTime.changesIn(...range) ? 20 : 7);
+      Object.assign(axis, { type: "linear", tickmode: "array", range, unifiedhovertitle: { text: `%{x:.0f}${room}` } });
+      for (const trace of traces) {
+        if ((trace.xaxis ?? "x") === short && !trace.text && String(trace.hovertemplate).includes("%{text}")) {
+          trace.text = trace.x.map((ms) => (typeof ms === "number" ? zoneTime.moment(ms) : ""));
+        }
+      }
+    }
+    return names;
+  }
+
+  function ticksOf(axis, width) {
+    const { values, texts } = zoneTime.ticks(Math.min(...axis.range), Math.max(...axis.range), width);
+    return { tickvals: values, ticktext: texts };
+  }
+
+  /** New ticks where a zoom or another width asks for them. */
+  function retick(plot) {
+    const update = {};
+    for (const name of plot.timeAxes) {
+      const axis = plot.layout[name];
+      const { tickvals, ticktext } = ticksOf(axis, plot.clientWidth);
+      if (String(tickvals) !== String(axis.tickvals)) Object.assign(update, { [`${name}.tickvals`]: tickvals, [`${name}.ticktext`]: ticktext });
+    }
+    if (Object.keys(update).length) Plotly.relayout(plot, update);
+  }
+
+  function tellTime(plot) {
+    const layer = plot.querySelector(".hoverlayer");
+    if (!layer || layer.dataset.told) return;
+    layer.dataset.told = "yes";
+    new MutationObserver(() => {
+      for (const title of layer.querySelectorAll(".legendtitletext")) {
+        const ms = title.textContent.trim();
+        if (/^-?\d{9,}$/.test(ms)) title.textContent = zoneTime.moment(Number(ms));
+      }
+    }).observe(layer, { childList: true, subtree: true, characterData: true });
+  }
+
   function draw(figure) {
     const { times, data, layout } = JSON.parse(figure.querySelector("script").textContent);
     const traces = data.map((trace) => paintTrace(trace, times));
     const plot = figure.querySelector(".plot");
+    const isNew = !plot.timeAxes;
+    plot.timeAxes = makeTimeAxes(traces, layout);
+    for (const name of plot.timeAxes) Object.assign(layout[name], ticksOf(layout[name], layout.width ?? (root.dataset.print !== undefined ? PRINT_WIDTH_PX : plot.clientWidth)));
     Plotly.react(plot, traces, paintLayout(layout), { ...CONFIG, displayModeBar: coarse ? false : "hover" });
+    if (isNew && plot.timeAxes.length) plot.on("plotly_relayout", () => retick(plot));
+    tellTime(plot);
     // The group's label says what is to be seen; the letters of its axes, read one by one, would not.
     for (const svg of plot.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   }

@@ -4,6 +4,7 @@
 
 mod week;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use gleaner_reports::{Options, Report, ReportError};
 use gleaner_schemas::findings::*;
 use sha2::{Digest, Sha256};
@@ -31,21 +32,6 @@ fn sha256(bytes: &[u8]) -> Vec<u8> {
     Sha256::digest(bytes).to_vec()
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let mut group = [0; 3];
-        group[..chunk.len()].copy_from_slice(chunk);
-        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
-        for i in 0..4 {
-            let letter = ALPHABET[(bits >> (18 - 6 * i) & 63) as usize] as char;
-            text.push(if i <= chunk.len() { letter } else { '=' });
-        }
-    }
-    text
-}
-
 #[test]
 fn the_demo_says_what_was_found_and_what_was_not() {
     let page = page(&demo());
@@ -60,10 +46,7 @@ fn the_demo_says_what_was_found_and_what_was_not() {
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
-    assert!(
-        !page.contains("<details"),
-        "one host needs no part of its own"
-    );
+    assert_eq!(page.matches("<details").count(), 1);
 }
 
 #[test]
@@ -182,17 +165,23 @@ fn hostile_names_stay_text() {
 fn the_content_policy_knows_both_scripts_and_nothing_leaves_the_page() {
     let page = html(&demo(), &Options::default()).unwrap();
     let plotly = include_bytes!("../assets/plotly-cartesian.min.js");
-    for (name, script) in [
-        ("plotly-cartesian.min.js", plotly.as_slice()),
-        ("page.js", include_bytes!("../assets/page.js").as_slice()),
-    ] {
-        let hash = format!("'sha256-{}'", base64(&sha256(script)));
+    let scripts: Vec<&str> = page
+        .split("<script>")
+        .skip(1)
+        .map(|rest| &rest[..rest.find("</script>").unwrap()])
+        .collect();
+    assert_eq!(scripts.len(), 2);
+    assert_eq!(scripts[0].as_bytes(), plotly);
+    for script in scripts {
+        let hash = format!(
+            "'sha256-{}'",
+            BASE64_STANDARD.encode(sha256(script.as_bytes()))
+        );
         assert!(
             page.contains(&hash),
-            "src/write/html.rs: the hash of {name} is {hash}"
+            "src/write/html.rs: the hash of a script is {hash}"
         );
-        let text = std::str::from_utf8(script).unwrap();
-        assert!(!text.contains("</script") && !text.contains('\r'), "{name}");
+        assert!(!script.contains('\r'));
     }
     let hex: String = sha256(plotly)
         .iter()
@@ -295,7 +284,7 @@ fn markdown_has_the_headline_and_the_table() {
         .unwrap()
         .replace('\u{a0}', " ");
     assert!(
-        text.starts_with("# Idle memory\n\n**On average, 85 % of this host’s memory was available"),
+        text.starts_with("# Idle memory\n\n21 November 2026, 10:52:01 to 10:52:30, UTC\n\n**On average, 85 % of this host’s memory was available"),
         "{text}"
     );
     assert!(text.contains("- Available: 20.1 GiB"), "{text}");

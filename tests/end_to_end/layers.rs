@@ -12,7 +12,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
     ("traces", &["schemas", "policy", "dataset"]),
     ("trust", &[]),
     ("agent", &["schemas", "policy", "dataset", "trust"]),
-    ("collector", &["schemas", "dataset", "trust"]),
+    ("collector", &["schemas", "policy", "dataset", "trust"]),
     ("analysis", &["schemas", "policy", "dataset"]),
     ("reports", &["schemas"]),
     (

@@ -25,7 +25,7 @@ pub(crate) fn of_host(
     let categories = trace.samples.categories.iter().zip(Category::ALL);
     let others = [(&trace.samples.harvestable_bytes, "harvestable")];
     let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
-    let is_wanted = parameters.wants(&["memory_usage"]);
+    let is_wanted = parameters.wants(&["memory_usage", "memory_by_host"]);
     for (sizes, category) in named.chain(others) {
         if is_wanted && sizes.iter().all(Option::is_none) {
             let why = why_absent(&found.absences, &format!("{category}_bytes"));
@@ -96,6 +96,13 @@ pub(crate) fn of_host(
             "top_processes",
             format!("no process with its memory was recorded{why}"),
         );
+    }
+    if parameters.wants(&["dip_processes"])
+        && !found.worst_dips.is_empty()
+        && trace.processes.rows.rows_count() == 0
+    {
+        let why = why_absent(&found.absences, "processes");
+        say("dip_processes", format!("no process was recorded{why}"));
     }
     if parameters.wants(&["top_files"]) && found.top_files.is_empty() {
         let why = why_absent(&found.absences, "files");

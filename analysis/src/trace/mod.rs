@@ -43,8 +43,9 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 5] = [
+const PROCESS_USERS: [&str; 6] = [
     "top_processes",
+    "dip_processes",
     "memory_context",
     "notions",
     "owner_cost",

@@ -16,3 +16,4 @@ mod owner;
 mod recording;
 mod thinned;
 mod what_if;
+mod worst_dips;

@@ -71,6 +71,25 @@ pub(crate) fn body(
     Batch::encode(&tables(host, database, sequences)).unwrap()
 }
 
+/// One sample of a host, as it is sent.
+pub(crate) fn sample(
+    host: &str,
+    database: &str,
+    sequence: i64,
+    time_ms: i64,
+    row: SampleRow,
+) -> Vec<u8> {
+    let identity = Identity {
+        host_id: host,
+        database_id: database,
+        sequence,
+        time_ms,
+    };
+    let mut samples = RowsBuilder::new(&SampleRow::TABLE);
+    samples.push(identity, row.to_values()).unwrap();
+    Batch::encode(&[(SampleRow::TABLE, samples.finish().unwrap())]).unwrap()
+}
+
 /// A host's inventory and a gap, as one batch.
 pub(crate) fn inventory(host: &str, database: &str, sequence: i64) -> Vec<u8> {
     let identity = Identity {

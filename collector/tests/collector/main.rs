@@ -6,6 +6,7 @@ mod disk;
 mod intake;
 mod killed;
 mod made;
+mod memory;
 mod published;
 mod running;
 mod scraped;

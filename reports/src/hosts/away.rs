@@ -28,6 +28,7 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     days.sort_unstable_by(|a, b| b.cmp(a));
     days.dedup();
     days.truncate(DAYS_SHOWN);
+    let odd: Vec<String> = days.iter().filter_map(|day| odd_day(view, *day)).collect();
     let data: Vec<Box<dyn Trace>> = vec![
         bars(&traced, &days, "traced", "traced", 2.0),
         bars(&away, &days, "idle", "idle", 13.0),
@@ -36,7 +37,7 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     let (from, to) = in_view.fold((24.0_f64, 0.0_f64), |(from, to), p| {
         (from.min(p.from_hour.floor()), to.max(p.to_hour.ceil()))
     });
-    let marks: Vec<f64> = (0..=24)
+    let marks: Vec<f64> = (0..=to.max(24.0) as i32)
         .step_by(if to - from > 8.0 { 3 } else { 1 })
         .map(f64::from)
         .collect();
@@ -45,8 +46,8 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
         .tick_text(marks.iter().map(|h| format!("{h:02}:00")).collect())
         .tick_values(marks)
         .title(format!(
-            "hour of the day, {}",
-            view.clock.zone_at(host.from_time_ms)
+            "hours since midnight, {}",
+            view.clock.zone_over(host.from_time_ms, host.to_time_ms)
         ));
     let y_axis = axis()
         .show_grid(false)
@@ -70,7 +71,7 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}idle-days", view.prefix),
         title: "When the owner was away".into(),
-        sentence: sentence(view, periods),
+        sentence: format!("{}{}", sentence(view, periods), odd.concat()),
         key,
         height_px: 100 + 30 * days.len(),
         plot: Plot {
@@ -78,6 +79,17 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
             data,
             layout: layout().x_axis(x_axis).y_axis(y_axis),
         },
+    })
+}
+
+/// What is said of a day on which the clocks changed: its hours are counted, not read off the wall.
+fn odd_day(view: &View, day_ms: i64) -> Option<String> {
+    let hours = view.clock.hours_of_day(day_ms)?;
+    (hours != 24.0).then(|| {
+        format!(
+            " The clocks changed on {}, which had {hours} hours: after the change, its bars count on from midnight.",
+            view.clock.day(day_ms),
+        )
     })
 }
 

@@ -62,39 +62,22 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn shown_ms(&self, time_ms: i64) -> i64 {
-        time_ms.saturating_add(self.view.clock.offset_ms(self.host.from_time_ms))
-    }
-
     pub(super) fn times(&self) -> Vec<Vec<i64>> {
-        let shown =
-            |run: &Vec<&MemoryPoint>| run.iter().map(|p| self.shown_ms(p.time_ms)).collect();
-        self.runs.iter().map(shown).collect()
+        let times = |run: &Vec<&MemoryPoint>| run.iter().map(|p| p.time_ms).collect();
+        self.runs.iter().map(times).collect()
     }
 
     pub(super) fn layout(&self) -> Layout {
-        let title = format!("time, {}", self.view.clock.zone_at(self.host.from_time_ms));
+        let (from, to) = (self.host.from_time_ms, self.host.to_time_ms);
+        let title = format!("time, {}", self.view.clock.zone_over(from, to));
         let memory_axis = axis()
             .title(self.unit.name)
             .range_mode(RangeMode::ToZero)
             .tick_format(",~r");
         layout()
             .hover_mode(HoverMode::XUnified)
-            .x_axis(
-                time_axis(&title)
-                    .tick_format(self.tick_format())
-                    .hover_format("%a %-d %b, %H:%M:%S"),
-            )
+            .x_axis(time_axis(&title))
             .y_axis(memory_axis)
-    }
-
-    /// The second line is drawn where it changes.
-    fn tick_format(&self) -> &'static str {
-        match self.host.to_time_ms.saturating_sub(self.host.from_time_ms) / 1000 {
-            ..600 => "%H:%M:%S\n%-d %B %Y",
-            600..259_200 => "%H:%M\n%a %-d %b",
-            _ => "%a %-d\n%B %Y",
-        }
     }
 
     /// The idle periods shaded between two heights of the plot (0 its foot, 1 its head).
@@ -106,8 +89,8 @@ impl<'a> Course<'a> {
                 .name(colour)
                 .layer(ShapeLayer::Below)
                 .y_ref("paper")
-                .x0(self.shown_ms(from.max(first)) as f64)
-                .x1(self.shown_ms(to) as f64)
+                .x0(from.max(first) as f64)
+                .x1(to as f64)
                 .y0(foot)
                 .y1(head)
                 .line(ShapeLine::new().width(0.0))

@@ -32,9 +32,13 @@ pub(crate) struct Key {
 }
 
 /// What `page.js` hands to Plotly. A trace's `meta` is its colour's name.
+///
+/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `page.js` puts its ticks
+/// where the report's zone has its hours and midnights: a day has as many hours as it had. Where a trace's hover text
+/// says `%{text}` and it has none, it says the time.
 #[derive(Serialize)]
 pub(crate) struct Plot {
-    /// Times by run of samples; a trace whose `x` is one number takes the times of that run.
+    /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is one number takes the times of that run.
     pub times: Vec<Vec<i64>>,
     pub data: Vec<Box<dyn Trace>>,
     pub layout: Layout,
@@ -43,10 +47,15 @@ pub(crate) struct Plot {
 impl Figure {
     /// The plot as JSON that is inert inside a script element, whatever the texts in it.
     pub(crate) fn json(&self) -> askama::Result<String> {
-        serde_json::to_string(&self.plot)
-            .map(|json| inert(&json))
-            .map_err(askama::Error::custom)
+        json(&self.plot)
     }
+}
+
+/// As JSON that is inert inside a script element.
+pub(crate) fn json(value: &impl Serialize) -> askama::Result<String> {
+    serde_json::to_string(value)
+        .map(|json| inert(&json))
+        .map_err(askama::Error::custom)
 }
 
 /// The same JSON without a character that could end a script element or a line of script.
@@ -77,6 +86,7 @@ pub(crate) fn axis() -> Axis {
     Axis::new().auto_margin(true).zero_line(false)
 }
 
+/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `page.js`'s.
 pub(crate) fn time_axis(title: &str) -> Axis {
     axis().type_(AxisType::Date).show_grid(false).title(title)
 }

@@ -3,7 +3,7 @@
 pub(crate) mod figure;
 pub(crate) mod table;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Offset};
 use crate::headline::{Headline, headline};
 use crate::hosts::{self, HostPage};
 use crate::options::Options;
@@ -12,6 +12,7 @@ use crate::view::View;
 use crate::wording::count;
 use figure::Figure;
 use gleaner_schemas::findings::Findings;
+use serde::Serialize;
 use table::Table;
 
 /// The report.
@@ -21,9 +22,18 @@ pub(crate) struct Page {
     pub subject: String,
     /// The time that it is of.
     pub period: String,
+    /// Name of the time zone and its offsets around that time.
+    pub zone: Zone,
     pub headline: Headline,
     pub sections: Vec<Section>,
     pub hosts: Vec<HostPage>,
+}
+
+/// What the figures' axes of time need to know of the report's zone.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Zone {
+    pub name: String,
+    pub offsets: Vec<Offset>,
 }
 
 /// A question and its answer.
@@ -87,6 +97,13 @@ impl Page {
                 ),
                 (None, Some(told)) => told,
                 (None, None) => "no samples".into(),
+            },
+            zone: Zone {
+                name: options.time_zone.clone(),
+                offsets: {
+                    let (from, to) = view.span_ms().unwrap_or_default();
+                    clock.offsets(from, to)
+                },
             },
             headline: headline(&view),
             sections: questions(&view),

@@ -3,15 +3,19 @@
 use crate::ReportError;
 use crate::headline::Headline;
 use crate::hosts::HostPage;
-use crate::page::{Page, Part, Section};
+use crate::page::{Page, Part, Section, figure};
 use askama::Template;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use sha2::{Digest, Sha256};
 
 /// The SHA-256 of `assets/plotly-cartesian.min.js`, as a content policy spells it.
 const PLOTLY_HASH: &str = "sha256-eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
-/// The same of `assets/page.js`.
-const SCRIPT_HASH: &str = "sha256-KCsNf7Ls0ohGko9pmmiM4RSt5r84/j4glKFL6Dr+1X8=";
 const PLOTLY: &str = include_str!("../../assets/plotly-cartesian.min.js");
-const SCRIPT: &str = include_str!("../../assets/page.js");
+/// The page's own scripts, in the order in which they need each other.
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/time.js"),
+    include_str!("../../assets/page.js"),
+);
 const STYLE: &str = include_str!("../../assets/style.css");
 
 #[derive(Template)]
@@ -21,12 +25,13 @@ struct Document<'a> {
     subject: &'a str,
     period: &'a str,
     made_at: &'a str,
+    zone: String,
     headline: &'a Headline,
     sections: &'a [Section],
     hosts: &'a [HostPage],
     style: &'a str,
     script: &'a str,
-    script_hash: &'a str,
+    script_hash: String,
     plotly: &'a str,
     plotly_hash: &'a str,
 }
@@ -38,12 +43,13 @@ pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> 
         subject: &page.subject,
         period: &page.period,
         made_at,
+        zone: figure::json(&page.zone)?,
         headline: &page.headline,
         sections: &page.sections,
         hosts: &page.hosts,
         style: STYLE,
         script: SCRIPT,
-        script_hash: SCRIPT_HASH,
+        script_hash: format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(SCRIPT))),
         plotly: PLOTLY,
         plotly_hash: PLOTLY_HASH,
     };

@@ -88,6 +88,29 @@ pub fn findings() -> Findings {
     f
 }
 
+/// The same, that much later.
+#[allow(dead_code, reason = "the tests' own, where the example has none of it")]
+pub fn later(findings: &Findings, by_ms: i64) -> Findings {
+    let mut document = serde_json::to_value(findings).unwrap();
+    put_later(&mut document, by_ms);
+    serde_json::from_value(document).unwrap()
+}
+
+fn put_later(value: &mut serde_json::Value, by_ms: i64) {
+    match value {
+        serde_json::Value::Array(list) => list.iter_mut().for_each(|v| put_later(v, by_ms)),
+        serde_json::Value::Object(fields) => {
+            for (name, field) in fields {
+                match field.as_i64() {
+                    Some(ms) if name.ends_with("time_ms") => *field = (ms + by_ms).into(),
+                    _ => put_later(field, by_ms),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 fn within(hours: &[(f64, f64)], hour: f64) -> bool {
     hours.iter().any(|(from, to)| (*from..*to).contains(&hour))
 }

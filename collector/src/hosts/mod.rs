@@ -4,13 +4,17 @@
 //! it costs no record: agents that are not told what is here send it again, and the dataset leaves out
 //! what it has.
 
+mod memory;
+
+pub use memory::Memory;
+
 use crate::Error;
 use crate::journal::Header;
 use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, TimestampMillisecondType};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
 use gleaner_dataset::Batch;
 use gleaner_schemas::column::Row;
-use gleaner_schemas::rows::{GapRow, HostRow};
+use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
     /// Its name, from its inventory.
@@ -28,6 +32,8 @@ pub struct Host {
     pub agent_version: Option<String>,
     /// Time between its samples.
     pub sample_interval_ms: Option<i64>,
+    /// Share of its physical memory that is never lent.
+    pub headroom_share: Option<f64>,
     /// When its last batch had arrived, ms since 1970-01-01 UTC.
     pub last_received_ms: Option<i64>,
     /// Time of its newest record, by its own clock.
@@ -48,6 +54,8 @@ pub struct Host {
     pub refused: Option<Refused>,
     /// Name in its certificate, where that is not the host's id: who may write for it.
     pub certificate_name: Option<String>,
+    /// What its last sample says; absent before the first.
+    pub memory: Option<Memory>,
     /// Its databases: the highest sequence that is durable here.
     pub databases: BTreeMap<String, i64>,
 }
@@ -57,10 +65,24 @@ impl Host {
     fn learn(&mut self, facts: Facts) {
         self.last_record_ms = self.last_record_ms.max(facts.last_record_ms);
         self.last_gap_cause = facts.last_gap_cause.or(self.last_gap_cause.take());
-        if let Some((name, version, interval_ms)) = facts.inventory {
-            self.host_name = Some(name);
-            self.agent_version = Some(version);
-            self.sample_interval_ms = Some(interval_ms);
+        if let Some(inventory) = facts.inventory {
+            self.host_name = Some(inventory.host_name);
+            self.agent_version = Some(inventory.agent_version);
+            self.sample_interval_ms = Some(inventory.sample_interval_ms);
+            self.headroom_share = inventory.headroom_share;
+        }
+    }
+
+    /// Samples of a batch, the oldest first.
+    fn sampled(&mut self, header: &Header, samples: Vec<Memory>) {
+        for mut sample in samples {
+            sample.database_id.clone_from(&header.database_id);
+            sample.received_ms = header.received_ms;
+            let known = self.memory.as_ref();
+            if known.is_none_or(|known| sample.is_after(known)) {
+                sample.learn(known, self.headroom_share);
+                self.memory = Some(sample);
+            }
         }
     }
 }
@@ -78,12 +100,22 @@ pub struct Refused {
 }
 
 /// What a decoded batch tells about its host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    inventory: Option<(String, String, i64)>,
+    inventory: Option<Inventory>,
+    samples: Vec<Memory>,
     last_record_ms: Option<i64>,
     gaps_count: u64,
     last_gap_cause: Option<String>,
+}
+
+/// Of a host's inventory, what is kept.
+#[derive(Clone, Debug, PartialEq)]
+struct Inventory {
+    host_name: String,
+    agent_version: String,
+    sample_interval_ms: i64,
+    headroom_share: Option<f64>,
 }
 
 impl Facts {
@@ -107,10 +139,21 @@ impl Facts {
                     .column_by_name("sample_interval_ms")
                     .and_then(|column| column.as_primitive_opt::<Int64Type>())
                     .map(|column| column.value(last));
+                let headroom = rows
+                    .column_by_name("headroom_share")
+                    .and_then(|column| column.as_primitive_opt::<Float64Type>())
+                    .map(|column| column.value(last));
                 facts.inventory = text("host_name")
                     .zip(text("agent_version"))
                     .zip(interval)
-                    .map(|((name, version), interval)| (name, version, interval));
+                    .map(|((host_name, agent_version), interval)| Inventory {
+                        host_name,
+                        agent_version,
+                        sample_interval_ms: interval,
+                        headroom_share: headroom.filter(|share| (0.0..=1.0).contains(share)),
+                    });
+            } else if table.name == SampleRow::TABLE.name {
+                facts.samples = Memory::of_samples(rows);
             } else if table.name == GapRow::TABLE.name {
                 facts.gaps_count = rows.num_rows() as u64;
                 facts.last_gap_cause = text("cause");
@@ -190,7 +233,8 @@ impl Hosts {
     }
 
     /// A batch of `bytes` was acknowledged that told these facts.
-    pub fn taken_in(&self, header: &Header, facts: Facts, bytes: u64) {
+    pub fn taken_in(&self, header: &Header, mut facts: Facts, bytes: u64) {
+        let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
         let host = hosts.entry(header.host_id.clone()).or_default();
         host.batches_count += 1;
@@ -198,13 +242,16 @@ impl Hosts {
         host.received_bytes += bytes;
         host.gaps_count += facts.gaps_count;
         host.learn(facts);
+        host.sampled(header, samples);
     }
 
     /// A batch is being sealed that told these facts. They are news when the collector ended before it
     /// saved what it knew: an agent tells its host's name once a day.
-    pub fn sealed(&self, header: &Header, facts: Facts) {
+    pub fn sealed(&self, header: &Header, mut facts: Facts) {
+        let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
         let host = hosts.entry(header.host_id.clone()).or_default();
+        host.sampled(header, samples);
         if facts.last_record_ms >= host.last_record_ms {
             host.learn(facts);
         }

@@ -1,14 +1,17 @@
 //! `/metrics`: OpenMetrics text. Names and units are told in docs/collector.md, and are Prometheus' own:
 //! seconds and bytes, `_total` for what only goes up.
 
+mod hosts;
+
 use super::App;
 use super::caller::Caller;
 use super::problems::Kind;
 use super::refusal::Refusal;
-use super::status::{self, HostStatus, State as HostState, Status};
+use super::status::{self, State as HostState, Status};
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use hosts::HostSeries;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -55,19 +58,6 @@ struct OfState {
 struct OfKind {
     kind: &'static str,
     severity: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfHost {
-    host_id: String,
-    host_name: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct HostLabels {
-    host_id: String,
-    host_name: String,
-    agent_version: String,
 }
 
 /// What is counted since the collector started.
@@ -140,7 +130,8 @@ fn text(app: &App) -> String {
     let collector = registry.sub_registry_with_prefix("gleaner_collector");
     counted(collector, &app.metrics, &status);
     measured(collector, &status);
-    hosts(registry.sub_registry_with_prefix("gleaner_host"), &status);
+    let of_hosts = registry.sub_registry_with_prefix("gleaner_host");
+    of_hosts.register_collector(Box::new(hosts(status)));
     let mut text = String::new();
     let _ = encode(&mut text, &registry); // writing to a string does not fail
     text
@@ -291,51 +282,12 @@ fn measured(registry: &mut Registry, status: &Status) {
     registry.register("hosts_left_out", help, left_out);
 }
 
-fn hosts(registry: &mut Registry, status: &Status) {
-    let mut hosts: Vec<&HostStatus> = status.hosts.iter().collect();
+/// Those heard of latest.
+fn hosts(status: Status) -> HostSeries {
+    let mut hosts = status.hosts;
     hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
     hosts.truncate(HOSTS);
-    let received = Family::<OfHost, FloatGauge>::default();
-    let behind = Family::<OfHost, FloatGauge>::default();
-    let skew = Family::<OfHost, FloatGauge>::default();
-    let info = Family::<HostLabels, Gauge>::default();
-    for host in hosts {
-        let known = &host.known;
-        let labels = OfHost {
-            host_id: host.host_id.clone(),
-            host_name: known.host_name.clone().unwrap_or_default(),
-        };
-        for (family, value) in [
-            (&received, known.last_received_ms),
-            (&behind, host.behind_ms),
-            (&skew, known.skew_ms),
-        ] {
-            if let Some(value) = value {
-                family.get_or_create(&labels).set(seconds(value));
-            }
-        }
-        let labels = HostLabels {
-            host_id: labels.host_id,
-            host_name: labels.host_name,
-            agent_version: known.agent_version.clone().unwrap_or_default(),
-        };
-        info.get_or_create(&labels).set(1);
-    }
-    let mut of_hosts = |name, help, family: Family<OfHost, FloatGauge>| {
-        registry.register_with_unit(name, help, Unit::Seconds, family);
-    };
-    of_hosts(
-        "last_received_timestamp",
-        "When the host's last batch had arrived, since 1970-01-01 UTC",
-        received,
-    );
-    of_hosts(
-        "behind",
-        "Age of the host's newest record when it was last heard of",
-        behind,
-    );
-    of_hosts("clock_skew", "The host's clock less the collector's", skew);
-    registry.register("info", "1, with the version of the host's agent", info);
+    HostSeries(hosts)
 }
 
 fn seconds(ms: i64) -> f64 {

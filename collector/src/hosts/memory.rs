@@ -1,0 +1,336 @@
+//! What a host's last sample says, kept small: there are ten thousand hosts.
+
+use arrow::array::{Array, ArrowPrimitiveType, AsArray};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use gleaner_policy::accounting::Categories;
+use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
+use gleaner_policy::quota::{Limits, quota};
+use gleaner_schemas::live::HostState;
+use serde::{Deserialize, Serialize};
+
+/// No host has more: what exceeds it counts as this much, so that sums over hosts stay exact.
+const LARGEST_BYTES: u64 = 1 << 50;
+
+/// Memory and owner of a host at its last sample. No figure is believed beyond reason: sizes below 0 are
+/// absent, and no part is larger than the whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The record: its database, and its number there.
+    pub database_id: String,
+    /// The number.
+    pub sequence: i64,
+    /// When the sample was taken, by the host's clock, ms since 1970-01-01 UTC.
+    pub time_ms: i64,
+    /// When it came, by the collector's.
+    pub received_ms: i64,
+    /// When it was taken, since the host's boot.
+    pub boottime_ms: Option<i64>,
+    /// Time since the sample before it; absent after a gap.
+    pub interval_ms: Option<i64>,
+    /// Physical memory: the categories sum to it.
+    pub physical_bytes: u64,
+    /// Category.
+    pub static_kernel_bytes: Option<u64>,
+    /// Category.
+    pub balloon_bytes: Option<u64>,
+    /// Category.
+    pub dynamic_kernel_bytes: Option<u64>,
+    /// Category: the kernel's reserve.
+    pub lotsfree_bytes: Option<u64>,
+    /// Category.
+    pub process_bytes: Option<u64>,
+    /// Category.
+    pub file_cache_bytes: Option<u64>,
+    /// Category: lent.
+    pub guest_bytes: Option<u64>,
+    /// Category.
+    pub available_bytes: Option<u64>,
+    /// What could be taken without pushing the owner's pages out.
+    pub harvestable_bytes: Option<u64>,
+    /// What could be lent, by `policy::quota` without limits of the owner's.
+    pub quota_bytes: Option<u64>,
+    /// The same, once the host is idle.
+    pub once_idle_bytes: Option<u64>,
+    /// Whether the host is idle, by `policy::idle`; times are the host's clock's.
+    #[serde(flatten)]
+    pub state: HostState,
+    /// Time since the owner was last active.
+    pub owner_idle_ms: Option<i64>,
+    /// 5-minute load average.
+    pub load5: Option<f64>,
+    /// Share of the time since the sample before in which some task waited for memory.
+    pub pressure_share: Option<f64>,
+    /// Time in which some task waited for memory, since boot.
+    pub psi_memory_some_total_us: Option<i64>,
+}
+
+impl Memory {
+    /// The samples of a batch's table `samples`, in their order; those without physical memory are left out.
+    pub(super) fn of_samples(rows: &RecordBatch) -> Vec<Self> {
+        (0..rows.num_rows())
+            .filter_map(|row| Self::of_row(rows, row))
+            .collect()
+    }
+
+    fn of_row(rows: &RecordBatch, row: usize) -> Option<Self> {
+        let number = |name: &str| value::<Int64Type>(rows, name, row);
+        let size = |name: &str| u64::try_from(number(name)?).ok();
+        let physical_bytes = size("physical_bytes").filter(|b| *b > 0)?;
+        let physical_bytes = physical_bytes.min(LARGEST_BYTES);
+        let part = |name: &str| size(name).map(|bytes| bytes.min(physical_bytes));
+        let load5 = value::<Float64Type>(rows, "load5", row);
+        Some(Self {
+            sequence: number("sequence")?,
+            time_ms: value::<TimestampMillisecondType>(rows, "time", row)?,
+            boottime_ms: number("boottime_ms").filter(|ms| *ms >= 0),
+            interval_ms: number("interval_ms").filter(|ms| *ms > 0),
+            physical_bytes,
+            static_kernel_bytes: part("static_kernel_bytes"),
+            balloon_bytes: part("balloon_bytes"),
+            dynamic_kernel_bytes: part("dynamic_kernel_bytes"),
+            lotsfree_bytes: part("lotsfree_bytes"),
+            process_bytes: part("process_bytes"),
+            file_cache_bytes: part("file_cache_bytes"),
+            guest_bytes: part("guest_bytes"),
+            available_bytes: part("available_bytes"),
+            harvestable_bytes: part("harvestable_bytes"),
+            owner_idle_ms: number("owner_idle_ms").map(|ms| ms.max(0)),
+            load5: load5.filter(|load| load.is_finite() && *load >= 0.0),
+            psi_memory_some_total_us: number("psi_memory_some_total_us").filter(|us| *us >= 0),
+            ..Self::default()
+        })
+    }
+
+    /// Whether it was recorded after `known`. What comes again, as after a lost acknowledgement, was not.
+    pub(super) fn is_after(&self, known: &Self) -> bool {
+        if self.database_id == known.database_id {
+            self.sequence > known.sequence
+        } else {
+            self.received_ms > known.received_ms
+        }
+    }
+
+    /// Fills in what follows from this sample and the one before it.
+    pub(super) fn learn(&mut self, before: Option<&Self>, headroom_share: Option<f64>) {
+        let before = before.filter(|before| self.follows(before));
+        let rule = IdleRule::default();
+        let verdict = before.map_or(Verdict::Unknown, Self::verdict);
+        let seen = Observation {
+            time_ms: self.boottime_ms.unwrap_or(self.time_ms),
+            owner_idle_ms: self.owner_idle_ms,
+            load5: self.load5,
+        };
+        let verdict = IdleState::after(&rule, verdict).step(&rule, seen);
+        self.state = self.on_the_wall(verdict);
+        self.lends(verdict, headroom_share);
+        self.pressure_share = before.and_then(|before| {
+            let waited_us = self
+                .psi_memory_some_total_us?
+                .checked_sub(before.psi_memory_some_total_us?)?;
+            let share = waited_us as f64 / (self.interval_ms? as f64 * 1000.0);
+            (0.0..=1.0).contains(&share).then_some(share)
+        });
+    }
+
+    /// Whether `before` is the sample before this one, without a gap between them.
+    fn follows(&self, before: &Self) -> bool {
+        let expected = self.boottime_ms.zip(self.interval_ms);
+        let expected = expected.map(|(boottime, interval)| boottime.saturating_sub(interval));
+        expected.is_some() && expected == before.boottime_ms
+    }
+
+    fn lends(&mut self, verdict: Verdict, headroom_share: Option<f64>) {
+        let Some(available_bytes) = self.available_bytes else {
+            return;
+        };
+        let categories = Categories {
+            physical_bytes: self.physical_bytes,
+            available_bytes,
+            guest_bytes: self.guest_bytes.unwrap_or(0),
+            ..Categories::default()
+        };
+        let mut limits = Limits::default();
+        let share = headroom_share.filter(|share| (0.0..=1.0).contains(share));
+        limits.headroom_share = share.unwrap_or(limits.headroom_share);
+        let found = quota(&categories, self.harvestable_bytes, verdict, &limits);
+        self.quota_bytes = Some(found.quota_bytes);
+        self.once_idle_bytes = self.harvestable_bytes.map(|_| found.once_idle_bytes);
+    }
+
+    /// The rule's times are on the clock of boots, where there is one: it cannot be set.
+    fn on_the_wall(&self, verdict: Verdict) -> HostState {
+        let wall = |ms: i64| ms.saturating_add(self.wall_less_boottime_ms());
+        match verdict {
+            Verdict::Idle { since_ms } => HostState::Idle {
+                since_time_ms: wall(since_ms),
+            },
+            Verdict::Waiting { at_ms } => HostState::Waiting {
+                at_time_ms: wall(at_ms),
+            },
+            Verdict::Loaded => HostState::Loaded,
+            Verdict::Unknown => HostState::Unknown,
+        }
+    }
+
+    /// The inverse.
+    fn verdict(&self) -> Verdict {
+        let boottime = |ms: i64| ms.saturating_sub(self.wall_less_boottime_ms());
+        match self.state {
+            HostState::Idle { since_time_ms } => Verdict::Idle {
+                since_ms: boottime(since_time_ms),
+            },
+            HostState::Waiting { at_time_ms } => Verdict::Waiting {
+                at_ms: boottime(at_time_ms),
+            },
+            HostState::Loaded => Verdict::Loaded,
+            HostState::Unknown => Verdict::Unknown,
+        }
+    }
+
+    fn wall_less_boottime_ms(&self) -> i64 {
+        let boottime_ms = self.boottime_ms.unwrap_or(self.time_ms);
+        self.time_ms.saturating_sub(boottime_ms)
+    }
+}
+
+fn value<T: ArrowPrimitiveType>(rows: &RecordBatch, name: &str, row: usize) -> Option<T::Native> {
+    let column = rows.column_by_name(name)?.as_primitive_opt::<T>()?;
+    column.is_valid(row).then(|| column.value(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_dataset::{Identity, RowsBuilder};
+    use gleaner_schemas::column::Row;
+    use gleaner_schemas::rows::SampleRow;
+
+    const MINUTE: i64 = 60_000;
+    const BOOT_MS: i64 = 1_795_000_000_000;
+
+    /// Samples of a quiet host, taken at these minutes since boot, each after the one before it.
+    fn quiet(minutes: &[i64]) -> Vec<Memory> {
+        let row = |i: usize| SampleRow {
+            boottime_ms: minutes[i] * MINUTE,
+            interval_ms: (i > 0).then(|| (minutes[i] - minutes[i - 1]) * MINUTE),
+            physical_bytes: 1000,
+            available_bytes: 600,
+            harvestable_bytes: Some(400),
+            owner_idle_ms: Some(minutes[i] * MINUTE),
+            load5: Some(0.1),
+            psi_memory_some_total_us: Some(minutes[i] * 6_000_000),
+            ..SampleRow::default()
+        };
+        Memory::of_samples(&table((0..minutes.len()).map(row)))
+    }
+
+    fn table(rows: impl Iterator<Item = SampleRow>) -> RecordBatch {
+        let mut builder = RowsBuilder::new(&SampleRow::TABLE);
+        for (i, row) in rows.enumerate() {
+            let identity = Identity {
+                host_id: "0123456789abcdef0123456789abcdef",
+                database_id: "0123456789abcdef0123456789abcdef",
+                sequence: i as i64 + 1,
+                time_ms: BOOT_MS + row.boottime_ms,
+            };
+            builder.push(identity, row.to_values()).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    fn learned(samples: Vec<Memory>) -> Memory {
+        let mut last: Option<Memory> = None;
+        for mut sample in samples {
+            sample.learn(last.as_ref(), None);
+            last = Some(sample);
+        }
+        last.unwrap()
+    }
+
+    #[test]
+    fn a_host_is_idle_after_five_calm_minutes_and_lends_then() {
+        let waiting = learned(quiet(&[10, 12, 14]));
+        let at_time_ms = BOOT_MS + 15 * MINUTE;
+        assert_eq!(waiting.state, HostState::Waiting { at_time_ms });
+        assert_eq!(
+            (waiting.quota_bytes, waiting.once_idle_bytes),
+            (Some(0), Some(400))
+        );
+        let idle = learned(quiet(&[10, 12, 14, 16]));
+        let since_time_ms = BOOT_MS + 10 * MINUTE;
+        assert_eq!(idle.state, HostState::Idle { since_time_ms });
+        assert_eq!(idle.quota_bytes, Some(400));
+        // 6 s of waiting in each minute.
+        assert_eq!(idle.pressure_share, Some(0.1));
+    }
+
+    #[test]
+    fn nothing_is_assumed_across_a_gap_or_a_missing_sample() {
+        let mut samples = quiet(&[10, 12, 14, 16]);
+        samples[3].interval_ms = None;
+        let after_gap = learned(samples.clone());
+        let at_time_ms = BOOT_MS + 21 * MINUTE;
+        assert_eq!(after_gap.state, HostState::Waiting { at_time_ms });
+        assert_eq!(after_gap.pressure_share, None);
+        samples[3].interval_ms = Some(2 * MINUTE);
+        samples.remove(2); // on its way still
+        assert_eq!(learned(samples).state, HostState::Waiting { at_time_ms });
+    }
+
+    #[test]
+    fn senders_are_not_believed_beyond_reason() {
+        let wild = SampleRow {
+            boottime_ms: i64::MIN,
+            interval_ms: Some(i64::MIN),
+            physical_bytes: i64::MAX,
+            available_bytes: i64::MAX,
+            process_bytes: -5,
+            guest_bytes: i64::MAX,
+            harvestable_bytes: Some(i64::MAX),
+            owner_idle_ms: Some(i64::MIN),
+            load5: Some(f64::NAN),
+            psi_memory_some_total_us: Some(i64::MIN),
+            ..SampleRow::default()
+        };
+        let none = SampleRow::default();
+        let negative = SampleRow {
+            physical_bytes: -1,
+            ..SampleRow::default()
+        };
+        let mut builder = RowsBuilder::new(&SampleRow::TABLE);
+        for (sequence, (row, time_ms)) in [
+            (wild.clone(), i64::MAX),
+            (wild, i64::MIN),
+            (none, 0),
+            (negative, 0),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = "0123456789abcdef0123456789abcdef";
+            let identity = Identity {
+                host_id: id,
+                database_id: id,
+                sequence: sequence as i64,
+                time_ms,
+            };
+            builder.push(identity, row.to_values()).unwrap();
+        }
+        let samples = Memory::of_samples(&builder.finish().unwrap());
+        assert_eq!(samples.len(), 2, "{samples:?}");
+        let last = learned(samples);
+        assert_eq!(last.physical_bytes, LARGEST_BYTES);
+        assert_eq!(last.available_bytes, Some(LARGEST_BYTES));
+        assert_eq!((last.process_bytes, last.load5), (None, None));
+        assert_eq!(
+            (last.owner_idle_ms, last.state),
+            (Some(0), HostState::Unknown)
+        );
+        let mut calm = quiet(&[10]).remove(0);
+        (calm.time_ms, calm.boottime_ms) = (i64::MIN, Some(i64::MAX));
+        calm.learn(Some(&last), Some(f64::NAN));
+        let text = serde_json::to_string(&calm).unwrap();
+        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), calm);
+    }
+}

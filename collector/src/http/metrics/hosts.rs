@@ -1,0 +1,159 @@
+//! The series of hosts, written straight from what is known of them: a scrape has a hundred thousand.
+
+use crate::hosts::Memory;
+use crate::http::status::HostStatus;
+use gleaner_schemas::live::HostState;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+use std::fmt;
+
+/// One series of each host that has a value for it.
+struct Series {
+    name: &'static str,
+    help: &'static str,
+    unit: Option<Unit>,
+    value: fn(&HostStatus) -> Option<f64>,
+}
+
+const SERIES: [Series; 9] = [
+    Series {
+        name: "last_received_timestamp",
+        help: "When the host's last batch had arrived, since 1970-01-01 UTC",
+        unit: Some(Unit::Seconds),
+        value: |host| host.known.last_received_ms.map(seconds),
+    },
+    Series {
+        name: "behind",
+        help: "Age of the host's newest record when it was last heard of",
+        unit: Some(Unit::Seconds),
+        value: |host| host.behind_ms.map(seconds),
+    },
+    Series {
+        name: "clock_skew",
+        help: "The host's clock less the collector's",
+        unit: Some(Unit::Seconds),
+        value: |host| host.known.skew_ms.map(seconds),
+    },
+    Series {
+        name: "physical",
+        help: "Physical memory of a host that is heard of",
+        unit: Some(Unit::Bytes),
+        value: |host| Some(live(host)?.physical_bytes as f64),
+    },
+    Series {
+        name: "harvestable",
+        help: "What could be taken without pushing the owner's pages out",
+        unit: Some(Unit::Bytes),
+        value: |host| live(host)?.harvestable_bytes.map(|bytes| bytes as f64),
+    },
+    Series {
+        name: "quota",
+        help: "What could be lent: 0 unless the host is idle",
+        unit: Some(Unit::Bytes),
+        value: |host| live(host)?.quota_bytes.map(|bytes| bytes as f64),
+    },
+    Series {
+        name: "owner_idle",
+        help: "Time since the owner was last active",
+        unit: Some(Unit::Seconds),
+        value: |host| live(host)?.owner_idle_ms.map(seconds),
+    },
+    Series {
+        name: "idle",
+        help: "1 while the host is idle by the rule, 0 while it is in use; absent where that cannot be seen",
+        unit: None,
+        value: |host| match live(host)?.state {
+            HostState::Idle { .. } => Some(1.0),
+            HostState::Waiting { .. } | HostState::Loaded => Some(0.0),
+            HostState::Unknown => None,
+        },
+    },
+    Series {
+        name: "memory_pressure_ratio",
+        help: "Share of the last interval in which some task waited for memory",
+        unit: None,
+        value: |host| live(host)?.pressure_share,
+    },
+];
+
+type SizeOf = fn(&Memory) -> Option<u64>;
+
+/// Parts of physical memory, which sum to it.
+const CATEGORIES: [(&str, SizeOf); 5] = [
+    ("kernel", |memory| {
+        let parts = [
+            memory.static_kernel_bytes,
+            memory.balloon_bytes,
+            memory.dynamic_kernel_bytes,
+            memory.lotsfree_bytes,
+        ];
+        memory.dynamic_kernel_bytes?;
+        Some(parts.into_iter().flatten().sum())
+    }),
+    ("process", |memory| memory.process_bytes),
+    ("file_cache", |memory| memory.file_cache_bytes),
+    ("guest", |memory| memory.guest_bytes),
+    ("available", |memory| memory.available_bytes),
+];
+
+/// A host that is off has no memory to give: what it said last is not told on.
+fn live(host: &HostStatus) -> Option<&Memory> {
+    host.known.memory.as_ref().filter(|_| !host.is_silent)
+}
+
+/// The hosts that have series of their own.
+pub(super) struct HostSeries(pub(super) Vec<HostStatus>);
+
+impl fmt::Debug for HostSeries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "series of {} hosts", self.0.len())
+    }
+}
+
+impl Collector for HostSeries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let gauge = MetricType::Gauge;
+        for series in &SERIES {
+            let mut family =
+                encoder.encode_descriptor(series.name, series.help, series.unit.as_ref(), gauge)?;
+            for host in &self.0 {
+                if let Some(value) = (series.value)(host) {
+                    ConstGauge::new(value).encode(family.encode_family(&of(host))?)?;
+                }
+            }
+        }
+        let help = "Physical memory of a host that is heard of, by what it is used for";
+        let mut family = encoder.encode_descriptor("memory", help, Some(&Unit::Bytes), gauge)?;
+        for host in &self.0 {
+            let Some(memory) = live(host) else { continue };
+            for (category, bytes) in CATEGORIES {
+                if let Some(bytes) = bytes(memory) {
+                    let [id, name] = of(host);
+                    let labels = [id, name, ("category", category)];
+                    ConstGauge::new(bytes as f64).encode(family.encode_family(&labels)?)?;
+                }
+            }
+        }
+        let help = "1, with the version of the host's agent";
+        let mut family = encoder.encode_descriptor("info", help, None, gauge)?;
+        for host in &self.0 {
+            let [id, name] = of(host);
+            let version = host.known.agent_version.as_deref().unwrap_or_default();
+            let labels = [id, name, ("agent_version", version)];
+            ConstGauge::new(1_i64).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn of(host: &HostStatus) -> [(&'static str, &str); 2] {
+    let name = host.known.host_name.as_deref().unwrap_or_default();
+    [("host_id", &host.host_id), ("host_name", name)]
+}
+
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1000.0
+}
