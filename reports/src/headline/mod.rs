@@ -116,7 +116,7 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
     let on = fleet.hosts_on_count?;
     (on < MOSTLY_ON_SHARE * hosts).then(|| {
         format!(
-            "A host counts while it was traced: {on:.0} of {} at a time, on average; the others were asleep, off or not seen.",
+            "{on:.0} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
             count(hosts as i64, "host")
         )
     })

@@ -31,45 +31,40 @@ fn scope_label(scope: Scope) -> &'static str {
 
 /// What all hosts had available together.
 pub(super) fn together(view: &View) -> Option<Table> {
-    let mut columns = vec![
-        words("available on"),
-        numbers("mean"),
-        numbers("share"),
-        numbers("in 99 % of the time"),
-        numbers("in 95 %"),
-        numbers("in half of it"),
-        numbers("most"),
-    ];
     let before = view.before.filter(|b| available(b, Scope::All).is_some());
-    if before.is_some() {
-        columns.push(numbers("change of the mean"));
-        columns.push(numbers("change in 95 %"));
-    }
+    let change = |label| before.is_some().then(|| numbers(label));
+    let columns = [
+        Some(words("available on")),
+        Some(numbers("mean")),
+        Some(numbers("share")),
+        change("change of mean"),
+        Some(numbers("in half of the time")),
+        Some(numbers("in 95 %")),
+        change("change in 95 %"),
+        Some(numbers("in 99 %")),
+    ];
     let row = |scope| {
         let now = available(view.findings, scope)?;
-        let mut cells = vec![
-            Cell::text(scope_label(scope)),
-            Cell::bytes(now.mean_bytes),
-            Cell::share(now.share_of_installed).bar(now.share_of_installed),
-            Cell::bytes(now.p1_bytes as f64),
-            Cell::bytes(now.p5_bytes as f64),
-            Cell::bytes(now.median_bytes as f64),
-            Cell::bytes(now.max_bytes as f64),
+        let change = |of: fn(&ClusterAvailable) -> f64| {
+            let then = before.map(|before| available(before, scope));
+            then.map(|then| Cell::or_absent(then, |then| Cell::bytes_change(of(now) - of(then))))
+        };
+        let cells = [
+            Some(Cell::text(scope_label(scope))),
+            Some(Cell::bytes(now.mean_bytes)),
+            Some(Cell::share(now.share_of_installed)),
+            change(|a| a.mean_bytes),
+            Some(Cell::bytes(now.median_bytes as f64)),
+            Some(Cell::bytes(now.p5_bytes as f64)),
+            change(|a| a.p5_bytes as f64),
+            Some(Cell::bytes(now.p1_bytes as f64)),
         ];
-        if let Some(before) = before {
-            let then = available(before, scope);
-            let change = |of: fn(&ClusterAvailable) -> f64| {
-                Cell::or_absent(then, |then| Cell::bytes_change(of(now) - of(then)))
-            };
-            cells.push(change(|a| a.mean_bytes));
-            cells.push(change(|a| a.p5_bytes as f64));
-        }
-        Some(cells)
+        Some(cells.into_iter().flatten().collect())
     };
     Table::new(
         format!("{}cluster-available", view.prefix),
         "What all hosts had available together: so much or more",
-        columns,
+        columns.into_iter().flatten().collect(),
     )
     .with_rows(SCOPES.into_iter().filter_map(row).collect())
 }
@@ -90,17 +85,18 @@ pub(super) fn answer(view: &View) -> Option<String> {
     let of = |scope| at(view, scope, USUAL_AHEAD_S, USUAL_PROBABILITY);
     let all = of(Scope::All)?;
     let idle = match of(Scope::Idle) {
-        Some(0) => " Nothing of it lay on hosts that stayed idle for as long.".to_owned(),
+        Some(0) => ", but on hosts whose owners stayed away that long there was nothing".to_owned(),
         Some(idle) => format!(
-            " On hosts that stayed idle for as long it was {}.",
+            ", but only {} of it on hosts whose owners stayed away that long",
             bytes(idle as f64)
         ),
         None => String::new(),
     };
     Some(format!(
-        "At {} of moments, {} of what could be lent then stayed where it was for the next hour.{idle}",
-        share(USUAL_PROBABILITY),
+        "In nine of ten moments, {} or more of what could be lent then (available, less a headroom of {}) stayed where it was \
+         for an hour{idle}.",
         bytes(all as f64),
+        share(view.findings.parameters.headroom_share),
     ))
 }
 
@@ -137,7 +133,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             if points.is_empty() {
                 continue;
             }
-            let label = format!("{}, {}", scope_label(scope), share(probability));
+            let label = format!("{}, {:.0}\u{a0}%", scope_label(scope), probability * 100.0);
             let trace = Scatter::new(
                 points.iter().map(|p| p.0).collect(),
                 points.iter().map(|p| p.1).collect(),
@@ -184,24 +180,21 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
         return String::new();
     };
     let said = |scope| {
-        let of = |ahead: &f64| at(view, scope, *ahead, USUAL_PROBABILITY);
+        let of = |ahead: &f64| Some(bytes(at(view, scope, *ahead, USUAL_PROBABILITY)? as f64));
+        let (soon, late) = (of(first)?, of(last)?);
         Some(format!(
-            "{} for {} and {} for {}",
-            bytes(of(first)? as f64),
+            "{soon} {} later and {late} {} later",
             seconds(*first),
-            bytes(of(last)? as f64),
             seconds(*last)
         ))
     };
     let all = said(Scope::All).map(|said| {
         format!(
-            "From {} of moments on, hosts kept {said}.",
-            share(USUAL_PROBABILITY)
+            "In nine of ten moments, so much of what could be lent then was still where it was: {said}."
         )
     });
-    let idle = said(Scope::Idle).map(|said| format!("Hosts that stayed idle kept {said}."));
-    let what = "Lendable memory is what is available less the headroom; what a host gives up once is not made up for by another.";
-    let parts = [all, idle, Some(what.into())];
+    let idle = said(Scope::Idle).map(|said| format!("On hosts whose owners stayed away: {said}."));
+    let parts = [all, idle];
     parts
         .into_iter()
         .flatten()
@@ -238,8 +231,8 @@ pub(super) fn guaranteed(view: &View) -> Option<Table> {
         columns,
     )
     .with_note(
-        "How the trace was, no promise: moments are not independent of each other. A host that sleeps, or whose owner \
-         comes back (idle hosts), has lost all.",
+        "Percentages are of moments. This is how the trace was, no promise. A host that sleeps, or whose owner comes back (idle \
+         hosts), has lost all; what another host has more does not make up for it.",
     );
     table.in_order = true;
     table.with_rows(rows.collect())

@@ -49,14 +49,14 @@ pub(super) fn table(view: &View) -> Option<Table> {
         numbers("mean"),
         numbers("share"),
         numbers("median"),
-        numbers("in 95 % of samples"),
+        numbers("95 % had"),
     ];
     if has_before {
         columns.push(numbers("change"));
     }
     Table::new(
         format!("{}notions", view.prefix),
-        "What “available” may mean: means a host, over the samples that know it",
+        "What “available” may mean: memory a host, and what 95 % of samples had or more",
         columns,
     )
     .with_rows(rows.collect())

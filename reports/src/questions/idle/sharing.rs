@@ -103,7 +103,7 @@ fn spread_sentence(ranks: &[RankContribution]) -> String {
     let all = ranks.iter().map(|r| r.hosts_count).max().unwrap_or(0);
     match ranks.iter().find(|r| r.available_share >= HALF) {
         Some(r) => format!(
-            "{} of {} ({}) have {} of all that is available.",
+            "{} of {} ({}) had {} of all that was available.",
             thousands(r.hosts_count),
             count(all, "host"),
             share(r.hosts_share),

@@ -6,7 +6,10 @@ use gleaner_schemas::findings::{Category, Findings, MemoryUsage, Scope};
 
 /// Mean use by category, over all hosts.
 pub(super) fn usage(view: &View) -> Option<Table> {
-    let mut rows: Vec<&MemoryUsage> = of_class(view.findings, ALL).collect();
+    // What no host has (balloon, guest) is no row of people's.
+    let mut rows: Vec<&MemoryUsage> = of_class(view.findings, ALL)
+        .filter(|u| u.max_bytes != 0)
+        .collect();
     rows.sort_by_key(|u| place(&u.category));
     let hosts = rows.iter().map(|u| u.hosts_count).max().unwrap_or(0);
     let caption = match hosts {
@@ -104,7 +107,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
             Cell::share(c.installed_share)
         }));
         cells.push(Cell::or_absent(contribution, |c| {
-            Cell::share(c.available_share).bar(c.available_share)
+            Cell::share(c.available_share)
         }));
         cells
     });
@@ -119,13 +122,13 @@ pub(super) fn classes(view: &View) -> Option<Table> {
         numbers("harvestable"),
     ];
     if before.is_some() {
-        columns.push(numbers("change of available"));
+        columns.push(numbers("change"));
     }
-    columns.push(numbers("part of all memory"));
-    columns.push(numbers("part of all available"));
+    columns.push(numbers("of all memory"));
+    columns.push(numbers("of all available"));
     Table::new(
         format!("{}classes", view.prefix),
-        "Memory by size of the hosts: mean shares, and each size’s part of what all have",
+        "Memory by size of the hosts: mean shares, and each size’s part of all memory and of all that was available",
         columns,
     )
     .with_rows(rows.collect())
