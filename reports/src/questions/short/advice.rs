@@ -160,13 +160,25 @@ mod tests {
         let gib = |n: f64| n * GIB;
         let cases = [
             // (seen, advised)
-            (seen(16.0, 1.0, Some(0.032)), Advice::Add { bytes: gib(4.0) }),
+            (
+                seen(16.0, 1.0, Some(0.032)),
+                Advice::Add { bytes: gib(4.0) },
+            ),
             (seen(16.0, 1.0, Some(0.009)), Advice::Leave),
             (seen(16.0, 1.0, None), Advice::Watch),
             (seen(16.0, 4.0, None), Advice::Leave),
-            (seen(64.0, 38.0, Some(0.0)), Advice::Spare { bytes: gib(16.0) }),
-            (seen(64.0, 40.0, Some(0.0)), Advice::Spare { bytes: gib(32.0) }),
-            (seen(64.0, 60.0, Some(0.0)), Advice::Spare { bytes: gib(48.0) }),
+            (
+                seen(64.0, 38.0, Some(0.0)),
+                Advice::Spare { bytes: gib(16.0) },
+            ),
+            (
+                seen(64.0, 40.0, Some(0.0)),
+                Advice::Spare { bytes: gib(32.0) },
+            ),
+            (
+                seen(64.0, 60.0, Some(0.0)),
+                Advice::Spare { bytes: gib(48.0) },
+            ),
             (seen(64.0, 32.0, Some(0.0)), Advice::Leave),
             (seen(0.0, 0.0, Some(0.0)), Advice::Watch),
         ];
@@ -174,7 +186,11 @@ mod tests {
             assert_eq!(seen.advice(), advised, "{seen:?}");
         }
         for (days, traced_s) in [(4, 1e6), (7, 3600.0)] {
-            let seen = Seen { days, traced_s, ..seen(16.0, 1.0, Some(0.5)) };
+            let seen = Seen {
+                days,
+                traced_s,
+                ..seen(16.0, 1.0, Some(0.5))
+            };
             assert_eq!(seen.advice(), Advice::Watch, "{seen:?}");
         }
     }
@@ -203,7 +219,10 @@ mod tests {
                         Advice::Leave | Advice::Watch => continue,
                     };
                     let free = 1.0 - seen.most_used_bytes() / after;
-                    assert!(free >= ROOM_SHARE - 1e-9, "{seen:?}: {free} free of {after}");
+                    assert!(
+                        free >= ROOM_SHARE - 1e-9,
+                        "{seen:?}: {free} free of {after}"
+                    );
                 }
             }
         }
@@ -215,10 +234,21 @@ mod tests {
             |gib: f64| Advice::Add { bytes: gib * GIB },
             |gib: f64| Advice::Spare { bytes: gib * GIB },
         );
-        let hosts = [add(2.0), spare(32.0), add(5.0), spare(8.0), Advice::Leave, add(40.0), Advice::Watch];
+        let hosts = [
+            add(2.0),
+            spare(32.0),
+            add(5.0),
+            spare(8.0),
+            Advice::Leave,
+            add(40.0),
+            Advice::Watch,
+        ];
         let found = pairs(&hosts);
         assert_eq!(found, [Some(1), None, Some(1), None, None, None, None]);
-        assert_eq!(pairs(&[add(6.0), add(6.0), spare(8.0)]), [Some(2), None, None]);
+        assert_eq!(
+            pairs(&[add(6.0), add(6.0), spare(8.0)]),
+            [Some(2), None, None]
+        );
         assert_eq!(pairs(&[spare(8.0)]), [None]);
         // Nobody gives more than it has to spare.
         let many: Vec<Advice> = (0..200)
@@ -245,7 +275,14 @@ mod tests {
     #[test]
     fn the_rule_names_its_thresholds() {
         let rule = rule().replace('\u{a0}', " ");
-        for said in ["in 1 % of a host’s samples", "less than 10 % of its memory", "never used 50 %", "25 %", "5 days", "20 hours"] {
+        for said in [
+            "in 1 % of a host’s samples",
+            "less than 10 % of its memory",
+            "never used 50 %",
+            "25 %",
+            "5 days",
+            "20 hours",
+        ] {
             assert!(rule.contains(said), "{said}: {rule}");
         }
     }

@@ -194,10 +194,6 @@ fn short_by_hour(findings: &Findings) -> Week {
     });
     Week::of(short.map(|d| {
         let share = d.intervals as f64 / d.samples_count.max(1) as f64;
-        (
-            d.weekday,
-            d.hour,
-            (d.samples_count > 0).then_some(share),
-        )
+        (d.weekday, d.hour, (d.samples_count > 0).then_some(share))
     }))
 }

@@ -102,7 +102,11 @@ fn seen(
     counted: Option<&Dip>,
     days: Option<&HashSet<String>>,
 ) -> Seen {
-    let all_day = || view.clock.day_parts(host.from_time_ms, host.to_time_ms).len();
+    let all_day = || {
+        view.clock
+            .day_parts(host.from_time_ms, host.to_time_ms)
+            .len()
+    };
     let never_short = memory.least_available_bytes >= SHORT_SHARE * memory.physical_bytes;
     Seen {
         physical_bytes: memory.physical_bytes,
@@ -167,7 +171,11 @@ impl Host<'_> {
                 named(names)
             ),
             Advice::Spare { bytes: spare } => {
-                format!("{}; nobody needs it: {} could be lent", never(), bytes(spare))
+                format!(
+                    "{}; nobody needs it: {} could be lent",
+                    never(),
+                    bytes(spare)
+                )
             }
             Advice::Leave if seen.short_samples_share.is_some_and(|s| s > 0.0) => {
                 self.short_words(view, seen)

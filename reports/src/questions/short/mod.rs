@@ -17,8 +17,11 @@ pub(crate) fn section(view: &View) -> Section {
     let found = hosts(view);
     let earlier = view.earlier();
     let before = earlier.as_ref().map(hosts);
+    let table = tables::overview(view, &found, before.as_deref());
+    let rule = table.is_some().then(|| Part::say(advice::rule()));
     let mut said = parts([
-        tables::overview(view, &found, before.as_deref()).map(Part::Table),
+        table.map(Part::Table),
+        rule,
         figures::used(view, &found).map(Part::figure),
     ]);
     let when = parts([

@@ -49,6 +49,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
                 Cell::moment(view.clock.moment_to_minute(time), time)
             }),
             Cell::or_absent(seen.and_then(|s| s.short_samples_share), Cell::share),
+            Cell::or_absent(host.short_intervals, Cell::count),
             Cell::or_absent(seen, |s| {
                 Cell::share(s.most_used_share()).bar(s.most_used_share())
             }),
@@ -67,6 +68,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         Some(numbers("least")),
         Some(words("when")),
         Some(numbers("below 10 %")),
+        Some(numbers("intervals")),
         Some(numbers("used at most")),
         Some(numbers("time idle")),
         Some(words("what the advice rests on")),
@@ -78,7 +80,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     )
     .with_note(
         "Available and its share are means over the host’s samples. Below 10 %: the part of its samples in which less than a tenth of \
-         its memory was available. Used at most: all but the least that was available.",
+         its memory was available, and in how many. Used at most: all but the least that was available.",
     );
     table.rows_shown = usize::MAX;
     table.with_rows(rows.collect())
