@@ -42,7 +42,11 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
         card(
             "Available",
             Some(now.available_bytes),
-            format!("{} of what was on, on average", share(now.available_share)),
+            format!(
+                "{} of {}, on average",
+                share(now.available_share),
+                bytes(now.installed_bytes)
+            ),
             change(|f| Some(f.available_bytes)),
         ),
         card(

@@ -5,7 +5,7 @@ mod cards;
 mod lasting;
 
 use crate::change::share_than;
-use crate::fleet::{Fleet, while_on};
+use crate::fleet::{Fleet, least, while_on};
 use crate::view::View;
 use crate::wording::{bytes, count, seconds, share, thousands};
 pub(crate) use bar::Segment;
@@ -124,8 +124,7 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
 
 fn worst(view: &View) -> Option<String> {
     if view.only_host().is_none() {
-        let points = view.findings.cluster_over_time.iter();
-        if let Some(worst) = points.min_by_key(|p| p.available_min_bytes) {
+        if let Some(worst) = least(&view.findings.cluster_over_time) {
             return Some(format!(
                 "When least was left, around {}, it was still {}.",
                 view.clock.moment_to_minute(worst.time_ms),

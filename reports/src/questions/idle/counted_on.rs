@@ -180,13 +180,14 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
         return String::new();
     };
     let said = |scope| {
-        let of = |ahead: &f64| Some(bytes(at(view, scope, *ahead, USUAL_PROBABILITY)? as f64));
-        let (soon, late) = (of(first)?, of(last)?);
-        Some(format!(
-            "{soon} {} later and {late} {} later",
-            seconds(*first),
-            seconds(*last)
-        ))
+        let of = |ahead: &f64| {
+            let words = match at(view, scope, *ahead, USUAL_PROBABILITY)? {
+                0 => "nothing".to_owned(),
+                kept => bytes(kept as f64),
+            };
+            Some(format!("{words} after {}", seconds(*ahead)))
+        };
+        Some(format!("{} and {}", of(first)?, of(last)?))
     };
     let all = said(Scope::All).map(|said| {
         format!(

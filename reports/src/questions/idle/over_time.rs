@@ -1,6 +1,6 @@
 //! All hosts together over time: available on idle hosts and on hosts in use, below what their owners use.
 
-use crate::fleet::{Fleet, mean};
+use crate::fleet::{self, Fleet, mean};
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};
 use crate::view::View;
 use crate::wording::{bytes, share};
@@ -230,7 +230,7 @@ fn key(
 }
 
 fn sentence(view: &View, points: &[ClusterPoint]) -> String {
-    let least = points.iter().min_by_key(|p| p.available_min_bytes);
+    let least = fleet::least(points);
     let most = points
         .iter()
         .max_by(|a, b| a.available_bytes.total_cmp(&b.available_bytes));

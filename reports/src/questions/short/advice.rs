@@ -120,6 +120,7 @@ pub(crate) fn pairs(advices: &[Advice]) -> Vec<Option<usize>> {
 }
 
 /// The rule, for the page that explains the terms.
+#[allow(dead_code)] // until that page says it
 pub(crate) fn rule() -> String {
     let percent = |share: f64| format!("{:.0}\u{a0}%", share * 100.0);
     format!(

@@ -4,7 +4,7 @@ use super::advice::{Advice, SHORT_SHARE, SPARE_BELOW_SHARE};
 use super::hosts::Host;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::hours::{Map, Measure, Week};
-use crate::view::View;
+use crate::view::{Memory, View};
 use crate::wording::{count, share, size, thousands};
 use gleaner_schemas::findings::Findings;
 use plotly::common::{DashType, Marker, MarkerSymbol, Mode};
@@ -63,6 +63,7 @@ pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
     if hosts.iter().filter_map(seen).count() < 2 {
         return None;
     }
+    let mean = |memory: &Memory| 1.0 - memory.available_share();
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
     let mut key = Vec::new();
     for group in groups() {
@@ -74,7 +75,6 @@ pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
         if of_group.is_empty() {
             continue;
         }
-        let mean = |memory: &crate::view::Memory| 1.0 - memory.available_share();
         let hover = of_group.iter().map(|(memory, seen)| {
             format!(
                 "{}: used {} on average, {} at most",
@@ -121,10 +121,12 @@ pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
             .y1(percent(share))
             .line(ShapeLine::new().width(1.2).dash(DashType::Dot))
     };
-    let percent_axis = |title: &str| {
+    let widest = hosts.iter().filter_map(seen).map(|(m, _)| mean(&m));
+    let widest = percent(widest.fold(0.0, f64::max)) * 1.05;
+    let percent_axis = |title: &str, to: f64| {
         axis()
             .title(title)
-            .range(vec![0.0, 103.0])
+            .range(vec![0.0, to])
             .tick_suffix("\u{a0}%")
     };
     Some(Figure {
@@ -138,8 +140,8 @@ pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
             data,
             layout: layout()
                 .hover_mode(HoverMode::Closest)
-                .x_axis(percent_axis("used on average"))
-                .y_axis(percent_axis("used at most"))
+                .x_axis(percent_axis("used on average", widest.max(20.0)))
+                .y_axis(percent_axis("used at most", 103.0))
                 .shapes(vec![limit(SPARE_BELOW_SHARE), limit(1.0 - SHORT_SHARE)]),
         },
     })
@@ -154,7 +156,7 @@ fn used_sentence(hosts: &[Host]) -> String {
     let above = used.iter().filter(|u| **u > 1.0 - SHORT_SHARE).count() as i64;
     format!(
         "{} never passed the lower line, half of their memory; {} passed the upper one, which leaves less than {}, at least once. \
-         Dots far above the diagonal used little on average and much at times.",
+         Those high up on the left used little on average and much at times.",
         count(below, "host"),
         thousands(above),
         share(SHORT_SHARE)

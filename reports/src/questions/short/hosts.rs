@@ -57,9 +57,18 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
         let dip = dips.get(id).copied();
         let counted = dip.filter(|d| is_short(d.threshold_share));
         let worst = worst.get(id).copied();
-        let seen = memory
+        let never_short = memory
             .as_ref()
-            .map(|memory| seen(view, summary, memory, counted, days.get(id)));
+            .is_some_and(|m| m.least_available_bytes >= SHORT_SHARE * m.physical_bytes);
+        let seen = memory.as_ref().map(|memory| {
+            seen(
+                view,
+                summary,
+                memory,
+                counted.map(short_share).or(never_short.then_some(0.0)),
+                days.get(id),
+            )
+        });
         let mut ran = worst
             .and_then(|w| ran.remove(&(id, w.min_time_ms)))
             .unwrap_or_default();
@@ -68,7 +77,7 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
             summary,
             memory,
             least_time_ms: dip.map(|d| d.min_time_ms),
-            short_intervals: counted.map(|d| d.intervals),
+            short_intervals: counted.map(|d| d.intervals).or(never_short.then_some(0)),
             worst,
             ran,
             advice: seen.map_or(Advice::Watch, |s| s.advice()),
@@ -85,6 +94,10 @@ fn is_short(threshold_share: Option<f64>) -> bool {
     threshold_share.is_some_and(|share| (share - SHORT_SHARE).abs() < 1e-9)
 }
 
+fn short_share(dip: &Dip) -> f64 {
+    dip.intervals as f64 / dip.samples_count.max(1) as f64
+}
+
 /// The days of the calendar on which each host has samples.
 fn days<'a>(view: &View<'a>) -> HashMap<&'a str, HashSet<String>> {
     let mut days: HashMap<&str, HashSet<String>> = HashMap::new();
@@ -99,7 +112,7 @@ fn seen(
     view: &View,
     host: &HostSummary,
     memory: &Memory,
-    counted: Option<&Dip>,
+    short_samples_share: Option<f64>,
     days: Option<&HashSet<String>>,
 ) -> Seen {
     let all_day = || {
@@ -107,13 +120,10 @@ fn seen(
             .day_parts(host.from_time_ms, host.to_time_ms)
             .len()
     };
-    let never_short = memory.least_available_bytes >= SHORT_SHARE * memory.physical_bytes;
     Seen {
         physical_bytes: memory.physical_bytes,
         least_available_bytes: memory.least_available_bytes,
-        short_samples_share: counted
-            .map(|d| d.intervals as f64 / d.samples_count.max(1) as f64)
-            .or(never_short.then_some(0.0)),
+        short_samples_share,
         days: days.map_or_else(all_day, HashSet::len) as i64,
         traced_s: host.to_time_ms.saturating_sub(host.from_time_ms) as f64 / 1000.0
             * host.coverage_share,
@@ -167,19 +177,17 @@ impl Host<'_> {
             Advice::Move { bytes: spare } => format!(
                 "{}; up to {} could go to {}",
                 never(),
-                bytes(spare),
+                size(spare as i64),
                 named(names)
             ),
             Advice::Spare { bytes: spare } => {
-                format!(
-                    "{}; nobody needs it: {} could be lent",
-                    never(),
-                    bytes(spare)
-                )
+                format!("{}; {} could be lent", never(), size(spare as i64))
             }
-            Advice::Leave if seen.short_samples_share.is_some_and(|s| s > 0.0) => {
-                self.short_words(view, seen)
-            }
+            Advice::Leave if seen.short_samples_share.is_some_and(|s| s > 0.0) => format!(
+                "below {} only in {} of samples",
+                share(SHORT_SHARE),
+                share(seen.short_samples_share.unwrap_or(0.0))
+            ),
             Advice::Leave => format!("used {} at most", share(seen.most_used_share())),
             Advice::Watch if seen.short_samples_share.is_none() => {
                 "how often it was short was not counted".into()
@@ -193,9 +201,9 @@ impl Host<'_> {
 
     /// `below 10 % of its memory in 3.2 % of samples, worst 0.4 GiB on Tue 17 Nov, 14:10 while code held 11 GiB`.
     fn short_words(&self, view: &View, seen: &Seen) -> String {
-        let when = self
-            .least_time_ms
-            .map(|t| format!(" on {}", view.clock.moment_to_minute(t)));
+        // Where the least was reached several times, that which is explained.
+        let worst = self.worst.map(|w| w.min_time_ms).or(self.least_time_ms);
+        let when = worst.map(|t| format!(" on {}", view.clock.moment_to_minute(t)));
         let program = self.ran.first().map(|p| {
             let held = bytes(p.bytes as f64);
             format!(" while {} held {held}", p.name)

@@ -6,7 +6,7 @@ mod hosts;
 mod programs;
 pub(crate) mod tables;
 
-use super::{parts, without};
+use super::{parts, sentence, without};
 use crate::page::{Part, Section};
 use crate::view::View;
 use crate::wording::{bytes, count, share};
@@ -18,10 +18,8 @@ pub(crate) fn section(view: &View) -> Section {
     let earlier = view.earlier();
     let before = earlier.as_ref().map(hosts);
     let table = tables::overview(view, &found, before.as_deref());
-    let rule = table.is_some().then(|| Part::say(advice::rule()));
     let mut said = parts([
         table.map(Part::Table),
-        rule,
         figures::used(view, &found).map(Part::figure),
     ]);
     let when = parts([
@@ -68,41 +66,38 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
         return "There are no samples of any host’s memory.".into();
     }
     if let ([only], true) = (found, view.only_host().is_some()) {
-        let mut reason = only.reason(view, found);
-        if let Some(first) = reason.get(..1).map(str::to_uppercase) {
-            reason.replace_range(..1, &first);
-        }
-        return format!("{reason}.");
+        return sentence(&only.reason(view, found));
     }
     let short: Vec<&Host> = found.iter().filter(is_short).collect();
     let definition = format!(
-        "less than {} of their memory available in {} of samples or more",
+        "less than {} of their memory available in {:.0}\u{a0}% of samples or more",
         share(SHORT_SHARE),
-        share(SHORT_SAMPLES_SHARE)
+        SHORT_SAMPLES_SHARE * 100.0
     );
     let names = short.iter().map(|h| h.summary.host_name.clone()).collect();
     let mut said = match short.len() as i64 {
-        0 => format!("None of {} was short ({definition}).", count(seen, "host")),
+        0 => format!("None of {} was short ({definition})", count(seen, "host")),
         n => format!(
-            "{n} of {} {} short ({definition}): {}.",
+            "{n} of {} {} short ({definition}): {}",
             count(seen, "host"),
             if n == 1 { "was" } else { "were" },
             named(names)
         ),
     };
     if let Some(before) = before {
-        let then = before.iter().filter(is_short).count();
-        if then != short.len() {
-            let before = view.before_label();
-            said.push_str(&format!(" {}, it was {then}.", capital(before)));
+        let then = before.iter().filter(is_short).count() as i64;
+        if then != short.len() as i64 {
+            let verb = if then == 1 { "was" } else { "were" };
+            said.push_str(&format!("; {} {then} {verb}", view.before_label()));
         }
     }
+    said.push('.');
     let spare: Vec<f64> = found.iter().filter_map(spare_bytes).collect();
     match spare.len() as i64 {
         0 => said.push_str(" None can be said to have too much."),
         n => said.push_str(&format!(
             " {} never used {} of {} memory and could do without {} together.",
-            n,
+            count(n, "host"),
             share(SPARE_BELOW_SHARE),
             if n == 1 { "its" } else { "their" },
             bytes(spare.iter().sum::<f64>())
@@ -116,12 +111,4 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
         ));
     }
     said
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => format!("{}{}", first.to_uppercase(), letters.as_str()),
-        None => String::new(),
-    }
 }

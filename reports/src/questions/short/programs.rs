@@ -64,7 +64,10 @@ pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     ];
     let mut table = Table::new(
         format!("{}programs", view.prefix),
-        "Active programs by the memory they held, on all hosts together",
+        match view.only_host() {
+            Some(_) => "Active programs by the memory they held",
+            None => "Active programs by the memory they held, on all hosts together",
+        },
         columns.into_iter().flatten().collect(),
     )
     .with_note("Held on average: over all time, nothing while it was not active. Of each host the programs that held most count.");

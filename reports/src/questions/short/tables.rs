@@ -30,57 +30,65 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     let rows = order.into_iter().map(|host| {
         let memory = host.memory.as_ref();
         let seen = host.seen.as_ref();
-        let mut cells = vec![
-            Cell::text(&host.summary.host_name),
-            Cell::text(host.advice.word()),
-            Cell::bytes(host.summary.physical_bytes as f64),
-            Cell::or_absent(memory, |m| Cell::bytes(m.available_bytes())),
-            Cell::or_absent(memory, |m| Cell::share(m.available_share())),
-        ];
-        if before.is_some() {
-            let change = memory.zip(then.get(host.summary.host.as_str()));
-            cells.push(Cell::or_absent(change, |(now, then)| {
-                Cell::bytes_change(now.available_bytes() - then.available_bytes())
-            }));
-        }
-        cells.extend([
-            Cell::or_absent(memory, |m| Cell::bytes(m.least_available_bytes)),
-            Cell::or_absent(host.least_time_ms, |time| {
+        let change = memory.zip(then.get(host.summary.host.as_str()));
+        let cells = [
+            Some(Cell::text(&host.summary.host_name)),
+            Some(Cell::text(host.advice.word())),
+            Some(Cell::text(host.reason(view, hosts))),
+            Some(Cell::bytes(host.summary.physical_bytes as f64)),
+            Some(Cell::or_absent(memory, |m| {
+                Cell::bytes(m.available_bytes())
+            })),
+            Some(Cell::or_absent(memory, |m| {
+                Cell::share(m.available_share())
+            })),
+            before.map(|_| {
+                Cell::or_absent(change, |(now, then)| {
+                    Cell::bytes_change(now.available_bytes() - then.available_bytes())
+                })
+            }),
+            Some(Cell::or_absent(seen, |s| Cell::share(s.most_used_share()))),
+            Some(Cell::or_absent(
+                seen.and_then(|s| s.short_samples_share),
+                Cell::share,
+            )),
+            Some(Cell::or_absent(host.short_intervals, Cell::count)),
+            Some(Cell::or_absent(memory, |m| {
+                Cell::bytes(m.least_available_bytes)
+            })),
+            Some(Cell::or_absent(host.least_time_ms, |time| {
                 Cell::moment(view.clock.moment_to_minute(time), time)
-            }),
-            Cell::or_absent(seen.and_then(|s| s.short_samples_share), Cell::share),
-            Cell::or_absent(host.short_intervals, Cell::count),
-            Cell::or_absent(seen, |s| {
-                Cell::share(s.most_used_share()).bar(s.most_used_share())
-            }),
-            Cell::or_absent(host.summary.idle_share, Cell::share),
-            Cell::text(host.reason(view, hosts)),
-        ]);
-        cells
+            })),
+            Some(Cell::or_absent(host.summary.idle_share, Cell::share)),
+        ];
+        cells.into_iter().flatten().collect()
     });
     let columns = [
         Some(words("host")),
         Some(words("advice")),
+        Some(words("what it rests on")),
         Some(numbers("memory")),
         Some(numbers("available")),
         Some(numbers("share")),
         before.map(|_| numbers("change")),
+        Some(numbers("used at most")),
+        Some(numbers("short")),
+        Some(numbers("intervals")),
         Some(numbers("least")),
         Some(words("when")),
-        Some(numbers("below 10 %")),
-        Some(numbers("intervals")),
-        Some(numbers("used at most")),
         Some(numbers("time idle")),
-        Some(words("what the advice rests on")),
     ];
     let mut table = Table::new(
         "hosts-overview".into(),
-        "All hosts, with what is advised",
+        match hosts.len() {
+            1 => "The host, with what is advised",
+            _ => "All hosts, with what is advised",
+        },
         columns.into_iter().flatten().collect(),
     )
     .with_note(
-        "Available and its share are means over the host’s samples. Below 10 %: the part of its samples in which less than a tenth of \
-         its memory was available, and in how many. Used at most: all but the least that was available.",
+        "Available and its share are means over the host’s samples. Short: the part of its samples in which less than a tenth of \
+         its memory was available, and how many that were. Used at most: all but the least that was available.",
     );
     table.rows_shown = usize::MAX;
     table.with_rows(rows.collect())
@@ -144,7 +152,8 @@ const MOST_PROGRAMS: usize = 3;
 
 /// `code 11 GiB (usually 2.1 GiB), chrome 3.0 GiB (usually 2.9 GiB)`.
 fn ran(programs: &[&DipProcess]) -> Cell {
-    let said = programs.iter().take(MOST_PROGRAMS).map(|p| {
+    let present = programs.iter().filter(|p| p.bytes > 0);
+    let said = present.take(MOST_PROGRAMS).map(|p| {
         format!(
             "{} {} (usually {})",
             p.name,
