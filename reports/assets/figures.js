@@ -14,10 +14,17 @@ const figures = (() => {
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
 
+  // A map is named after its five colours, from least to most: `gain-1` to `gain-5`.
+  function paintMap(trace) {
+    trace.colorscale = [1, 2, 3, 4, 5].map((step) => [(step - 1) / 4, colour(`${trace.name}-${step}`)]);
+    return trace;
+  }
+
   function paintTrace(trace, times) {
-    const ink = colour(trace.meta);
+    if (trace.type === "heatmap") return paintMap(trace);
+    const ink = colour(trace.meta ?? trace.name); // bars have no `meta`
     if (times.length && trace.x?.length === 1) trace.x = times[trace.x[0]] ?? trace.x;
-    if (trace.stackgroup) trace.fillcolor = ink;
+    if (trace.stackgroup || trace.fill) trace.fillcolor = ink;
     if (trace.line) trace.line.color = ink;
     trace.marker = { ...trace.marker, color: ink, line: { ...trace.marker?.line, color: ink } };
     return trace;

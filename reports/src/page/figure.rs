@@ -25,7 +25,7 @@ pub(crate) struct Figure {
 pub(crate) struct Key {
     /// Name of the colour in `style.css`.
     pub colour: &'static str,
-    /// Class of the mark: `area`, `line`, `dash`, `band`, `dot`, `ring`.
+    /// Class of the mark: `area`, `line`, `dash`, `band`, `dot`, `ring`, `scale`.
     pub mark: &'static str,
     pub label: String,
     pub value: String,

@@ -1,6 +1,7 @@
 //! What is on the page, whatever it is written as.
 
 pub(crate) mod figure;
+pub(crate) mod hours;
 pub(crate) mod table;
 
 use crate::clock::{Clock, Offset};

@@ -156,7 +156,7 @@ pub(crate) fn cost(view: &View) -> Option<Table> {
         ]
     });
     Table::new(
-        format!("{}cost", view.prefix),
+        format!("{}agent-cost", view.prefix),
         "What tracing cost the host",
         vec![
             words("host"),
