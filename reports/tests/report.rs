@@ -90,7 +90,7 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
         "Had every host’s worst moment come at once",
         " region of 4 GiB",
         "read “at least”",
-        "There is 1 gap in the trace",
+        "with 1 gap of",
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
