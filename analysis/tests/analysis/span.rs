@@ -166,7 +166,13 @@ fn told(number: i64, slot: i64, is_whole: bool) -> Standing {
         if is_whole || what < 3 {
             let row = ActivityRow {
                 source: source.to_owned(),
-                state: if what % 2 == 0 { "ok" } else { "denied" }.to_owned(),
+                // Of one source alone: reasons name several in the order in which they were met.
+                state: if n == 0 && what % 2 == 1 {
+                    "denied"
+                } else {
+                    "ok"
+                }
+                .to_owned(),
                 ..ActivityRow::default()
             };
             told.sources.insert(source.to_owned(), row);
@@ -227,6 +233,7 @@ fn parameters() -> Parameters {
     Parameters {
         bootstrap_count: 20,
         region_bytes: vec![64 * MIB, 256 * MIB],
+        dip_threshold_bytes: vec![128 * MIB],
         ..Parameters::default()
     }
 }
@@ -289,7 +296,7 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// In the middle of a day, of a gap, of an absence.
     #[test]
