@@ -1,7 +1,6 @@
 //! Tables: every cell knows its number, so that a reader sees units and a sort sees magnitudes.
 
 use crate::wording;
-use gleaner_schemas::units::Bytes;
 
 /// Rows beyond this stay out of the page, unless a table says otherwise: the companions have them all.
 pub(crate) const ROWS_SHOWN: usize = 100;
@@ -72,6 +71,8 @@ pub(crate) struct Cell {
     pub swatch: Option<&'static str>,
     /// Length of a bar before the number, in percent.
     pub bar: Option<f64>,
+    /// Id of the element that it leads to: a host's page.
+    pub link: Option<String>,
     /// What a screen reader says where the eye sees a dash.
     pub absent: bool,
 }
@@ -108,8 +109,8 @@ impl Cell {
     }
 
     pub(crate) fn bytes(bytes: f64) -> Self {
-        let printed = Bytes(bytes).to_string();
-        let (number, unit) = printed.rsplit_once(' ').unwrap_or((&printed, ""));
+        let printed = wording::bytes(bytes);
+        let (number, unit) = printed.rsplit_once('\u{a0}').unwrap_or((&printed, ""));
         Self::of(Kind::Bytes, number, unit, bytes)
     }
 
@@ -168,6 +169,12 @@ impl Cell {
         value.map_or_else(Self::absent, cell)
     }
 
+    /// Leading to the element of this id.
+    pub(crate) fn link(mut self, id: &str) -> Self {
+        self.link = Some(id.to_owned());
+        self
+    }
+
     pub(crate) fn swatch(mut self, colour: &'static str) -> Self {
         self.swatch = Some(colour);
         self
@@ -177,6 +184,12 @@ impl Cell {
     pub(crate) fn bar(mut self, length: f64) -> Self {
         self.bar = Some((length.clamp(0.0, 1.0) * 1000.0).round() / 10.0);
         self
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::text(text)
     }
 }
 
@@ -217,6 +230,12 @@ impl Table {
     pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
+    }
+
+    /// Whether it is long enough to be worth searching.
+    pub(crate) fn has_filter(&self) -> bool {
+        const ROWS: usize = 15;
+        self.shown().len() > ROWS
     }
 
     /// The rows that are on the page.
@@ -260,8 +279,8 @@ pub(crate) fn host_column(many: bool, rest: Vec<Column>) -> Vec<Column> {
 }
 
 /// The host's cell likewise.
-pub(crate) fn host_cell(many: bool, name: String, rest: Vec<Cell>) -> Vec<Cell> {
-    let mut cells = Vec::from_iter(many.then(|| Cell::text(name)));
+pub(crate) fn host_cell(many: bool, host: impl Into<Cell>, rest: Vec<Cell>) -> Vec<Cell> {
+    let mut cells = Vec::from_iter(many.then(|| host.into()));
     cells.extend(rest);
     cells
 }
