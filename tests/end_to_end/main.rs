@@ -15,3 +15,4 @@ mod privacy;
 mod shipped;
 mod surfaces;
 mod synth;
+mod top;
