@@ -147,8 +147,8 @@ pub(super) fn worst(view: &View) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
     use super::*;
+    use crate::view::ask as of;
     use gleaner_schemas::findings::{Findings, WorstReturn};
 
     fn hour(weekday: i64, hour: i64, mean: f64, most: i64) -> ReturnsByHour {

@@ -358,7 +358,7 @@ pub(super) fn calibration_layout(came: &str) -> plotly::Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
     use gleaner_schemas::findings::MemoryUsageByHour;
 
     const GIB: f64 = 1_073_741_824.0;
@@ -383,21 +383,13 @@ mod tests {
     }
 
     fn said(now: &Findings, before: Option<&Findings>) -> String {
-        let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: now,
-            before,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
         let text = |part: &Part| match part {
             Part::Say(text) => text.clone(),
             Part::Figure(figure) => figure.sentence.clone(),
             Part::Table(table) => format!("{} rows", table.rows.len()),
             Part::Heading(text) => text.clone(),
         };
-        let all: Vec<String> = parts(&view).iter().map(text).collect();
+        let all: Vec<String> = ask(now, before, parts).iter().map(text).collect();
         all.join(" ").replace('\u{a0}', " ")
     }
 

@@ -363,7 +363,7 @@ fn calibration(view: &View) -> Option<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
     use gleaner_schemas::findings::HostSummary;
 
     const HOUR_MS: i64 = 3_600_000;
@@ -411,19 +411,13 @@ mod tests {
             ],
             ..Findings::default()
         };
-        let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: &findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
-        let text = stays_words(&view).unwrap().replace('\u{a0}', " ");
+        let text = ask(&findings, None, stays_words)
+            .unwrap()
+            .replace('\u{a0}', " ");
         assert!(text.contains("the 2 hosts that have it"), "{text}");
         assert!(text.contains("on 8.0 GiB for 1 h."), "{text}");
         assert!(text.contains("Of 1 host nothing is said"), "{text}");
-        let table = stays(&view).unwrap();
+        let table = ask(&findings, None, stays).unwrap();
         let row: Vec<Option<f64>> = table.rows[0].iter().map(|c| c.value).collect();
         let gib = |n: f64| Some(n * 1_073_741_824.0);
         assert_eq!(
