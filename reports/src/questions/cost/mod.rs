@@ -66,11 +66,11 @@ pub(crate) fn section(view: &View) -> Section {
         ]),
     );
     if all.is_empty() {
-        all.push(without(
-            view,
-            "reclaims",
-            "It would take samples of the owners’ activity, and some days of them.",
-        ));
+        let otherwise = "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little.";
+        all.push(match view.only_host() {
+            Some(_) => without(view, "reclaims", otherwise),
+            None => Part::say(otherwise),
+        });
     }
     Section {
         id: "cost".into(),

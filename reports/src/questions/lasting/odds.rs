@@ -333,7 +333,7 @@ pub(super) fn causes(view: &View) -> Option<Figure> {
                 .x_axis(
                     axis()
                         .title("share of what was available")
-                        .range(vec![0.0, 100.0])
+                        .range(vec![0.0, 101.0])
                         .tick_suffix(" %"),
                 )
                 .y_axis(

@@ -29,9 +29,9 @@ const AHEAD_S: [i64; 3] = [3600, 14_400, 86_400];
 const MODELS: [(&str, &str); 5] = [
     ("gleaner", "these forecasts"),
     ("climatology", "one number for all"),
-    ("age", "by how long available so far"),
+    ("age", "by age"),
     ("host_rate", "host’s own rate"),
-    ("bins", "by age, margin and the day’s low"),
+    ("bins", "by state"),
 ];
 
 pub(super) fn parts(view: &View) -> Vec<Part> {
@@ -255,7 +255,8 @@ fn quality(view: &View) -> Option<Table> {
     .with_rows(rows.collect())?;
     Some(table.with_note(
         format!(
-            "On days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. {SCOPE_NOTE}"
+            "On days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. By age: by how long the region was \
+             available. By state: by that, by how much more was available, and by the least of the day. {SCOPE_NOTE}"
         ),
     ))
 }
