@@ -103,7 +103,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
         });
     let mut columns = vec![
         table::words("lending"),
-        table::words("hosts of"),
+        numbers("hosts of"),
         numbers("lent while idle"),
         numbers("with any"),
         numbers("mean"),

@@ -3,7 +3,7 @@
 use super::{class_cell, decimal, decimal_change};
 use crate::page::figure::Figure;
 use crate::page::hours::{Map, Measure, Week};
-use crate::page::table::{Cell, Table, numbers, words};
+use crate::page::table::{Cell, Table, numbers};
 use crate::view::View;
 use crate::wording::seconds;
 use gleaner_schemas::findings::{Findings, Reclaims};
@@ -44,7 +44,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
             row
         });
     let mut columns = vec![
-        words("hosts of"),
+        numbers("hosts of"),
         numbers("hosts"),
         numbers("returns"),
         numbers("host-days"),

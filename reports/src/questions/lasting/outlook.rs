@@ -255,7 +255,7 @@ fn quality(view: &View) -> Option<Table> {
     .with_rows(rows.collect())?;
     Some(table.with_note(
         format!(
-            "On days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. By age: by how long the region was \
+            "Brier score: the mean square of the probability less what came, 1 or 0, on days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. By age: by how long the region was \
              available. By state: by that, by how much more was available, and by the least of the day. {SCOPE_NOTE}"
         ),
     ))
