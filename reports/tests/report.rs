@@ -119,6 +119,73 @@ fn findings_without_anything_make_a_sensible_page() {
 }
 
 #[test]
+fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
+    let (now, mut before) = (week::whole(), week::whole());
+    for odds in &mut before.availability_odds {
+        odds.still_available *= 0.9;
+    }
+    let said = |findings: &Findings, before: Option<&Findings>| {
+        let report = Report::new(findings, before, &Options::default()).unwrap();
+        let page = report.html().unwrap();
+        page[..page.find("</footer>").unwrap()].replace('\u{a0}', " ")
+    };
+    let page = said(&now, Some(&before));
+    for id in [
+        "odds",
+        "odds-ends",
+        "survival",
+        "hours-available",
+        "hours-idle",
+        "hours-region",
+        "hours-stays",
+        "coming-week",
+        "forecast-calibration",
+        "hours-returns",
+        "settings",
+        "returns-at-once",
+    ] {
+        assert!(page.contains(&format!("<figure id=\"{id}\"")), "{id}");
+    }
+    for sentence in [
+        "points more than in the time before",
+        "Owners come back 3.5 times a host and day, as in the time before.",
+        "so the hour tells something",
+        "To lend more at no more cost: idle after 10 min, headroom 10 %",
+        "2 of 3 idle hosts came back, 23.0 GiB with them",
+        "could be longer: many periods were cut",
+    ] {
+        assert!(page.contains(sentence), "{sentence}");
+    }
+    let report = Report::new(&now, Some(&before), &Options::default()).unwrap();
+    for table in report.tables() {
+        let names: Vec<&str> = table.csv.lines().next().unwrap().split(',').collect();
+        let once: std::collections::HashSet<&&str> = names.iter().collect();
+        assert_eq!(once.len(), names.len(), "{}: {names:?}", table.name);
+    }
+    let alone = said(&now, None);
+    assert!(alone.contains("cannot be told yet: it takes two weeks"));
+    assert!(!alone.contains("the time before"));
+
+    // Without any one list there is less to say, and nothing that is no sense; in the week before likewise.
+    let lists = serde_json::to_value(&now).unwrap();
+    for (name, list) in lists.as_object().unwrap() {
+        if list.as_array().is_none_or(Vec::is_empty) {
+            continue;
+        }
+        let mut without = lists.clone();
+        without[name] = serde_json::json!([]);
+        let without: Findings = serde_json::from_value(without).unwrap();
+        for (now, before) in [(&without, &before), (&now, &without)] {
+            let report = Report::new(now, Some(before), &Options::default()).unwrap();
+            let text = report.json().replace('\u{a0}', " ");
+            for nonsense in ["NaN", "inf ", ": .", " ,", "  than", "()"] {
+                assert!(!text.contains(nonsense), "{nonsense:?} without {name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn hostile_names_stay_text() {
     let hostile = "</script><script>alert(1)</script>\u{2028}<img src=x onerror=alert(1)>\"' onfocus=alert(1) |`*";
     for mut findings in [demo(), week::findings()] {
