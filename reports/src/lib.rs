@@ -16,6 +16,7 @@ mod fleet;
 mod headline;
 mod hosts;
 mod method;
+mod names;
 mod options;
 mod page;
 mod questions;
