@@ -4,7 +4,7 @@ pub(crate) mod advice;
 mod figures;
 mod hosts;
 mod programs;
-pub(crate) mod tables;
+mod tables;
 
 use super::{parts, sentence, without};
 use crate::page::{Part, Section};
@@ -112,3 +112,6 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     }
     said
 }
+
+#[cfg(test)]
+mod tests;

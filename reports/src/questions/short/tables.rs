@@ -1,8 +1,8 @@
-//! Every host at a glance.
+//! Every host with what is advised, and when it was shortest.
 
 use super::advice::Advice;
 use super::hosts::Host;
-use crate::page::table::{Cell, Table, host_cell, host_column, numbers, words};
+use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::{Memory, View};
 use crate::wording::bytes;
 use gleaner_schemas::findings::{DipProcess, WorstDip};
@@ -32,7 +32,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         let seen = host.seen.as_ref();
         let change = memory.zip(then.get(host.summary.host.as_str()));
         let cells = [
-            Some(Cell::text(&host.summary.host_name)),
+            Some(view.host_cell(&host.summary.host)),
             Some(Cell::text(host.advice.word())),
             Some(Cell::text(host.reason(view, hosts))),
             Some(Cell::bytes(host.summary.physical_bytes as f64)),
@@ -111,7 +111,7 @@ pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
             })
         };
         vec![
-            Cell::text(&host.summary.host_name),
+            view.host_cell(&host.summary.host),
             Cell::moment(
                 view.clock.moment_to_minute(dip.min_time_ms),
                 dip.min_time_ms,
@@ -165,42 +165,4 @@ fn ran(programs: &[&DipProcess]) -> Cell {
         true => Cell::absent(),
         false => Cell::text(said.collect::<Vec<String>>().join(", ")),
     }
-}
-
-/// How often available memory was below each threshold.
-pub(crate) fn dips(view: &View) -> Option<Table> {
-    let many = view.only_host().is_none();
-    let shown = view
-        .findings
-        .absolute_dips()
-        .filter(|dip| !many || dip.intervals > 0);
-    let rows = shown.map(|dip| {
-        let share = dip.intervals as f64 / dip.samples_count.max(1) as f64;
-        host_cell(
-            many,
-            view.host_name(&dip.host),
-            vec![
-                Cell::size(dip.threshold_bytes),
-                Cell::count(dip.intervals),
-                Cell::share(share),
-                Cell::bytes(dip.min_available_bytes as f64),
-                Cell::moment(view.clock.moment(dip.min_time_ms), dip.min_time_ms),
-            ],
-        )
-    });
-    Table::new(
-        format!("{}dips", view.prefix),
-        "Dips: sample intervals in which available memory fell below a threshold",
-        host_column(
-            many,
-            vec![
-                numbers("below"),
-                numbers("intervals"),
-                numbers("share of samples"),
-                numbers("least available"),
-                words("when"),
-            ],
-        ),
-    )
-    .with_rows(rows.collect())
 }
