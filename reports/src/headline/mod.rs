@@ -123,14 +123,12 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
 }
 
 fn worst(view: &View) -> Option<String> {
-    if view.only_host().is_none() {
-        if let Some(worst) = least(&view.findings.cluster_over_time) {
-            return Some(format!(
-                "When least was left, around {}, it was still {}.",
-                view.clock.moment_to_minute(worst.time_ms),
-                bytes(worst.available_min_bytes as f64)
-            ));
-        }
+    if let (None, Some(worst)) = (view.only_host(), least(&view.findings.cluster_over_time)) {
+        return Some(format!(
+            "When least was left, around {}, it was still {}.",
+            view.clock.moment_to_minute(worst.time_ms),
+            bytes(worst.available_min_bytes as f64)
+        ));
     }
     let least = bytes(view.memory()?.least_available_bytes);
     Some(match view.only_host() {

@@ -120,11 +120,11 @@ fn answered(now: &Findings, before: Option<&Findings>) -> Section {
 }
 
 fn table(section: &Section, id: &str) -> Table {
-    let tables = section.parts.iter().filter_map(|part| match part {
+    let mut tables = section.parts.iter().filter_map(|part| match part {
         Part::Table(table) if table.id == id => Some(table.clone()),
         _ => None,
     });
-    tables.last().unwrap()
+    tables.next().unwrap()
 }
 
 fn column(table: &Table, label: &str) -> Vec<String> {
