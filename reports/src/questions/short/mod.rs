@@ -10,7 +10,7 @@ use super::{parts, sentence, without};
 use crate::page::{Part, Section};
 use crate::view::View;
 use crate::wording::{bytes, count, share};
-use advice::{Advice, SHORT_SAMPLES_SHARE, SHORT_SHARE, SPARE_BELOW_SHARE};
+use advice::{Advice, SHORT_SAMPLES_SHARE, SHORT_SHARE, SPARE_BELOW};
 use hosts::{Host, hosts, named};
 
 pub(crate) fn section(view: &View) -> Section {
@@ -96,9 +96,8 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     match spare.len() as i64 {
         0 => said.push_str(" None can be said to have too much."),
         n => said.push_str(&format!(
-            " {} never used {} of {} memory and could do without {} together.",
+            " {} never used {SPARE_BELOW} of {} memory and could do without {} together.",
             count(n, "host"),
-            share(SPARE_BELOW_SHARE),
             if n == 1 { "its" } else { "their" },
             bytes(spare.iter().sum::<f64>())
         )),

@@ -16,16 +16,21 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         .filter_map(|h| Some((h.summary.host.as_str(), h.memory.as_ref()?)))
         .collect();
     let mut order: Vec<&Host> = hosts.iter().collect();
+    // Within each advice those first to whom it applies most.
+    let place = |host: &Host| {
+        let short = host.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
+        match host.advice {
+            Advice::Add { .. } => (0, short),
+            Advice::Move { bytes } => (1, bytes),
+            Advice::Leave if short > 0.0 => (2, short),
+            Advice::Spare { bytes } => (3, bytes),
+            Advice::Leave => (4, 0.0),
+            Advice::Watch => (5, 0.0),
+        }
+    };
     order.sort_by(|a, b| {
-        let short = |h: &Host| h.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
-        let rank = |h: &Host| match h.advice {
-            Advice::Add { .. } => 0,
-            Advice::Move { .. } => 1,
-            Advice::Leave => 2,
-            Advice::Spare { .. } => 3,
-            Advice::Watch => 4,
-        };
-        rank(a).cmp(&rank(b)).then(short(b).total_cmp(&short(a)))
+        let (a, b) = (place(a), place(b));
+        a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))
     });
     let rows = order.into_iter().map(|host| {
         let memory = host.memory.as_ref();
