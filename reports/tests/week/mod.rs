@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
 mod counts;
+mod together;
 
 use gleaner_schemas::findings::*;
 
@@ -85,6 +86,7 @@ pub fn findings() -> Findings {
     }
     f.memory_usage = counts::usage(&f);
     f.availability_periods = counts::availability(&f, INTERVAL_MS);
+    together::add(&mut f);
     f
 }
 
