@@ -112,12 +112,13 @@ fn idle(view: &View, fleet: &Fleet) -> Option<String> {
 }
 
 fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
-    let hosts = view.findings.hosts.len() as f64;
-    let on = fleet.hosts_on_count?;
-    (on < MOSTLY_ON_SHARE * hosts).then(|| {
+    let hosts = view.findings.hosts.len() as i64;
+    let on = fleet.hosts_on_count?.round() as i64;
+    ((on as f64) < MOSTLY_ON_SHARE * hosts as f64).then(|| {
         format!(
-            "{on:.0} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
-            count(hosts as i64, "host")
+            "{} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
+            thousands(on),
+            count(hosts, "host")
         )
     })
 }

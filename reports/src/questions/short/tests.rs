@@ -146,8 +146,8 @@ fn the_answer_counts_who_is_short_and_who_has_too_much() {
     let now = fleet();
     assert_eq!(
         plain(&answered(&now, None).answer),
-        "1 of 5 hosts was short (less than 10 % of their memory available in 1 % of samples or more): otter. 2 hosts never \
-         used half of their memory and could do without 96.0 GiB together. Of 1 host, too little was seen to advise anything."
+        "1 of 4 hosts was short (less than 10 % of their memory available in 1 % of samples or more): otter. 2 hosts never \
+         used half of their memory and could do without 96.0 GiB together. Of 1 host more, too little was seen to advise anything."
     );
     let mut before = fleet();
     before.dips[0].intervals = 20;
@@ -155,6 +155,14 @@ fn the_answer_counts_who_is_short_and_who_has_too_much() {
         answered(&now, Some(&before))
             .answer
             .contains("otter; the time before 2 were.")
+    );
+    let mut short_trace = fleet();
+    for host in &mut short_trace.hosts {
+        host.coverage_share = 0.01;
+    }
+    assert_eq!(
+        plain(&answered(&short_trace, None).answer),
+        "Of none of 5 hosts enough was seen to say: it takes 5 days, and 20 hours in all."
     );
     assert!(
         answered(&Findings::default(), None)
@@ -270,7 +278,7 @@ fn hours_of_the_week_in_which_memory_was_short_are_drawn_when_there_are_any() {
     }
     let drawn = figures(&findings);
     assert!(
-        drawn[0].contains("3 hosts never passed the lower line"),
+        drawn[0].contains("3 of 5 hosts stayed below the lower line"),
         "{drawn:?}"
     );
     assert!(
