@@ -6,6 +6,7 @@
 mod cost;
 mod counts;
 mod lasting;
+mod together;
 
 use gleaner_schemas::findings::*;
 
@@ -87,6 +88,7 @@ pub fn findings() -> Findings {
     }
     f.memory_usage = counts::usage(&f);
     f.availability_periods = counts::availability(&f, INTERVAL_MS);
+    together::add(&mut f);
     f
 }
 
