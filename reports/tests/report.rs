@@ -92,7 +92,7 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
         "nightly-fit",
         " region of 4 GiB",
         "read “at least”",
-        "There is 1 gap in the trace",
+        "with 1 gap of",
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
@@ -406,4 +406,119 @@ fn markdown_has_the_headline_and_the_table() {
     );
     assert!(text.contains("- Available: 20.1 GiB"), "{text}");
     assert!(text.contains("- Lease quota now: 0 B (the owner's activity cannot be seen)"));
+}
+
+#[test]
+fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
+    let mut findings = week::findings();
+    for (index, host) in findings.hosts.iter_mut().enumerate() {
+        host.host_name = format!("workstation-of-{index}-zygmunt");
+    }
+    let mut before = findings.clone();
+    before.hosts.remove(0);
+    // Two weeks' reasons and details may name a host.
+    findings.quotas[0].reason = format!("{} sleeps", findings.hosts[0].host_name);
+    findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host);
+    let everything = |anonymous: bool| {
+        let options = Options {
+            anonymous,
+            ..Options::default()
+        };
+        let report = Report::new(&findings, Some(&before), &options).unwrap();
+        let html = report.html().unwrap();
+        let tables: String = report.tables().into_iter().map(|t| t.csv).collect();
+        // Plotly's own text has neither.
+        whole(&html)
+            + &html[html.find("<footer").unwrap()..]
+            + &report.markdown()
+            + &report.json()
+            + &tables
+    };
+    let (told, hidden) = (everything(false), everything(true));
+    assert!(told.contains("zygmunt"));
+    for host in &findings.hosts {
+        assert!(
+            !hidden.contains(&host.host_name) && !hidden.contains(&host.host),
+            "{}",
+            host.host_name
+        );
+    }
+    assert!(!hidden.contains("zygmunt"));
+    for number in 1..=3 {
+        assert!(hidden.contains(&format!("host {number}")), "{number}");
+    }
+    assert!(hidden.contains("firefox"), "what was recorded stays");
+}
+
+/// Findings of so many hosts over a week, at so many points each.
+fn fleet(hosts: i64, points: i64) -> Findings {
+    let week = week::findings();
+    let mut fleet = Findings {
+        parameters: week.parameters.clone(),
+        ..Findings::default()
+    };
+    for number in 0..hosts {
+        let template = &week.hosts[number as usize % week.hosts.len()];
+        let id = format!("{number:032x}");
+        let mut host = template.clone();
+        host.host = id.clone();
+        host.host_name = format!("ws-{number:04}");
+        let step_ms = 7 * 86_400_000 / points;
+        host.to_time_ms = host.from_time_ms + points * step_ms;
+        let series: Vec<&MemoryPoint> = week
+            .memory_over_time
+            .iter()
+            .filter(|p| p.host == template.host)
+            .collect();
+        for at in 0..points {
+            let mut point = series[at as usize % series.len()].clone();
+            // Like no other host's, so that nothing is compressed for being the same.
+            let noise = ((number * 7_919 + at * 104_729) % 1_048_573 * 97) as f64;
+            point.host = id.clone();
+            point.time_ms = host.from_time_ms + at * step_ms + (number * 31 + at * 17) % 900;
+            point.samples_count = 6720 / points.max(1);
+            point.after_gap = at > 0 && at % 700 == 0;
+            point.available_bytes -= noise;
+            point.available_min_bytes -= 2 * noise as i64;
+            point.process_bytes = point.process_bytes.map(|b| b + noise);
+            fleet.memory_over_time.push(point);
+        }
+        macro_rules! copy {
+            ($($list:ident),*) => {
+                $(fleet.$list.extend(week.$list.iter().filter(|x| x.host == template.host).cloned().map(|mut x| {
+                    x.host = id.clone();
+                    x
+                }));)*
+            };
+        }
+        copy!(
+            dips,
+            idle_periods,
+            quotas,
+            top_processes,
+            top_files,
+            gaps,
+            absences,
+            activity_sources,
+            residuals,
+            agent_cost
+        );
+        fleet.hosts.push(host);
+    }
+    fleet.memory_usage = week.memory_usage;
+    fleet.availability_periods = week.availability_periods;
+    fleet
+}
+
+#[test]
+fn a_hundred_hosts_of_a_week_stay_under_five_megabytes() {
+    let findings = fleet(100, 2000);
+    let report = Report::new(&findings, Some(&findings), &Options::default()).unwrap();
+    let page = report.html().unwrap();
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    assert_eq!(
+        page.matches("<script type=\"application/x-deflate\"")
+            .count(),
+        100
+    );
 }
