@@ -11,6 +11,7 @@ use crate::quality::{cost, missing, sight};
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::segments::Gap;
+use crate::trace::span::Span;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{self, Findings, HostSummary, Parameters};
 
@@ -47,7 +48,8 @@ impl Pass<'_> {
         let parameters = self.parameters;
         let Some(mut trace) = HostTrace::read(dataset, host, parameters, self.calendar)? else {
             let mut nothing = HostFindings::default();
-            nothing.records.not_measured.push(missing::no_samples(host));
+            let missing = missing::no_samples(host, Span::of(parameters));
+            nothing.records.not_measured.push(missing);
             return Ok(nothing);
         };
         let wants = |key| parameters.wants(&[key]);

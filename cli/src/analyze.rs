@@ -9,6 +9,8 @@ use std::path::Path;
 
 pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let mut parameters = parameters(&args.measures);
+    parameters.from_time_ms = args.from;
+    parameters.until_time_ms = args.until;
     parameters.measures = match (args.json, args.measure.is_empty()) {
         (false, true) => tables::printed(),
         _ => args.measure.clone(),

@@ -117,9 +117,10 @@ pub(crate) struct Demo {
   gleaner analyze DATASET --region 64MiB --region 1GiB --dip 512MiB
   gleaner analyze DATASET --time-zone Europe/Berlin --measure idle_by_hour --rows 168
   gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
+  gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
   gleaner analyze DATASET --json | jq '.availability_periods'
 
-What each measure is: docs/analysis.md.")]
+Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC. What each measure is: docs/analysis.md.")]
 pub(crate) struct Analyze {
     /// Folder of the dataset (what `gleaner-agent export` wrote).
     pub(crate) dataset: PathBuf,
@@ -132,6 +133,12 @@ pub(crate) struct Analyze {
     /// Print at most so many rows of a measure.
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(crate) rows: usize,
+    /// Only what was recorded at this time and after it; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<i64>,
+    /// Only what was recorded before this time; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) until: Option<i64>,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }

@@ -64,13 +64,8 @@ mod tests {
     #[test]
     fn a_change_names_what_it_is_against_and_needs_both_sides() {
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: &Findings::default(),
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let findings = Findings::default();
+        let view = View::new(&findings, None, &clock, None);
         let said = share_than(&view, Some(0.5), Some(0.25)).unwrap();
         assert_eq!(
             said.replace('\u{a0}', " "),

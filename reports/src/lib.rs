@@ -17,6 +17,7 @@ mod headline;
 mod hosts;
 mod index;
 mod method;
+mod names;
 mod options;
 mod page;
 mod questions;

@@ -1,7 +1,9 @@
 //! What a part of the page is about: all hosts together, or one of them.
 
 use crate::clock::Clock;
+use crate::names::Names;
 use crate::options::Span;
+use crate::page::table::Cell;
 use gleaner_schemas::findings::{Category, Findings, HostMemory, HostSummary, MemoryPoint};
 use std::collections::HashMap;
 
@@ -15,6 +17,8 @@ pub(crate) struct View<'a> {
     pub span: Option<&'a Span>,
     /// Begins the ids of this part's elements: two parts of a page share none.
     pub prefix: String,
+    /// What the hosts are called.
+    pub names: Names<'a>,
 }
 
 /// Mean and least memory of one host, or their sums over several.
@@ -93,6 +97,23 @@ pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<
 }
 
 impl<'a> View<'a> {
+    /// All hosts.
+    pub(crate) fn new(
+        findings: &'a Findings,
+        before: Option<&'a Findings>,
+        clock: &'a Clock,
+        span: Option<&'a Span>,
+    ) -> Self {
+        Self {
+            findings,
+            before,
+            clock,
+            span,
+            prefix: String::new(),
+            names: Names::of(&findings.hosts),
+        }
+    }
+
     /// The host, when there is exactly one.
     pub(crate) fn only_host(&self) -> Option<&HostSummary> {
         match self.findings.hosts.as_slice() {
@@ -103,12 +124,15 @@ impl<'a> View<'a> {
 
     /// The name of a host; its id where the hosts do not list it.
     pub(crate) fn host_name(&self, id: &str) -> String {
-        self.findings
-            .hosts
-            .iter()
-            .find(|h| h.host == id)
-            .map_or(id, |h| h.host_name.as_str())
-            .to_owned()
+        self.names.get(id).map_or(id, |host| host.name).to_owned()
+    }
+
+    /// A cell with a host's name that leads to its page.
+    pub(crate) fn host_cell(&self, id: &str) -> Cell {
+        match self.names.get(id) {
+            Some(host) => Cell::text(host.name).link(&host.page),
+            None => Cell::text(id),
+        }
     }
 
     /// Why a measure is not there, where the analysis says.
@@ -152,11 +176,8 @@ impl<'a> View<'a> {
     pub(crate) fn earlier(&self) -> Option<View<'a>> {
         let findings = self.before.filter(|b| !b.hosts.is_empty())?;
         Some(View {
-            findings,
-            before: None,
-            clock: self.clock,
-            span: None,
             prefix: self.prefix.clone(),
+            ..View::new(findings, None, self.clock, None)
         })
     }
 
@@ -318,13 +339,7 @@ mod tests {
             ..Findings::default()
         };
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: &findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let view = View::new(&findings, None, &clock, None);
         let memories = view.memories();
         let said = |host: &str| {
             let memory = &memories[host];

@@ -75,7 +75,7 @@ for (const path of reports) {
           sentence: plot.closest("figure").querySelector("figcaption p + p").textContent,
         })),
       );
-      const promised = await page.$$eval("script[type='application/json']", (all) => all.length);
+      const promised = await page.$$eval("figure script[type='application/json']", (all) => all.length);
       assert.equal(plots.length, promised);
       for (const plot of plots) {
         assert.equal(plot.traces, plot.expected, `${plot.id}: traces drawn`);

@@ -1,6 +1,7 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
 use crate::trace::HostTrace;
+use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
     Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
@@ -159,11 +160,15 @@ fn owner(
 }
 
 /// A host of which nothing can be said.
-pub(crate) fn no_samples(host: &str) -> NotMeasured {
+pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
     NotMeasured {
         measure: "hosts".to_owned(),
         host: host.to_owned(),
-        reason: "it has no samples".to_owned(),
+        reason: if span.is_cut() {
+            "it has no samples in the span of time".to_owned()
+        } else {
+            "it has no samples".to_owned()
+        },
     }
 }
 

@@ -27,7 +27,9 @@ impl Inventory {
             "headroom_share",
             "sample_interval_ms",
         ];
-        let rows = reader.read(&HostRow::TABLE, &columns)?;
+        // What a host said of itself holds until it says something else.
+        let said = reader.span.with_all_before();
+        let rows = reader.read_in(said, &HostRow::TABLE, &columns)?;
         let Some(last) = rows.rows_count().checked_sub(1) else {
             return Ok(Self::default());
         };
@@ -47,9 +49,12 @@ impl Inventory {
     }
 }
 
-/// The gaps that the host recorded.
+/// The gaps that the host recorded since the midnight before the span began. A gap is recorded when it ends, which
+/// may be after the span.
 pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
-    let rows = reader.read(&GapRow::TABLE, &["from_time_ms", "to_time_ms", "cause"])?;
+    let told = reader.span.since_midnight().with_all_after();
+    let columns = ["from_time_ms", "to_time_ms", "cause"];
+    let rows = reader.read_in(told, &GapRow::TABLE, &columns)?;
     let ends = rows.present("to_time_ms")?;
     Ok(rows
         .present("from_time_ms")?

@@ -96,13 +96,7 @@ fn said(findings: &Findings) -> Headline {
 
 fn said_after(findings: &Findings, before: Option<&Findings>) -> Headline {
     let clock = Clock::new("UTC").unwrap();
-    let mut headline = headline(&View {
-        findings,
-        before,
-        clock: &clock,
-        span: None,
-        prefix: String::new(),
-    });
+    let mut headline = headline(&View::new(findings, before, &clock, None));
     headline.lead = headline.lead.replace('\u{a0}', " ");
     headline.support = vec![headline.support.join(" ").replace('\u{a0}', " ")];
     for card in &mut headline.cards {

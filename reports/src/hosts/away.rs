@@ -2,6 +2,7 @@
 
 use crate::clock::DayPart;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
+use crate::questions;
 use crate::view::View;
 use crate::wording::{count, seconds, share};
 use gleaner_schemas::findings::IdlePeriod;
@@ -129,6 +130,32 @@ fn bars(parts: &[DayPart], days: &[i64], name: &str, colour: &str, width: f64) -
 /// To a second or so.
 fn round(hour: f64) -> f64 {
     (hour * 1000.0).round() / 1000.0
+}
+
+/// What is said where no idle period is known.
+pub(super) fn unknown(view: &View) -> String {
+    let p = &view.findings.parameters;
+    let known = view.only_host().is_some_and(|h| h.idle_share.is_some());
+    let finding = if known {
+        "No idle period was seen.".to_owned()
+    } else {
+        let sources = view.findings.activity_sources.iter();
+        let states: Vec<String> = sources
+            .map(|s| format!("{}: {}", s.source, s.state))
+            .collect();
+        let states = match states.as_slice() {
+            [] => String::new(),
+            states => format!(" ({})", states.join("; ")),
+        };
+        format!("When the owner was away cannot be told{states}.")
+    };
+    let reason = view.reason_without("idle_periods").map(questions::sentence);
+    format!(
+        "{finding} {}Idle means: no keyboard, mouse or terminal used and a load below {} for {} or more.",
+        reason.map(|reason| reason + " ").unwrap_or_default(),
+        p.load_limit,
+        seconds(p.idle_after_s)
+    )
 }
 
 fn sentence(view: &View, periods: &[IdlePeriod]) -> String {

@@ -1,5 +1,6 @@
 //! One host's points as its figures over time need them: runs, axes, idle stretches, thresholds.
 
+use super::thin::{POINTS_DRAWN, thin};
 use crate::page::figure::{Key, Unit, axis, layout, time_axis};
 use crate::view::{Memory, View};
 use crate::wording::{list, share, size};
@@ -14,6 +15,8 @@ pub(super) struct Course<'a> {
     pub host: &'a HostSummary,
     pub memory: Memory,
     pub runs: Vec<Vec<&'a MemoryPoint>>,
+    /// Of these, the points that are drawn.
+    pub drawn: Vec<Vec<&'a MemoryPoint>>,
     pub unit: Unit,
 }
 
@@ -38,9 +41,20 @@ impl<'a> Course<'a> {
             view,
             host,
             memory,
+            drawn: thin(&runs, POINTS_DRAWN),
             runs,
             unit,
         })
+    }
+
+    /// On the axis, to a ten-thousandth of the host's memory: finer than a pixel, and as few digits as that takes.
+    pub(super) fn number(&self, bytes: f64) -> f64 {
+        let finest = self
+            .unit
+            .number(self.memory.physical_bytes / 10_000.0)
+            .max(1e-6);
+        let scale = 10_f64.powi(-finest.log10().floor() as i32);
+        (self.unit.number(bytes) * scale).round() / scale
     }
 
     pub(super) fn trace(
@@ -63,8 +77,9 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn times(&self) -> Vec<Vec<i64>> {
-        let times = |run: &Vec<&MemoryPoint>| run.iter().map(|p| p.time_ms).collect();
-        self.runs.iter().map(times).collect()
+        // To the second.
+        let times = |run: &Vec<&MemoryPoint>| run.iter().map(|p| p.time_ms / 1000 * 1000).collect();
+        self.drawn.iter().map(times).collect()
     }
 
     pub(super) fn layout(&self) -> Layout {

@@ -23,11 +23,11 @@ pub(crate) fn categories(view: &View) -> Option<Figure> {
         })
         .collect();
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
-    for (number, run) in course.runs.iter().enumerate() {
+    for (number, run) in course.drawn.iter().enumerate() {
         for category in &shown {
             let y = run
                 .iter()
-                .map(|p| category_bytes(p, *category).map(|b| course.unit.number(b)));
+                .map(|p| category_bytes(p, *category).map(|b| course.number(b)));
             let mut trace = course.trace(number, y.collect(), category.label(), colour(*category));
             trace = trace
                 .stack_group(format!("run-{number}"))
@@ -65,13 +65,10 @@ pub(crate) fn available(view: &View) -> Option<Figure> {
     let buckets = course.runs.iter().flatten().any(|p| p.samples_count > 1);
     let knows_harvestable = course.memory.harvestable_bytes.is_some();
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
-    for (number, run) in course.runs.iter().enumerate() {
+    for (number, run) in course.drawn.iter().enumerate() {
         let mut line =
             |y: Vec<Option<f64>>, label: &str, colour: &str, dash: DashType, width: f64| {
-                let y = y
-                    .into_iter()
-                    .map(|b| b.map(|b| course.unit.number(b)))
-                    .collect();
+                let y = y.into_iter().map(|b| b.map(|b| course.number(b))).collect();
                 let trace = course.trace(number, y, label, colour);
                 data.push(trace.line(Line::new().width(width).dash(dash)));
             };

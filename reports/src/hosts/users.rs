@@ -16,7 +16,7 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
             Cell::count(p.active_samples_count),
             Cell::seconds(p.cpu_s),
         ];
-        host_cell(many, view.host_name(&p.host), cells)
+        host_cell(many, view.host_cell(&p.host), cells)
     });
     Table::new(
         format!("{}processes", view.prefix),
@@ -35,6 +35,21 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
+/// How they are named.
+pub(crate) fn files_words(view: &View) -> &'static str {
+    if view
+        .findings
+        .top_files
+        .iter()
+        .any(|f| !f.file.contains('/'))
+    {
+        "Files are named by ids: the host’s owner has not allowed paths to leave it. An id stays the same from sample to sample \
+         and says nothing about the path."
+    } else {
+        "Files are named by their paths, as the host’s owner allows."
+    }
+}
+
 /// Files by the page cache they held.
 pub(crate) fn files(view: &View) -> Option<Table> {
     let many = view.only_host().is_none();
@@ -47,7 +62,7 @@ pub(crate) fn files(view: &View) -> Option<Table> {
             Cell::bytes(f.max_cached_bytes as f64),
             Cell::count(f.samples_count),
         ];
-        host_cell(many, view.host_name(&f.host), cells)
+        host_cell(many, view.host_cell(&f.host), cells)
     });
     Table::new(
         format!("{}files", view.prefix),

@@ -7,7 +7,7 @@
 use plotly::common::Font;
 use plotly::layout::{Axis, AxisType, HoverMode, Margin};
 use plotly::{Layout, Trace};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A figure of the page.
 pub(crate) struct Figure {
@@ -25,23 +25,34 @@ pub(crate) struct Figure {
 pub(crate) struct Key {
     /// Name of the colour in `style.css`.
     pub colour: &'static str,
-    /// Class of the mark: `area`, `line`, `dash`, `band`, `dot`, `ring`.
+    /// Class of the mark: `area`, `line`, `dash`, `band`, `dot`, `ring`, `scale`.
     pub mark: &'static str,
     pub label: String,
     pub value: String,
 }
 
-/// What `page.js` hands to Plotly. A trace's `meta` is its colour's name.
+/// What `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
 ///
-/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `page.js` puts its ticks
+/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `time.js` puts its ticks
 /// where the report's zone has its hours and midnights: a day has as many hours as it had. Where a trace's hover text
 /// says `%{text}` and it has none, it says the time.
 #[derive(Serialize)]
 pub(crate) struct Plot {
     /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is one number takes the times of that run.
+    ///
+    /// Written as the first and then the differences, which take less.
+    #[serde(serialize_with = "differences")]
     pub times: Vec<Vec<i64>>,
     pub data: Vec<Box<dyn Trace>>,
     pub layout: Layout,
+}
+
+fn differences<S: Serializer>(times: &[Vec<i64>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(times.iter().map(|run| {
+        let mut before = 0;
+        let since = |time: &i64| time - std::mem::replace(&mut before, *time);
+        run.iter().map(since).collect::<Vec<i64>>()
+    }))
 }
 
 impl Figure {
@@ -86,7 +97,7 @@ pub(crate) fn axis() -> Axis {
     Axis::new().auto_margin(true).zero_line(false)
 }
 
-/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `page.js`'s.
+/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `time.js`'s.
 pub(crate) fn time_axis(title: &str) -> Axis {
     axis().type_(AxisType::Date).show_grid(false).title(title)
 }

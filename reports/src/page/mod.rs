@@ -1,6 +1,7 @@
 //! What is on the page, whatever it is written as.
 
 pub(crate) mod figure;
+pub(crate) mod hours;
 pub(crate) mod table;
 
 use crate::clock::{Clock, Offset};
@@ -72,13 +73,7 @@ impl Page {
         clock: &Clock,
         options: &Options,
     ) -> Self {
-        let view = View {
-            findings,
-            before,
-            clock,
-            span: options.span.as_ref(),
-            prefix: String::new(),
-        };
+        let view = View::new(findings, before, clock, options.span.as_ref());
         let told = view
             .span_ms()
             .map(|(from, to)| format!("{}, {}", clock.span(from, to), clock.zone_at(from)));
@@ -106,7 +101,10 @@ impl Page {
                 },
             },
             headline: headline(&view),
-            sections: questions(&view),
+            sections: questions(&view)
+                .into_iter()
+                .chain(hosts::overview(&view))
+                .collect(),
             hosts: hosts::pages(&view),
         }
     }

@@ -72,6 +72,8 @@ pub(crate) struct Cell {
     pub swatch: Option<&'static str>,
     /// Length of a bar before the number, in percent.
     pub bar: Option<f64>,
+    /// Id of the element that it leads to: a host's page.
+    pub link: Option<String>,
     /// What a screen reader says where the eye sees a dash.
     pub absent: bool,
 }
@@ -168,6 +170,12 @@ impl Cell {
         value.map_or_else(Self::absent, cell)
     }
 
+    /// Leading to the element of this id.
+    pub(crate) fn link(mut self, id: &str) -> Self {
+        self.link = Some(id.to_owned());
+        self
+    }
+
     pub(crate) fn swatch(mut self, colour: &'static str) -> Self {
         self.swatch = Some(colour);
         self
@@ -177,6 +185,12 @@ impl Cell {
     pub(crate) fn bar(mut self, length: f64) -> Self {
         self.bar = Some((length.clamp(0.0, 1.0) * 1000.0).round() / 10.0);
         self
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::text(text)
     }
 }
 
@@ -217,6 +231,12 @@ impl Table {
     pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
+    }
+
+    /// Whether it is long enough to be worth searching.
+    pub(crate) fn has_filter(&self) -> bool {
+        const ROWS: usize = 15;
+        self.shown().len() > ROWS
     }
 
     /// The rows that are on the page.
@@ -260,8 +280,8 @@ pub(crate) fn host_column(many: bool, rest: Vec<Column>) -> Vec<Column> {
 }
 
 /// The host's cell likewise.
-pub(crate) fn host_cell(many: bool, name: String, rest: Vec<Cell>) -> Vec<Cell> {
-    let mut cells = Vec::from_iter(many.then(|| Cell::text(name)));
+pub(crate) fn host_cell(many: bool, host: impl Into<Cell>, rest: Vec<Cell>) -> Vec<Cell> {
+    let mut cells = Vec::from_iter(many.then(|| host.into()));
     cells.extend(rest);
     cells
 }

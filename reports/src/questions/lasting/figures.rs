@@ -1,35 +1,12 @@
 //! How long regions stay available, by size.
 
+use super::axes::log_time_axis;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::view::View;
 use crate::wording::{count, seconds, share, size};
 use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Scope};
-use plotly::common::{Line, Marker, MarkerSymbol, Mode};
-use plotly::layout::AxisType;
+use plotly::common::{HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
-
-/// Marks on the axis of lengths.
-const TICKS_S: [f64; 19] = [
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    30.0,
-    60.0,
-    300.0,
-    900.0,
-    1800.0,
-    3600.0,
-    7200.0,
-    14_400.0,
-    28_800.0,
-    57_600.0,
-    86_400.0,
-    172_800.0,
-    345_600.0,
-    604_800.0,
-    1_209_600.0,
-];
 
 /// Beside the shortest and the longest mark: so much that a tick is in sight.
 const ROOM: f64 = 2.3;
@@ -94,6 +71,15 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
                 index - 0.14
             }
         };
+        for p in &shown {
+            data.extend(other_mean_s(p).map(|other| -> Box<dyn Trace> {
+                Scatter::new(vec![Some(other), length_s(p)], vec![row(p), row(p)])
+                    .mode(Mode::Lines)
+                    .meta(colour)
+                    .line(Line::new().width(2.0))
+                    .hover_info(HoverInfo::Skip)
+            }));
+        }
         let trace = Scatter::new(
             shown.iter().map(|p| length_s(p)).collect(),
             shown.iter().map(|p| row(p)).collect(),
@@ -124,19 +110,11 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
         * ROOM;
     let shortest = pooled
         .iter()
-        .filter_map(|p| length_s(p))
+        .flat_map(|p| [length_s(p), other_mean_s(p)])
+        .flatten()
         .fold(longest, f64::min)
         / ROOM;
-    let ticks: Vec<f64> = TICKS_S
-        .into_iter()
-        .filter(|t| (shortest..=longest).contains(t))
-        .collect();
-    let x_axis = axis()
-        .type_(AxisType::Log)
-        .title("mean length of a period")
-        .range(vec![shortest.log10(), longest.log10()])
-        .tick_text(ticks.iter().map(|t| seconds(*t)).collect())
-        .tick_values(ticks);
+    let x_axis = log_time_axis("mean length of a period", shortest, longest);
     let y_axis = axis()
         .title("size of the region")
         .range(vec![-0.6, regions.len() as f64 - 0.4])
@@ -162,6 +140,14 @@ fn length_s(periods: &AvailabilityPeriods) -> Option<f64> {
         .restricted_mean_s
         .or(periods.mean_s)
         .filter(|s| *s > 0.0)
+}
+
+/// The mean of those alone whose start was seen, where it is far from the other: the truth lies between the two.
+fn other_mean_s(periods: &AvailabilityPeriods) -> Option<f64> {
+    const FAR: f64 = 1.25;
+    let other = periods.restricted_mean_start_seen_s.filter(|s| *s > 0.0)?;
+    length_s(periods).filter(|s| *s > FAR * other)?;
+    Some(other)
 }
 
 /// Whether so many periods were cut that the mean says "at least".
@@ -194,6 +180,10 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
                 .find(|p| p.region_bytes == *region && p.scope == scope)
         };
         let length = |p: &&&AvailabilityPeriods| {
+            if let Some(other) = other_mean_s(p) {
+                let longer = length_s(p).map(seconds).unwrap_or_default();
+                return format!("between {} and {longer}", seconds(other));
+            }
             let at_least = if is_cut(p) { "at least " } else { "" };
             format!("{at_least}{}", length_s(p).map(seconds).unwrap_or_default())
         };
@@ -226,5 +216,12 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
             count(kept, "period")
         ),
     };
-    format!("{text}. {caution}")
+    let far = match pooled.iter().any(|p| other_mean_s(p).is_some()) {
+        true => {
+            " Where a line is drawn, the trace is too short to tell the mean: it is of the periods whose start was seen at the one end, \
+             which is too short, and of all at the other, which is too long."
+        }
+        false => "",
+    };
+    format!("{text}. {caution}{far}")
 }

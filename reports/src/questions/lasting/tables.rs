@@ -11,10 +11,14 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
     classes.sort_unstable();
     classes.dedup();
     let one_class = classes.len() <= 1 || (classes.len() == 2 && classes.contains(&"all"));
-    let shown = periods
+    let mut shown: Vec<&AvailabilityPeriods> = periods
         .iter()
         .filter(|p| p.notion == Notion::Available)
-        .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1);
+        .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1)
+        .collect();
+    // All hosts together first: these stand on the page, and the classes where there is room.
+    shown.sort_by_key(|p| p.size_class != "all");
+    let together = shown.iter().filter(|p| p.size_class == "all").count();
     let mut columns = vec![
         numbers("region"),
         words("counts"),
@@ -34,7 +38,15 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
         "Availability periods: how long a region of a size stays available",
         columns,
     )
-    .with_rows(shown.map(|p| availability_row(p, one_class)).collect())?;
+    .with_rows(
+        shown
+            .into_iter()
+            .map(|p| availability_row(p, one_class))
+            .collect(),
+    )?;
+    if together > 0 {
+        table.rows_shown = together.max(24);
+    }
     let more = "Counts: all time, or idle time only, which ends with the owner’s return. Cut short: by a gap or an end \
                 of the trace, so they lasted longer than was seen, which is what median, mean and longest are of. Mean with \
                 cuts: the Kaplan-Meier mean, which counts what a cut period at least lasted. Of the time: the share in which \

@@ -8,7 +8,7 @@ use crate::wording;
 pub(crate) fn coverage(view: &View) -> Option<Table> {
     let rows = view.findings.hosts.iter().map(|h| {
         vec![
-            Cell::text(&h.host_name),
+            view.host_cell(&h.host),
             Cell::count(h.samples_count),
             Cell::or_absent(h.sample_interval_s, Cell::seconds),
             Cell::moment(view.clock.moment(h.from_time_ms), h.from_time_ms),
@@ -46,7 +46,7 @@ pub(crate) fn gaps(view: &View) -> Option<Table> {
             Cell::seconds(g.duration_s),
             Cell::text(g.cause.replace('_', " ")),
         ];
-        host_cell(many, view.host_name(&g.host), cells)
+        host_cell(many, view.host_cell(&g.host), cells)
     });
     Table::new(
         format!("{}gaps", view.prefix),
@@ -75,7 +75,7 @@ pub(crate) fn absences(view: &View) -> Option<Table> {
             Cell::text(&a.detail),
             Cell::count(a.samples_count),
         ];
-        host_cell(many, view.host_name(&a.host), cells)
+        host_cell(many, view.host_cell(&a.host), cells)
     });
     Table::new(
         format!("{}absences", view.prefix),
@@ -102,7 +102,7 @@ pub(crate) fn activity(view: &View) -> Option<Table> {
             Cell::text(&a.state),
             Cell::count(a.samples_count),
         ];
-        host_cell(many, view.host_name(&a.host), cells)
+        host_cell(many, view.host_cell(&a.host), cells)
     });
     Table::new(
         format!("{}activity", view.prefix),
@@ -122,7 +122,7 @@ pub(crate) fn residuals(view: &View) -> Option<Table> {
     }
     let rows = view.findings.residuals.iter().map(|r| {
         vec![
-            Cell::text(view.host_name(&r.host)),
+            view.host_cell(&r.host),
             Cell::bytes(r.mean_bytes),
             Cell::bytes(r.max_abs_bytes as f64),
             Cell::share(r.max_abs_share),
@@ -148,7 +148,7 @@ pub(crate) fn cost(view: &View) -> Option<Table> {
     }
     let rows = view.findings.agent_cost.iter().map(|c| {
         vec![
-            Cell::text(view.host_name(&c.host)),
+            view.host_cell(&c.host),
             Cell::ms(c.mean_cpu_ms),
             Cell::ms(c.max_cpu_ms),
             Cell::or_absent(c.cpu_share, Cell::share),
@@ -156,7 +156,7 @@ pub(crate) fn cost(view: &View) -> Option<Table> {
         ]
     });
     Table::new(
-        format!("{}cost", view.prefix),
+        format!("{}agent-cost", view.prefix),
         "What tracing cost the host",
         vec![
             words("host"),

@@ -1,7 +1,5 @@
-// Draws the figures in the page's colours and lets tables be sorted. Nothing here, and nothing that
-// Plotly is allowed to do, reaches the network.
-(() => {
-  "use strict";
+// Draws the figures in the page's colours. Nothing here, and nothing that Plotly is allowed to do, reaches the network.
+const figures = (() => {
   const CONFIG = {
     displaylogo: false,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
@@ -16,10 +14,17 @@
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
 
+  // A map is named after its five colours, from least to most: `gain-1` to `gain-5`.
+  function paintMap(trace) {
+    trace.colorscale = [1, 2, 3, 4, 5].map((step) => [(step - 1) / 4, colour(`${trace.name}-${step}`)]);
+    return trace;
+  }
+
   function paintTrace(trace, times) {
-    const ink = colour(trace.meta);
+    if (trace.type === "heatmap") return paintMap(trace);
+    const ink = colour(trace.meta ?? trace.name); // bars have no `meta`
     if (times.length && trace.x?.length === 1) trace.x = times[trace.x[0]] ?? trace.x;
-    if (trace.stackgroup) trace.fillcolor = ink;
+    if (trace.stackgroup || trace.fill) trace.fillcolor = ink;
     if (trace.line) trace.line.color = ink;
     trace.marker = { ...trace.marker, color: ink, line: { ...trace.marker?.line, color: ink } };
     return trace;
@@ -108,6 +113,7 @@
 
   function draw(figure) {
     const { times, data, layout } = JSON.parse(figure.querySelector("script").textContent);
+    for (const run of times) for (let i = 1; i < run.length; i++) run[i] += run[i - 1];
     const traces = data.map((trace) => paintTrace(trace, times));
     const plot = figure.querySelector(".plot");
     const isNew = !plot.timeAxes;
@@ -120,63 +126,17 @@
     for (const svg of plot.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   }
 
-  // A host's part is drawn when it is opened: a closed one has no width.
+  // What is hidden has no width, and is drawn when it is shown.
   function drawIn(part) {
     for (const figure of part.querySelectorAll("figure")) {
-      const closed = figure.closest("details:not([open])");
-      if (!closed && figure.querySelector("script")) draw(figure);
+      if (!figure.closest("[hidden]") && figure.querySelector("script")) draw(figure);
     }
   }
 
-  function sortBy(table, header, index) {
-    const ascending = header.getAttribute("aria-sort") === "descending";
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    const numeric = header.classList.contains("number");
-    // A first press shows what is largest, or the first of the alphabet.
-    const up = header.dataset.sorted ? ascending : !numeric;
-    header.dataset.sorted = "yes";
-    header.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const key = (row) => {
-      const cell = row.cells[index];
-      return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
-    };
-    const compare = (a, b) => {
-      const [x, y] = [key(a), key(b)];
-      // What is not known comes last, whichever way.
-      if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
-      const order = typeof x === "number" ? x - y : x.localeCompare(y);
-      return up ? order : -order;
-    };
-    const body = table.tBodies[0];
-    body.append(...[...body.rows].sort(compare));
+  /** Lets go of the figures of a part that leaves the page. */
+  function forget(part) {
+    part.querySelectorAll(".plot").forEach((plot) => Plotly.purge(plot));
   }
 
-  function makeSortable(table) {
-    [...table.tHead.rows[0].cells].forEach((header, index) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = header.textContent;
-      button.addEventListener("click", () => sortBy(table, header, index));
-      header.replaceChildren(button);
-    });
-  }
-
-  // A table too wide for its place is a region that the keyboard can scroll; others are no stop on the way.
-  const widths = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      const wide = target.scrollWidth > target.clientWidth;
-      const attributes = { role: "region", tabindex: "0", "aria-labelledby": target.querySelector("caption").id };
-      for (const [name, value] of Object.entries(attributes)) {
-        if (wide) target.setAttribute(name, value);
-        else target.removeAttribute(name);
-      }
-    }
-  });
-  document.querySelectorAll(".scroll").forEach((place) => widths.observe(place));
-  document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
-  document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", () => part.open && drawIn(part)));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawIn(document));
-  addEventListener("beforeprint", () => { root.dataset.print = ""; drawIn(document); });
-  addEventListener("afterprint", () => { delete root.dataset.print; drawIn(document); });
-  drawIn(document);
+  return { drawIn, forget };
 })();
