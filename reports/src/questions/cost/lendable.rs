@@ -35,7 +35,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             return;
         }
         for run in runs(points) {
-            let shown = |p: &&ClusterPoint| p.time_ms + shift_ms + view.clock.offset_ms(first_ms);
+            let shown = |p: &&ClusterPoint| p.time_ms + shift_ms;
             let y: Vec<Option<f64>> = run
                 .iter()
                 .map(|p| of(p).map(|bytes| unit.number(bytes)))

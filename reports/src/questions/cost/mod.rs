@@ -185,13 +185,7 @@ pub(super) mod tests {
         ask: impl Fn(&View) -> T,
     ) -> T {
         let clock = Clock::new("UTC").unwrap();
-        ask(&View {
-            findings,
-            before,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        })
+        ask(&View::new(findings, before, &clock, None))
     }
 
     pub(super) fn reclaims(reclaims_per_day: f64) -> Reclaims {

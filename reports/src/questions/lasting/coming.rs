@@ -384,13 +384,7 @@ mod tests {
 
     fn said(now: &Findings, before: Option<&Findings>) -> String {
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: now,
-            before,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let view = View::new(now, before, &clock, None);
         let text = |part: &Part| match part {
             Part::Say(text) => text.clone(),
             Part::Figure(figure) => figure.sentence.clone(),

@@ -257,13 +257,7 @@ mod tests {
             ..Findings::default()
         };
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: &findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let view = View::new(&findings, None, &clock, None);
         let figure = figure(&view).unwrap();
         let plot = serde_json::to_value(&figure.plot).unwrap();
         assert_eq!(plot["data"][1]["y"], serde_json::json!([100.0, 80.0, 50.0]));
@@ -294,13 +288,7 @@ mod tests {
             ..Findings::default()
         };
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: &findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let view = View::new(&findings, None, &clock, None);
         let table = bounds(&view).unwrap();
         assert!(table.rows[0][2].absent);
         assert_eq!(table.rows[0][7].text, "too few periods for any bound");

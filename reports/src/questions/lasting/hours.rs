@@ -156,13 +156,7 @@ mod tests {
 
     fn said(findings: &Findings) -> String {
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let view = View::new(findings, None, &clock, None);
         let text = |part: &Part| match part {
             Part::Say(text) => text.clone(),
             Part::Figure(figure) => format!("[{}] {}", figure.title, figure.sentence),

@@ -534,13 +534,7 @@ pub(super) mod tests {
         before: Option<&'a Findings>,
         clock: &'a Clock,
     ) -> View<'a> {
-        View {
-            findings,
-            before,
-            clock,
-            span: None,
-            prefix: String::new(),
-        }
+        View::new(findings, before, clock, None)
     }
 
     #[test]

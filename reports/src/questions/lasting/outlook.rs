@@ -412,13 +412,7 @@ mod tests {
             ..Findings::default()
         };
         let clock = Clock::new("UTC").unwrap();
-        let view = View {
-            findings: &findings,
-            before: None,
-            clock: &clock,
-            span: None,
-            prefix: String::new(),
-        };
+        let view = View::new(&findings, None, &clock, None);
         let text = stays_words(&view).unwrap().replace('\u{a0}', " ");
         assert!(text.contains("the 2 hosts that have it"), "{text}");
         assert!(text.contains("on 8.0 GiB for 1 h."), "{text}");
