@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 
 const HOUR_MS: i64 = 3_600_000;
 
+/// Name of the files of what is no week.
+const ALL: &str = "report";
+
 /// A week as asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Week {
@@ -86,7 +89,7 @@ impl Asked {
             (Some(Week::Of(week)), ..) => of_week(week, zone)?,
             (Some(Week::Last), ..) => of_week(last_week(zone, now)?, zone)?,
             (None, None, None) => Self {
-                name: "report".to_owned(),
+                name: ALL.to_owned(),
                 span: None,
                 before_from_ms: None,
             },
@@ -120,11 +123,15 @@ impl Asked {
                 .to_string()
         };
         let asked = match &self.span {
-            Some(s) => format!(
+            Some(span) => format!(
                 "{} ({} to {})",
-                s.label,
-                moment(s.from_ms),
-                moment(s.until_ms)
+                if self.name == ALL {
+                    "that time"
+                } else {
+                    &span.label
+                },
+                moment(span.from_ms),
+                moment(span.until_ms)
             ),
             None => "this dataset".to_owned(),
         };
@@ -184,7 +191,7 @@ fn between(from_ms: i64, until_ms: i64) -> anyhow::Result<Asked> {
     let length_ms = until_ms - from_ms;
     let length = length(length_ms);
     Ok(Asked {
-        name: "report".to_owned(),
+        name: ALL.to_owned(),
         span: Some(Span {
             before_label: format!(
                 "the {} before",

@@ -28,8 +28,10 @@ const PLACE: &str = "(async (id) => {
     figure.scrollIntoView({ behavior: 'instant' });
     while (!figure.querySelector('.plot .main-svg')) await new Promise((r) => setTimeout(r, 20));
     await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)));
+    for (const bar of figure.querySelectorAll('.modebar')) bar.style.display = 'none';
     const { x, y, width, height } = figure.getBoundingClientRect();
-    return { x: x + scrollX, y: y + scrollY, width, height };
+    const rim = 16;
+    return { x: x + scrollX - rim, y: y + scrollY - rim, width: width + 2 * rim, height: height + 2 * rim };
   })";
 
 /// The one that was named, else the first in PATH.
