@@ -65,6 +65,20 @@ pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAva
     all.find(|a| a.scope == scope && a.cells_count > 0)
 }
 
+/// Fewer hosts seen at a time than this part of what is usual are a hole in the data.
+const HOLE_SHARE: f64 = 0.5;
+
+/// The stretch in which least was available, holes in the data aside.
+pub(crate) fn least(points: &[ClusterPoint]) -> Option<&ClusterPoint> {
+    let mut seen: Vec<f64> = points.iter().map(|p| p.hosts_seen_count).collect();
+    seen.sort_by(f64::total_cmp);
+    let usual = *seen.get(seen.len() / 2)?;
+    let whole = points
+        .iter()
+        .filter(|p| p.hosts_seen_count >= HOLE_SHARE * usual);
+    whole.min_by_key(|p| p.available_min_bytes)
+}
+
 /// Mean over cells.
 pub(crate) fn mean(
     points: &[ClusterPoint],

@@ -57,11 +57,6 @@ impl Memory {
         }
     }
 
-    /// The most that was in use at a time.
-    pub(crate) fn most_used_bytes(&self) -> f64 {
-        (self.physical_bytes - self.least_available_bytes).max(0.0)
-    }
-
     pub(crate) fn add(mut self, other: &Self) -> Self {
         self.physical_bytes += other.physical_bytes;
         for (sum, more) in self.mean_bytes.iter_mut().zip(other.mean_bytes) {
@@ -162,14 +157,6 @@ impl<'a> View<'a> {
             .iter()
             .filter_map(|host| memories.get(host.host.as_str()).cloned())
             .reduce(|sum, next| sum.add(&next))
-    }
-
-    /// The names of all hosts, by their ids.
-    pub(crate) fn host_names(&self) -> HashMap<&'a str, &'a str> {
-        let hosts = self.findings.hosts.iter();
-        hosts
-            .map(|h| (h.host.as_str(), h.host_name.as_str()))
-            .collect()
     }
 
     /// The week before by itself, where that is known and has samples.

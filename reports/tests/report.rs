@@ -63,8 +63,8 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
-    // Each host: by category, available, days. All together: periods.
-    assert_eq!(page.matches("<figure id=").count(), 3 * 3 + 1);
+    // Each host: by category, available, days. All together: periods, dots.
+    assert_eq!(page.matches("<figure id=").count(), 3 * 3 + 2);
 }
 
 #[test]

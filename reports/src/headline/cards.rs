@@ -32,11 +32,21 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
     };
     let all_bytes: i64 = view.findings.hosts.iter().map(|h| h.physical_bytes).sum();
     let cards = [
-        card("Physical memory", Some(all_bytes as f64), installed, None),
+        // Said in the sentence where the hosts are put together.
+        card(
+            "Physical memory",
+            Some(all_bytes as f64).filter(|_| now.dependable_bytes.is_none()),
+            installed,
+            None,
+        ),
         card(
             "Available",
             Some(now.available_bytes),
-            format!("{} of what was on, on average", share(now.available_share)),
+            format!(
+                "{} of {}, on average",
+                share(now.available_share),
+                bytes(now.installed_bytes)
+            ),
             change(|f| Some(f.available_bytes)),
         ),
         card(

@@ -5,7 +5,7 @@ mod cards;
 mod lasting;
 
 use crate::change::share_than;
-use crate::fleet::{Fleet, while_on};
+use crate::fleet::{Fleet, least, while_on};
 use crate::view::View;
 use crate::wording::{bytes, count, seconds, share, thousands};
 pub(crate) use bar::Segment;
@@ -116,7 +116,7 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
     let on = fleet.hosts_on_count?;
     (on < MOSTLY_ON_SHARE * hosts).then(|| {
         format!(
-            "A host counts while it was traced: {on:.0} of {} at a time, on average; the others were asleep, off or not seen.",
+            "{on:.0} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
             count(hosts as i64, "host")
         )
     })
@@ -124,8 +124,7 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
 
 fn worst(view: &View) -> Option<String> {
     if view.only_host().is_none() {
-        let points = view.findings.cluster_over_time.iter();
-        if let Some(worst) = points.min_by_key(|p| p.available_min_bytes) {
+        if let Some(worst) = least(&view.findings.cluster_over_time) {
             return Some(format!(
                 "When least was left, around {}, it was still {}.",
                 view.clock.moment_to_minute(worst.time_ms),

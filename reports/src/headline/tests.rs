@@ -159,7 +159,7 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
         changed.lead
     );
     assert!(
-        changed.cards[1]
+        changed.cards[0]
             .note
             .ends_with("4.0 GiB more than the time before")
     );
@@ -171,7 +171,7 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
     for sentence in [
         "Of it, 8.0 GiB could have been taken without pushing the owners’ pages out",
         "4.0 GiB lay on hosts whose owners were away, 12.0 GiB on hosts in use.",
-        "1 of 2 hosts at a time, on average",
+        "1 of 2 hosts were on at a time, on average",
         "When least was left, around Thu 1 Jan, 15:00, it was still 7.0 GiB.",
     ] {
         supports(&now, sentence);

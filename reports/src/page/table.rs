@@ -1,7 +1,6 @@
 //! Tables: every cell knows its number, so that a reader sees units and a sort sees magnitudes.
 
 use crate::wording;
-use gleaner_schemas::units::Bytes;
 
 /// Rows beyond this stay out of the page, unless a table says otherwise: the companions have them all.
 pub(crate) const ROWS_SHOWN: usize = 100;
@@ -110,8 +109,8 @@ impl Cell {
     }
 
     pub(crate) fn bytes(bytes: f64) -> Self {
-        let printed = Bytes(bytes).to_string();
-        let (number, unit) = printed.rsplit_once(' ').unwrap_or((&printed, ""));
+        let printed = wording::bytes(bytes);
+        let (number, unit) = printed.rsplit_once('\u{a0}').unwrap_or((&printed, ""));
         Self::of(Kind::Bytes, number, unit, bytes)
     }
 

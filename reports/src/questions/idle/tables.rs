@@ -1,51 +1,137 @@
-//! Use by category, and dips.
+//! Use by category, and by class of memory size.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
-use gleaner_schemas::findings::{Category, MemoryUsage};
+use gleaner_schemas::findings::{Category, Findings, MemoryUsage, Scope};
 
-/// Mean use by category, one table for each class of memory size (one alone needs no `all`).
-pub(crate) fn usage(view: &View) -> Vec<Table> {
-    let usage = &view.findings.memory_usage;
-    let mut classes: Vec<&str> = Vec::new();
-    for row in usage {
-        if !classes.contains(&row.size_class.as_str()) {
-            classes.push(&row.size_class);
+/// Mean use by category, over all hosts.
+pub(super) fn usage(view: &View) -> Option<Table> {
+    // What no host has (balloon, guest) is no row of people's.
+    let mut rows: Vec<&MemoryUsage> = of_class(view.findings, ALL)
+        .filter(|u| u.max_bytes != 0)
+        .collect();
+    rows.sort_by_key(|u| place(&u.category));
+    let hosts = rows.iter().map(|u| u.hosts_count).max().unwrap_or(0);
+    let caption = match hosts {
+        1 => "Memory by category, over all samples".to_owned(),
+        hosts => format!("Memory by category, over all samples of all {hosts} hosts"),
+    };
+    let before = view.before.filter(|b| of_class(b, ALL).next().is_some());
+    let mut columns = vec![
+        words("category"),
+        numbers("mean"),
+        numbers("share"),
+        numbers("deviation"),
+        numbers("least"),
+        numbers("median"),
+        numbers("most"),
+        numbers("samples"),
+    ];
+    if before.is_some() {
+        columns.push(numbers("change of share"));
+    }
+    let row = |now: &MemoryUsage| {
+        let mut cells = usage_row(now);
+        if let Some(before) = before {
+            let then = of_class(before, ALL).find(|u| u.category == now.category);
+            cells.push(Cell::or_absent(then, |then| {
+                Cell::share_change(now.mean_share - then.mean_share)
+            }));
+        }
+        cells
+    };
+    Table::new(format!("{}usage", view.prefix), caption, columns)
+        .with_rows(rows.into_iter().map(row).collect())
+}
+
+/// The pool of all hosts, beside the classes.
+const ALL: &str = "all";
+
+fn of_class<'a>(
+    findings: &'a Findings,
+    class: &'a str,
+) -> impl Iterator<Item = &'a MemoryUsage> + use<'a> {
+    findings
+        .memory_usage
+        .iter()
+        .filter(move |u| u.size_class == class)
+}
+
+/// Shares by class of memory size, and each class' part of what all have; absent with one class.
+pub(super) fn classes(view: &View) -> Option<Table> {
+    const CATEGORIES: [&str; 5] = [
+        "kernel",
+        "process",
+        "file_cache",
+        "available",
+        "harvestable",
+    ];
+    let mut classes: Vec<(&str, i64)> = Vec::new();
+    for usage in &view.findings.memory_usage {
+        let class = usage.size_class.as_str();
+        if class != ALL && !classes.iter().any(|(known, _)| *known == class) {
+            classes.push((class, usage.hosts_count));
         }
     }
-    if classes.len() == 2 && classes.contains(&"all") {
-        classes.retain(|class| *class == "all");
+    if classes.len() < 2 {
+        return None;
     }
-    classes.sort_by_key(|class| *class != "all");
-    let tables = classes.iter().enumerate().filter_map(|(i, class)| {
-        let mut rows: Vec<&MemoryUsage> = usage.iter().filter(|u| u.size_class == *class).collect();
-        rows.sort_by_key(|u| place(&u.category));
-        let hosts = rows.iter().map(|u| u.hosts_count).max().unwrap_or(0);
-        let caption = match *class {
-            "all" if hosts == 1 => "Memory by category, over all samples".to_owned(),
-            "all" => format!("Memory by category, over all samples of all {hosts} hosts"),
-            class => format!(
-                "Memory by category, hosts of {class} ({})",
-                crate::wording::count(hosts, "host")
-            ),
-        };
-        Table::new(
-            format!("{}usage-{}", view.prefix, i + 1),
-            caption,
-            vec![
-                words("category"),
-                numbers("mean"),
-                numbers("share"),
-                numbers("deviation"),
-                numbers("least"),
-                numbers("median"),
-                numbers("most"),
-                numbers("samples"),
-            ],
-        )
-        .with_rows(rows.into_iter().map(usage_row).collect())
+    let before = view.before.filter(|b| !b.memory_usage.is_empty());
+    let find = |findings, class, category: &str| {
+        of_class(findings, class).find(|u: &&MemoryUsage| u.category == category)
+    };
+    let rows = classes.iter().map(|(class, hosts)| {
+        let contribution = view
+            .findings
+            .contribution_by_class
+            .iter()
+            .find(|c| c.scope == Scope::All && c.size_class == *class);
+        let physical = find(view.findings, class, "physical");
+        let mut cells = vec![
+            Cell::text(*class),
+            Cell::count(*hosts),
+            Cell::or_absent(physical, |u| Cell::bytes(u.mean_bytes)),
+        ];
+        cells.extend(CATEGORIES.map(|category| {
+            let usage = find(view.findings, class, category);
+            Cell::or_absent(usage, |u| Cell::share(u.mean_share))
+        }));
+        if let Some(before) = before {
+            let now = find(view.findings, class, "available");
+            let then = find(before, class, "available");
+            cells.push(Cell::or_absent(now.zip(then), |(now, then)| {
+                Cell::share_change(now.mean_share - then.mean_share)
+            }));
+        }
+        cells.push(Cell::or_absent(contribution, |c| {
+            Cell::share(c.installed_share)
+        }));
+        cells.push(Cell::or_absent(contribution, |c| {
+            Cell::share(c.available_share)
+        }));
+        cells
     });
-    tables.collect()
+    let mut columns = vec![
+        words("hosts of"),
+        numbers("hosts"),
+        numbers("mean memory"),
+        numbers("kernel"),
+        numbers("process"),
+        numbers("file cache"),
+        numbers("available"),
+        numbers("harvestable"),
+    ];
+    if before.is_some() {
+        columns.push(numbers("change"));
+    }
+    columns.push(numbers("of all memory"));
+    columns.push(numbers("of all available"));
+    Table::new(
+        format!("{}classes", view.prefix),
+        "Memory by size of the hosts: mean shares, and each size’s part of all memory and of all that was available",
+        columns,
+    )
+    .with_rows(rows.collect())
 }
 
 fn usage_row(usage: &MemoryUsage) -> Vec<Cell> {

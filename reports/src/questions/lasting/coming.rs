@@ -405,7 +405,7 @@ mod tests {
             text.starts_with("Least is to be expected on Monday from 9:00, 4.0 GiB a host"),
             "{text}"
         );
-        assert!(text.contains("were off by 512.0 MiB on average"), "{text}");
+        assert!(text.contains("were off by 512 MiB on average"), "{text}");
         assert!(text.contains("the hour tells something"), "{text}");
         let opposite = weeks(|d, h| 14.0 - office(d, h));
         assert!(said(&now, Some(&opposite)).contains("do not plan by the hour"));
