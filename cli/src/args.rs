@@ -32,12 +32,13 @@ pub(crate) enum Command {
     Collect(Collect),
     Analyze(Analyze),
     Explain(Explain),
-    Report(Report),
+    Report(Box<crate::report::args::Report>),
     Export(Export),
     Import(crate::import::args::Import),
     Synth(crate::synth::args::Synth),
     Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
+    Top(crate::top::args::Top),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
     Completions(Completions),
@@ -204,24 +205,6 @@ pub(crate) struct Measures {
     /// Most points of each survival curve (0: all there are).
     #[arg(long, default_value_t = 60, value_name = "COUNT")]
     pub(crate) curve_points: u32,
-}
-
-/// Write the findings as one HTML page: figures inside, no network needed.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  gleaner report out/demo/dataset -o report.html
-  gleaner report DATASET -o report.html --time-zone Europe/Berlin --title 'Lab 2, week 47'")]
-pub(crate) struct Report {
-    /// Folder of the dataset.
-    pub(crate) dataset: PathBuf,
-    /// The page to write (`-` for standard output).
-    #[arg(long, short)]
-    pub(crate) output: PathBuf,
-    /// Heading of the page.
-    #[arg(long)]
-    pub(crate) title: Option<String>,
-    #[command(flatten)]
-    pub(crate) measures: Measures,
 }
 
 /// Write the dataset in another format: its tables, or when memory could be had, for policy simulators.
@@ -407,7 +390,7 @@ pub(crate) fn instant(text: &str) -> Result<i64, String> {
 }
 
 /// A size with a binary unit: `64MiB`, `1.5 GiB`, `4096`.
-fn size_bytes(text: &str) -> Result<i64, String> {
+pub(crate) fn size_bytes(text: &str) -> Result<i64, String> {
     let split = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let (number, unit) = (text[..split].trim(), text[split..].trim());
     let power = match unit {

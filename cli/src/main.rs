@@ -16,6 +16,7 @@ mod report;
 mod schema;
 mod synth;
 mod tables;
+mod top;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -27,6 +28,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // `gleaner analyze … | head`: whoever reads has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) if e.is::<report::NothingToReport>() => {
+            let _ = writeln!(std::io::stderr(), "gleaner: {e:#}");
+            ExitCode::from(report::NOTHING_TO_REPORT)
+        }
         Err(e) => {
             // Nowhere left to say it if standard error is gone.
             let _ = writeln!(std::io::stderr(), "gleaner: {e:#}");
@@ -47,6 +52,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Synth(args) => synth::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),

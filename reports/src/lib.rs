@@ -15,6 +15,7 @@ mod clock;
 mod fleet;
 mod headline;
 mod hosts;
+mod index;
 mod method;
 mod names;
 mod options;
@@ -26,6 +27,7 @@ mod write;
 
 use clock::Clock;
 use gleaner_schemas::findings::Findings;
+pub use index::{IndexEntry, index};
 pub use options::{Options, Span};
 use page::Page;
 pub use write::csv::TableFile;
