@@ -16,6 +16,26 @@ pub enum AnalysisError {
         /// Hosts that the dataset names.
         hosts_count: usize,
     },
+    /// A span of time that holds nothing.
+    #[error("no time lies from {} to before {}: let it end after it begins", said(*.from_ms), said(*.until_ms))]
+    EmptySpan {
+        /// From then on,
+        from_ms: i64,
+        /// and before that.
+        until_ms: i64,
+    },
+    /// No host of the dataset has a sample in the span of time that was asked for.
+    #[error("no host has a sample {}: the dataset's samples go from {} to {}", span(*.from_ms, *.until_ms), said(*.first_ms), said(*.last_ms))]
+    NoSamplesInSpan {
+        /// From then on; or since ever,
+        from_ms: Option<i64>,
+        /// and before that, or for ever.
+        until_ms: Option<i64>,
+        /// The first sample of any host.
+        first_ms: i64,
+        /// The last.
+        last_ms: i64,
+    },
     /// A parameter that no figure could rest on.
     #[error("parameter {name} is {value}, and must be {allowed}")]
     Parameter {
@@ -112,6 +132,15 @@ fn found(named: &[String]) -> String {
             "by its id, and several by that name: give one of {}",
             named.join(", ")
         )
+    }
+}
+
+fn span(from_ms: Option<i64>, until_ms: Option<i64>) -> String {
+    match (from_ms, until_ms) {
+        (Some(from), Some(until)) => format!("from {} to before {}", said(from), said(until)),
+        (Some(from), None) => format!("from {} on", said(from)),
+        (None, Some(until)) => format!("before {}", said(until)),
+        (None, None) => "at any time".to_owned(),
     }
 }
 

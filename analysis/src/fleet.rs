@@ -63,6 +63,9 @@ impl<'a> Fleet<'a> {
         to.hosts.extend(from.hosts);
         to.memory_over_time.extend(from.memory_over_time);
         to.dips.extend(from.dips);
+        to.memory_by_host.extend(from.memory_by_host);
+        to.worst_dips.extend(from.worst_dips);
+        to.dip_processes.extend(from.dip_processes);
         to.idle_periods.extend(from.idle_periods);
         to.reclaims.extend(from.reclaims);
         to.memory_context.extend(from.memory_context);

@@ -1,9 +1,9 @@
 //! One pass over one host. What comes out is small whatever the host's trace, and merges with the
 //! other hosts' (`fleet.rs`).
 
-use crate::availability::{dips, over_time, sizes::Classes, usage};
+use crate::availability::{dips, over_time, sizes::Classes, usage, worst_dips};
 use crate::cluster::{self, Cluster};
-use crate::consumers::{files, processes};
+use crate::consumers::{files, processes::Processes};
 use crate::error::Result;
 use crate::measure::{Fleetwide, Measure, Pooled};
 use crate::owner::{idle, quota};
@@ -11,11 +11,14 @@ use crate::quality::{cost, missing, sight};
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::segments::Gap;
+use crate::trace::span::Span;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{self, Findings, HostSummary, Parameters};
 
 /// Names of processes, and files, that are listed for each host.
 const MOST_LISTED: usize = 15;
+/// Names of processes that are listed for each dip.
+const MOST_IN_DIP: usize = 5;
 
 /// What every host's pass needs to know.
 pub(crate) struct Pass<'a> {
@@ -45,23 +48,31 @@ impl Pass<'_> {
         let parameters = self.parameters;
         let Some(mut trace) = HostTrace::read(dataset, host, parameters, self.calendar)? else {
             let mut nothing = HostFindings::default();
-            nothing.records.not_measured.push(missing::no_samples(host));
+            let missing = missing::no_samples(host, Span::of(parameters));
+            nothing.records.not_measured.push(missing);
             return Ok(nothing);
         };
         let wants = |key| parameters.wants(&[key]);
         let summary = self.summary(&trace);
         let size_class = summary.size_class.clone();
+        let processes = Processes::of_host(&trace)?;
         let mut records = Findings {
             hosts: vec![summary],
             dips: dips::of_host(&trace, parameters),
             idle_periods: idle::records(&trace),
-            top_processes: processes::of_host(&trace, MOST_LISTED)?,
+            top_processes: processes.top(MOST_LISTED),
             top_files: files::of_host(&trace, MOST_LISTED)?,
             gaps: trace.gaps.iter().map(|gap| gap_record(host, gap)).collect(),
             residuals: usage::residual(&trace).into_iter().collect(),
             agent_cost: cost::of_host(&trace).into_iter().collect(),
             ..Findings::default()
         };
+        if parameters.wants(&["worst_dips", "dip_processes"]) {
+            let dips = worst_dips::of_host(&trace, parameters);
+            let moments = dips.iter().map(|dip| dip.sample).collect();
+            records.dip_processes = processes.at(&moments, MOST_IN_DIP)?;
+            records.worst_dips = dips.into_iter().map(|dip| dip.record).collect();
+        }
         if wants("absences") {
             records.absences = sight::absences(&mut trace)?;
         }
@@ -75,6 +86,9 @@ impl Pass<'_> {
             .into_iter()
             .collect();
         let pooled = Pooled::of_host(&trace, parameters)?;
+        if let Some(usage) = pooled.usage.as_ref().filter(|_| wants("memory_by_host")) {
+            records.memory_by_host = usage.records(host);
+        }
         let (reclaims, contexts) = (&pooled.reclaims, &pooled.memory_context);
         if let Some(reclaim) = reclaims
             .as_ref()

@@ -49,7 +49,9 @@ use availability::sizes::Classes;
 pub use error::{AnalysisError, Result};
 pub use explain::explain;
 use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_schemas::rows::SampleRow;
 use host::Pass;
 use trace::calendar::Calendar;
 
@@ -65,8 +67,9 @@ pub struct Progress {
 /// Analyses every host of a dataset, and calls `progress` after each.
 ///
 /// # Errors
-/// [`AnalysisError::NoSamples`] when there is nothing to analyse, [`AnalysisError::Parameter`] for a
-/// parameter that no figure could rest on; else what went wrong with which table of which host.
+/// [`AnalysisError::NoSamples`] when there is nothing to analyse, [`AnalysisError::NoSamplesInSpan`] when there is
+/// nothing in the time that is asked for, [`AnalysisError::EmptySpan`] and [`AnalysisError::Parameter`] for
+/// parameters that no figure could rest on; else what went wrong with which table of which host.
 pub fn analyze(
     dataset: &Dataset,
     parameters: &Parameters,
@@ -114,7 +117,19 @@ pub fn analyze_together(
             Ok::<(), AnalysisError>(())
         },
     )?;
-    fleet
-        .finish(parameters)
-        .ok_or(AnalysisError::NoSamples { hosts_count })
+    let (from_ms, until_ms) = (parameters.from_time_ms, parameters.until_time_ms);
+    fleet.finish(parameters).ok_or_else(|| {
+        let files = datasets.iter().flat_map(|d| &d.manifest().files);
+        let samples = files.filter(|file| file.table == SampleRow::TABLE.name);
+        let times = samples.map(|file| (file.first_time_ms, file.last_time_ms));
+        match times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) {
+            Some((first_ms, last_ms)) => AnalysisError::NoSamplesInSpan {
+                from_ms,
+                until_ms,
+                first_ms,
+                last_ms,
+            },
+            None => AnalysisError::NoSamples { hosts_count },
+        }
+    })
 }

@@ -68,7 +68,7 @@ macro_rules! measures {
 measures! {
     /// What is pooled by class of hosts, and over all of them.
     Pooled {
-        usage: Usage => ["memory_usage"],
+        usage: Usage => ["memory_usage", "memory_by_host"],
         dips: DipCounts => ["dip_hosts"],
         periods: Periods => [
             "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"

@@ -3,21 +3,24 @@
 use crate::availability::sizes::{default_dip_thresholds, default_regions};
 use crate::cluster::grid;
 use crate::error::{AnalysisError, Result};
+use crate::trace::inventory::descriptions;
 use crate::trace::reader::HostReader;
-use gleaner_dataset::Dataset;
+use crate::trace::span::Span;
+use gleaner_dataset::{Dataset, Selection};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
-use gleaner_schemas::rows::{HostRow, SampleRow};
+use gleaner_schemas::rows::SampleRow;
 
 /// The parameters that the findings rest on. Reads each host's memory size where sizes are left open.
 pub(crate) fn resolved(datasets: &[&Dataset], asked: &Parameters) -> Result<Parameters> {
+    let span = Span::of(asked);
     check(asked)?;
     check_measures(asked)?;
     let mut parameters = asked.clone();
     if parameters.region_bytes.is_empty() || parameters.dip_threshold_bytes.is_empty() {
         let mut largest = 0;
         for dataset in datasets {
-            largest = largest_physical_bytes(dataset)?.max(largest);
+            largest = largest_physical_bytes(dataset, span)?.max(largest);
         }
         if parameters.region_bytes.is_empty() {
             parameters.region_bytes = default_regions(largest);
@@ -33,7 +36,12 @@ pub(crate) fn resolved(datasets: &[&Dataset], asked: &Parameters) -> Result<Para
         sizes.sort_unstable();
         sizes.dedup();
     }
-    let days = datasets.iter().map(|d| d.dates(&SampleRow::TABLE).len());
+    let in_span = Selection {
+        from_ms: span.from_ms,
+        until_ms: span.until_ms,
+        ..Selection::default()
+    };
+    let days = (datasets.iter()).map(|d| d.dates_selected(&SampleRow::TABLE, &in_span).len());
     let days = days.max().unwrap_or(0);
     parameters.cluster_cell_s = grid::cell_s(parameters.cluster_cell_s, days);
     Ok(parameters)
@@ -52,6 +60,11 @@ fn check_measures(asked: &Parameters) -> Result<()> {
 }
 
 pub(crate) fn check(asked: &Parameters) -> Result<()> {
+    if let (Some(from_ms), Some(until_ms)) = (asked.from_time_ms, asked.until_time_ms)
+        && from_ms >= until_ms
+    {
+        return Err(AnalysisError::EmptySpan { from_ms, until_ms });
+    }
     let not_negative = "a number of seconds, 0 or more";
     let size = "1 byte or more";
     let seconds = |s: f64| s.is_finite() && s >= 0.0;
@@ -136,12 +149,12 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
     }
 }
 
-fn largest_physical_bytes(dataset: &Dataset) -> Result<i64> {
+fn largest_physical_bytes(dataset: &Dataset, span: Span) -> Result<i64> {
     let mut largest = 0;
     for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
         // What the host said last of itself, in few rows; else its samples.
-        let mut reader = HostReader::new(dataset, &host);
-        let said = reader.read(&HostRow::TABLE, &["physical_bytes"])?;
+        let mut reader = HostReader::new(dataset, &host, span);
+        let said = descriptions(&mut reader, &["physical_bytes"])?;
         let said = said.integers("physical_bytes")?.iter().flatten().last();
         let bytes = match said {
             Some(bytes) => bytes,

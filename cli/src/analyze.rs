@@ -9,6 +9,8 @@ use std::path::Path;
 
 pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let mut parameters = parameters(&args.measures);
+    parameters.from_time_ms = args.from;
+    parameters.until_time_ms = args.until;
     parameters.measures = match (args.json, args.measure.is_empty()) {
         (false, true) => tables::printed(),
         _ => args.measure.clone(),
@@ -46,10 +48,18 @@ pub(crate) fn parameters(measures: &Measures) -> Parameters {
 
 /// Analyses the dataset in `folder`, with a bar while it works.
 pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result<Findings> {
+    findings_of(&Dataset::open(folder)?, parameters, "analyse")
+}
+
+/// The same of a dataset that is open, with a label for the bar.
+pub(crate) fn findings_of(
+    dataset: &Dataset,
+    parameters: &Parameters,
+    label: &str,
+) -> anyhow::Result<Findings> {
     keep_freed_memory();
-    let dataset = Dataset::open(folder)?;
-    let bar = progress::bar("analyse", dataset.hosts()?.len() as u64);
-    let findings = gleaner_analysis::analyze(&dataset, parameters, &mut |p| {
+    let bar = progress::bar(label, dataset.hosts()?.len() as u64);
+    let findings = gleaner_analysis::analyze(dataset, parameters, &mut |p| {
         bar.set_position(p.hosts_done as u64);
     })?;
     bar.finish_and_clear();

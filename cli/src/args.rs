@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Collect(Collect),
     Analyze(Analyze),
     Explain(Explain),
-    Report(Report),
+    Report(Box<crate::report::args::Report>),
     Export(Export),
     Import(crate::import::args::Import),
     Synth(crate::synth::args::Synth),
@@ -118,9 +118,10 @@ pub(crate) struct Demo {
   gleaner analyze DATASET --region 64MiB --region 1GiB --dip 512MiB
   gleaner analyze DATASET --time-zone Europe/Berlin --measure idle_by_hour --rows 168
   gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
+  gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
   gleaner analyze DATASET --json | jq '.availability_periods'
 
-What each measure is: docs/analysis.md.")]
+Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC. What each measure is: docs/analysis.md.")]
 pub(crate) struct Analyze {
     /// Folder of the dataset (what `gleaner-agent export` wrote).
     pub(crate) dataset: PathBuf,
@@ -133,6 +134,12 @@ pub(crate) struct Analyze {
     /// Print at most so many rows of a measure.
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(crate) rows: usize,
+    /// Only what was recorded at this time and after it; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<i64>,
+    /// Only what was recorded before this time; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) until: Option<i64>,
     #[command(flatten)]
     pub(crate) measures: Measures,
 }
@@ -198,24 +205,6 @@ pub(crate) struct Measures {
     /// Most points of each survival curve (0: all there are).
     #[arg(long, default_value_t = 60, value_name = "COUNT")]
     pub(crate) curve_points: u32,
-}
-
-/// Write the findings as one HTML page: figures inside, no network needed.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  gleaner report out/demo/dataset -o report.html
-  gleaner report DATASET -o report.html --time-zone Europe/Berlin --title 'Lab 2, week 47'")]
-pub(crate) struct Report {
-    /// Folder of the dataset.
-    pub(crate) dataset: PathBuf,
-    /// The page to write (`-` for standard output).
-    #[arg(long, short)]
-    pub(crate) output: PathBuf,
-    /// Heading of the page.
-    #[arg(long)]
-    pub(crate) title: Option<String>,
-    #[command(flatten)]
-    pub(crate) measures: Measures,
 }
 
 /// Write the dataset in another format: its tables, or when memory could be had, for policy simulators.
@@ -401,7 +390,7 @@ pub(crate) fn instant(text: &str) -> Result<i64, String> {
 }
 
 /// A size with a binary unit: `64MiB`, `1.5 GiB`, `4096`.
-fn size_bytes(text: &str) -> Result<i64, String> {
+pub(crate) fn size_bytes(text: &str) -> Result<i64, String> {
     let split = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let (number, unit) = (text[..split].trim(), text[split..].trim());
     let power = match unit {

@@ -93,13 +93,7 @@ impl Dataset {
     /// # Errors
     /// [`DatasetError::UnknownColumn`]; or, naming the file, that it is torn, altered or unreadable.
     pub fn read_host(&self, table: &Table, host: &str, columns: &[&str]) -> Result<RecordBatch> {
-        let wanted = projected(table, columns)?;
-        let days = self
-            .dates(table)
-            .iter()
-            .map(|date| self.read_day(table, date, host, &wanted))
-            .collect::<Result<Vec<_>>>()?;
-        concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
+        self.read_host_between(table, host, columns, None, None)
     }
 
     /// Every row of `table`, in batches of one day and host, ordered by day, host, time, sequence, key.
@@ -131,6 +125,15 @@ impl Dataset {
     fn files(&self, table: &Table) -> impl Iterator<Item = &FileEntry> + use<'_> {
         let name = table.name;
         self.manifest.files.iter().filter(move |f| f.table == name)
+    }
+
+    /// The files of each UTC day on which `table` has rows, in order.
+    pub(crate) fn files_by_day<'a>(
+        &'a self,
+        table: &Table,
+    ) -> impl Iterator<Item = impl Iterator<Item = &'a FileEntry>> {
+        let days = self.days.get(table.name).into_iter().flatten();
+        days.map(|(_, files)| files.iter().filter_map(|at| self.manifest.files.get(*at)))
     }
 
     /// The files of one day.

@@ -3,6 +3,7 @@
 use crate::reader::projected;
 use crate::{Dataset, DatasetError, FileEntry, Result};
 use arrow::array::AsArray;
+use arrow::compute::concat_batches;
 use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use arrow::datatypes::{Schema, SchemaRef, TimestampMillisecondType};
 use arrow::error::ArrowError;
@@ -158,6 +159,52 @@ impl Dataset {
         Ok(ids)
     }
 
+    /// The rows of one host as [`Dataset::read_host`] has them, those of `from_ms` and after it and before `until_ms`
+    /// alone. A file that can hold none of them is not opened.
+    ///
+    /// # Errors
+    /// As [`Dataset::read_host`].
+    pub fn read_host_between(
+        &self,
+        table: &Table,
+        host: &str,
+        columns: &[&str],
+        from_ms: Option<i64>,
+        until_ms: Option<i64>,
+    ) -> Result<RecordBatch> {
+        let wanted = projected(table, columns)?;
+        let selection = Selection {
+            from_ms,
+            until_ms,
+            ..Selection::default()
+        };
+        let days = self.files_by_day(table).map(|files| {
+            let files: Vec<&FileEntry> = files.filter(|file| selection.may_be_in(file)).collect();
+            self.read_selected(table, &files, host, &selection, &wanted)
+        });
+        let days = days.collect::<Result<Vec<_>>>()?;
+        concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
+    }
+
+    /// One host's selected rows in `files`, which are of one day.
+    fn read_selected(
+        &self,
+        table: &Table,
+        files: &[&FileEntry],
+        host: &str,
+        selection: &Selection,
+        wanted: &SchemaRef,
+    ) -> Result<RecordBatch> {
+        let is_cut = files.iter().any(|file| selection.cuts(file));
+        let files = files.iter().copied();
+        if !is_cut {
+            return self.read_files(table, files, host, wanted);
+        }
+        let timed = with_time(table, wanted).map_err(DatasetError::rows(table.name))?;
+        let rows = self.read_files(table, files, host, &timed)?;
+        cut(&rows, selection, wanted).map_err(DatasetError::rows(table.name))
+    }
+
     fn files_selected<'a>(
         &'a self,
         table: &Table,
@@ -175,7 +222,6 @@ impl Dataset {
         selection: Arc<Selection>,
         wanted: SchemaRef,
     ) -> impl Iterator<Item = Result<RecordBatch>> + use<'a> {
-        let is_cut = files.iter().any(|file| selection.cuts(file));
         let hosts = match &selection.hosts {
             Some(hosts) => Ok(hosts.clone()),
             None => self.hosts_of(files.iter().copied()),
@@ -184,15 +230,9 @@ impl Dataset {
             Ok(hosts) => (hosts, None),
             Err(error) => (BTreeSet::new(), Some(error)),
         };
-        let rows = hosts.into_iter().map(move |host| {
-            let files = files.iter().copied();
-            if !is_cut {
-                return self.read_files(&table, files, &host, &wanted);
-            }
-            let timed = with_time(&table, &wanted).map_err(DatasetError::rows(table.name))?;
-            let rows = self.read_files(&table, files, &host, &timed)?;
-            cut(&rows, &selection, &wanted).map_err(DatasetError::rows(table.name))
-        });
+        let rows = hosts
+            .into_iter()
+            .map(move |host| self.read_selected(&table, &files, &host, &selection, &wanted));
         let is_empty = |rows: &Result<RecordBatch>| rows.as_ref().is_ok_and(|r| r.num_rows() == 0);
         let rows = rows.filter(move |rows| !is_empty(rows));
         error.map(Err).into_iter().chain(rows)

@@ -1,31 +1,67 @@
-//! Renders findings as a report: `cargo run -p gleaner-reports --example render -- findings.json out.html`.
-//! Without a file of findings (`-`), the invented week of the tests.
+//! Renders findings as a report:
+//! `cargo run -p gleaner-reports --example render -- [OPTIONS] FINDINGS.json|- [BEFORE.json] OUT.html`.
+//!
+//! Without a file of findings (`-`), the invented week of the tests. Options: `--time-zone NAME`, `--anonymous`,
+//! `--title TITLE`, `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
+//! (Markdown, JSON and CSV beside it).
 
 #[path = "../tests/week/mod.rs"]
 mod week;
 
-use gleaner_reports::{Options, html};
+use gleaner_reports::{Options, Report};
+use gleaner_schemas::findings::Findings;
 use std::error::Error;
+use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [input, output] = arguments.as_slice() else {
-        return Err("usage: render FINDINGS.json|- OUT.html".into());
+    let mut options = Options::default();
+    let (mut from, mut companions) = (None, false);
+    let mut paths = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--time-zone" => options.time_zone = value()?,
+            "--title" => options.title = value()?,
+            "--from" => from = Some(value()?.parse::<jiff::Timestamp>()?.as_millisecond()),
+            "--anonymous" => options.anonymous = true,
+            "--companions" => companions = true,
+            path => paths.push(path.to_owned()),
+        }
+    }
+    let (input, before, output) = match paths.as_slice() {
+        [input, output] => (input, None, output),
+        [input, before, output] => (input, Some(read(before)?), output),
+        _ => return Err("usage: render [OPTIONS] FINDINGS.json|- [BEFORE.json] OUT.html".into()),
     };
-    let findings = match input.as_str() {
-        "-" => week::findings(),
-        path => serde_json::from_str(&std::fs::read_to_string(path)?)?,
+    let mut findings = match input.as_str() {
+        "-" => week::whole(),
+        path => read(path)?,
     };
-    let made_at_ms = findings
-        .hosts
-        .iter()
-        .map(|h| h.to_time_ms)
-        .max()
-        .unwrap_or(0);
-    let options = Options {
-        made_at_ms,
-        ..Options::default()
-    };
-    std::fs::write(output, html(&findings, &options)?)?;
+    let first = |f: &Findings| f.hosts.iter().map(|h| h.from_time_ms).min().unwrap_or(0);
+    if let Some(from) = from {
+        findings = week::later(&findings, from - first(&findings));
+    }
+    let last = findings.hosts.iter().map(|h| h.to_time_ms).max();
+    options.made_at_ms = last.unwrap_or(0);
+    let report = Report::new(&findings, before.as_ref(), &options)?;
+    std::fs::write(output, report.html()?)?;
+    if companions {
+        write_companions(&report, Path::new(output))?;
+    }
     Ok(())
+}
+
+fn write_companions(report: &Report, page: &Path) -> Result<(), Box<dyn Error>> {
+    std::fs::write(page.with_extension("md"), report.markdown())?;
+    std::fs::write(page.with_extension("json"), report.json())?;
+    for table in report.tables() {
+        let name = page.with_extension(format!("{}.csv", table.name));
+        std::fs::write(name, table.csv)?;
+    }
+    Ok(())
+}
+
+fn read(path: &str) -> Result<Findings, Box<dyn Error>> {
+    Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
 }

@@ -2,7 +2,8 @@
 
 use crate::ReportError;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{Timestamp, ToSpan, Unit, Zoned};
+use serde::Serialize;
 
 /// The zone that times are shown in.
 pub(crate) struct Clock {
@@ -10,7 +11,16 @@ pub(crate) struct Clock {
     zone: TimeZone,
 }
 
-/// One day's share of a stretch of time, in hours of that day.
+/// What the zone's clock is ahead of UTC from some time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Offset {
+    /// Since when, ms since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// By how much.
+    pub offset_ms: i64,
+}
+
+/// One day's share of a stretch of time, in hours since its midnight: a day may have 23 or 25.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DayPart {
     /// The day, as milliseconds of its midnight.
@@ -54,6 +64,12 @@ impl Clock {
         moment.to_string().replace(' ', "\u{a0}")
     }
 
+    /// `Sat 21 Nov, 10:52`: as fine as a stretch of time of some minutes is.
+    pub(crate) fn moment_to_minute(&self, time_ms: i64) -> String {
+        let moment = self.at(time_ms).strftime("%a %-d %b, %H:%M");
+        moment.to_string().replace(' ', "\u{a0}")
+    }
+
     /// `Sat 21 Nov`.
     pub(crate) fn day(&self, time_ms: i64) -> String {
         self.at(time_ms).strftime("%a %-d %b").to_string()
@@ -73,6 +89,26 @@ impl Clock {
         format!("{start} to {end}")
     }
 
+    /// `Monday 16 to Sunday 22 November 2026`, the end not in it; with times where they are no midnights.
+    pub(crate) fn days(&self, from_ms: i64, until_ms: i64) -> String {
+        let (from, until) = (self.at(from_ms), self.at(until_ms));
+        let is_midnight = |z: &Zoned| z.start_of_day().is_ok_and(|start| start == *z);
+        if !is_midnight(&from) || !is_midnight(&until) {
+            return self.span(from_ms, until_ms);
+        }
+        let last = self.at(until_ms.saturating_sub(1));
+        let end = last.strftime("%A %-d %B %Y").to_string();
+        if last.date() == from.date() {
+            return end;
+        }
+        let start = match (from.year() == last.year(), from.month() == last.month()) {
+            (true, true) => from.strftime("%A %-d"),
+            (true, false) => from.strftime("%A %-d %B"),
+            _ => from.strftime("%A %-d %B %Y"),
+        };
+        format!("{start} to {end}")
+    }
+
     /// The zone and its offset then: `Europe/Berlin (UTC+01:00)`.
     pub(crate) fn zone_at(&self, time_ms: i64) -> String {
         if self.name == "UTC" {
@@ -82,13 +118,55 @@ impl Clock {
         format!("{} (UTC{offset})", self.name)
     }
 
-    /// What to add to a time so that an axis that knows only UTC shows this zone's clock. One
-    /// offset for a whole axis: with two, an hour in autumn would be drawn twice.
-    pub(crate) fn offset_ms(&self, time_ms: i64) -> i64 {
-        i64::from(self.at(time_ms).offset().seconds()) * 1000
+    /// The zone and its offsets in this time: `Europe/Berlin (UTC+02:00, later UTC+01:00)`.
+    pub(crate) fn zone_over(&self, from_ms: i64, to_ms: i64) -> String {
+        let (first, last) = (self.zone_at(from_ms), self.at(to_ms));
+        if last.offset() == self.at(from_ms).offset() {
+            return first;
+        }
+        let later = last.strftime("%:z").to_string();
+        format!("{}, later UTC{later})", first.trim_end_matches(')'))
     }
 
-    /// The stretch cut at local midnights. Hours are those on the wall.
+    /// The zone's offsets from UTC from a year before this time to a year after it, for the figures' axes.
+    pub(crate) fn offsets(&self, from_ms: i64, to_ms: i64) -> Vec<Offset> {
+        const YEAR_MS: i64 = 366 * 86_400_000;
+        let (from_ms, to_ms) = (
+            from_ms.saturating_sub(YEAR_MS),
+            to_ms.saturating_add(YEAR_MS),
+        );
+        let from = self.at(from_ms);
+        let later = self
+            .zone
+            .following(from.timestamp())
+            .map(|change| Offset {
+                from_ms: change.timestamp().as_millisecond(),
+                offset_ms: i64::from(change.offset().seconds()) * 1000,
+            })
+            .take_while(|change| change.from_ms <= to_ms);
+        let mut offsets = vec![Offset {
+            from_ms,
+            offset_ms: i64::from(from.offset().seconds()) * 1000,
+        }];
+        offsets.extend(later);
+        // A change of the zone's abbreviation alone is none of its clock.
+        offsets.dedup_by_key(|offset| offset.offset_ms);
+        offsets
+    }
+
+    /// How many hours the day has that begins then; absent beyond the calendar.
+    pub(crate) fn hours_of_day(&self, day_ms: i64) -> Option<f64> {
+        let midnight = self.at(day_ms);
+        let next = midnight
+            .checked_add(1.day())
+            .and_then(|z| z.start_of_day())
+            .ok()?;
+        (next.timestamp() - midnight.timestamp())
+            .total(Unit::Hour)
+            .ok()
+    }
+
+    /// The stretch cut at local midnights.
     pub(crate) fn day_parts(&self, from_ms: i64, to_ms: i64) -> Vec<DayPart> {
         let mut parts = Vec::new();
         let mut start = self.at(from_ms);
@@ -100,23 +178,21 @@ impl Clock {
             let Ok(next) = midnight.checked_add(1.day()).and_then(|z| z.start_of_day()) else {
                 break;
             };
-            let to_hour = if end < next { hour(&end) } else { 24.0 };
+            let hours =
+                |until: &Zoned| (until.timestamp() - midnight.timestamp()).total(Unit::Hour);
+            let until = if end < next { &end } else { &next };
+            let (Ok(from_hour), Ok(to_hour)) = (hours(&start), hours(until)) else {
+                break;
+            };
             parts.push(DayPart {
                 day_ms: midnight.timestamp().as_millisecond(),
-                from_hour: hour(&start),
+                from_hour,
                 to_hour,
             });
             start = next;
         }
         parts
     }
-}
-
-fn hour(time: &Zoned) -> f64 {
-    f64::from(time.hour())
-        + f64::from(time.minute()) / 60.0
-        + f64::from(time.second()) / 3600.0
-        + f64::from(time.millisecond()) / 3_600_000.0
 }
 
 #[cfg(test)]
@@ -143,7 +219,6 @@ mod tests {
         let kolkata = Clock::new("Asia/Kolkata").unwrap();
         assert_eq!(kolkata.moment(T), "Sat\u{a0}21\u{a0}Nov,\u{a0}16:22:01");
         assert_eq!(kolkata.zone_at(T), "Asia/Kolkata (UTC+05:30)");
-        assert_eq!(kolkata.offset_ms(T), 19_800_000);
         assert!(matches!(
             Clock::new("Mars/Olympus"),
             Err(ReportError::TimeZone { .. })
@@ -168,6 +243,48 @@ mod tests {
         let midnight = 1_792_879_200_000;
         let parts = berlin.day_parts(midnight, midnight + 26 * 3_600_000);
         let hours: Vec<(f64, f64)> = parts.iter().map(|p| (p.from_hour, p.to_hour)).collect();
-        assert_eq!(hours, [(0.0, 24.0), (0.0, 1.0)]);
+        assert_eq!(hours, [(0.0, 25.0), (0.0, 1.0)]);
+        assert_eq!(
+            berlin.zone_over(midnight, midnight + 26 * 3_600_000),
+            "Europe/Berlin (UTC+02:00, later UTC+01:00)"
+        );
+        assert_eq!(berlin.hours_of_day(midnight), Some(25.0));
+        // In spring one has 23: 2026-03-29.
+        let midnight = 1_774_738_800_000;
+        let parts = berlin.day_parts(midnight, midnight + 24 * 3_600_000);
+        let hours: Vec<(f64, f64)> = parts.iter().map(|p| (p.from_hour, p.to_hour)).collect();
+        assert_eq!(hours, [(0.0, 23.0), (0.0, 1.0)]);
+    }
+
+    #[test]
+    fn figures_know_when_clocks_change() {
+        let changes = |name: &str, from_ms: i64| {
+            let clock = Clock::new(name).unwrap();
+            let week = clock.offsets(from_ms, from_ms + 7 * 86_400_000);
+            let in_week = |o: &&Offset| (from_ms..from_ms + 7 * 86_400_000).contains(&o.from_ms);
+            let found: Vec<(i64, i64)> = week
+                .iter()
+                .filter(in_week)
+                .map(|o| (o.from_ms, o.offset_ms / 3_600_000))
+                .collect();
+            assert!(week[0].from_ms < from_ms, "one holds at the start");
+            found
+        };
+        // Monday 2026-03-23, 2026-10-19 and 2026-10-26, all 00:00 UTC.
+        let mondays = [1_774_224_000_000, 1_792_368_000_000, 1_792_972_800_000];
+        assert_eq!(
+            changes("Europe/Berlin", mondays[0]),
+            [(1_774_746_000_000, 2)]
+        );
+        assert_eq!(
+            changes("Europe/Berlin", mondays[1]),
+            [(1_792_890_000_000, 1)]
+        );
+        assert_eq!(
+            changes("America/New_York", mondays[2]),
+            [(1_793_512_800_000, -5)]
+        );
+        assert_eq!(changes("UTC", mondays[0]), []);
+        assert_eq!(changes("Asia/Kolkata", mondays[0]), []);
     }
 }

@@ -1,41 +1,41 @@
-//! Findings → one HTML page that needs nothing else: styles, Plotly and data are inside, and its
-//! content policy lets nothing be fetched.
+//! Findings → a report: one HTML page that needs nothing else, and its companions (Markdown, CSV, JSON).
 //!
-//! A page is a list of sections, each a question that a reader has; a section is a list of
-//! sentences, figures and tables ([`page`]). What is said in words comes from [`headline`] and
-//! [`sections`], what is drawn from [`figures`], what is counted from [`tables`].
+//! ```text
+//! Findings (this week's, and the week's before) ─► View ─► page: what it says, in parts ─► write: HTML, Markdown, CSV, JSON
+//!                                                   │        headline, questions/ (five), hosts/ (a page each), method/
+//!                                                   └ change: against the week before
+//! ```
+//!
+//! A page is a list of sections, each a question that a reader has; a section is a list of sentences, figures and
+//! tables ([`page`]). What writes it knows nothing of memory: a table that is on the page is in every companion.
 
+mod anonymous;
+mod change;
 mod clock;
-mod figures;
+mod fleet;
 mod headline;
-mod markdown;
+mod hosts;
+mod index;
+mod method;
+mod names;
+mod options;
 mod page;
-mod sections;
-mod tables;
+mod questions;
 mod view;
 mod wording;
+mod write;
 
+use clock::Clock;
 use gleaner_schemas::findings::Findings;
+pub use index::{IndexEntry, index};
+pub use options::{Options, Span};
+use page::Page;
+pub use write::csv::TableFile;
 
-/// How a report is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Title of the page.
-    pub title: String,
-    /// IANA name of the time zone that times are shown in.
-    pub time_zone: String,
-    /// When the report was made, told by the caller so that the same input gives the same page.
-    pub made_at_ms: i64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            title: "Idle memory".into(),
-            time_zone: "UTC".into(),
-            made_at_ms: 0,
-        }
-    }
+/// A report, from which page and companions are written.
+pub struct Report {
+    page: Page,
+    made_at: String,
 }
 
 /// Why a report could not be made.
@@ -57,20 +57,79 @@ pub enum ReportError {
     Template(#[from] askama::Error),
 }
 
-/// The report as one self-contained HTML page.
-///
-/// # Errors
-/// When the time zone is not known, or a number cannot be written as JSON.
-pub fn html(findings: &Findings, options: &Options) -> Result<String, ReportError> {
-    let clock = clock::Clock::new(&options.time_zone)?;
-    page::render(findings, &clock, options)
+/// What an index of reports tells of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Title of the page.
+    pub title: String,
+    /// Whom it is about: `40 hosts`.
+    pub subject: String,
+    /// The time that it is of.
+    pub period: String,
+    /// The headline.
+    pub lead: String,
 }
 
-/// The headline, the figures beside it and the use by category as Markdown, for mail or chat.
-///
-/// # Errors
-/// When the time zone is not known.
-pub fn markdown(findings: &Findings, options: &Options) -> Result<String, ReportError> {
-    let clock = clock::Clock::new(&options.time_zone)?;
-    Ok(markdown::render(findings, &clock, options))
+impl Report {
+    /// Puts it together from what was found, and, where it is known, what was found in the week before.
+    ///
+    /// # Errors
+    /// When the time zone is not known.
+    pub fn new(
+        findings: &Findings,
+        before: Option<&Findings>,
+        options: &Options,
+    ) -> Result<Self, ReportError> {
+        let clock = Clock::new(&options.time_zone)?;
+        let mut findings = std::borrow::Cow::Borrowed(findings);
+        let mut before = before.map(std::borrow::Cow::Borrowed);
+        if options.anonymous {
+            anonymous::rename(findings.to_mut(), before.as_mut().map(|b| b.to_mut()));
+        }
+        Ok(Self {
+            page: Page::new(&findings, before.as_deref(), &clock, options),
+            made_at: format!(
+                "{} {}",
+                clock.date_time(options.made_at_ms),
+                clock.zone_at(options.made_at_ms)
+            ),
+        })
+    }
+
+    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy lets nothing be fetched.
+    ///
+    /// # Errors
+    /// When a number cannot be written as JSON.
+    pub fn html(&self) -> Result<String, ReportError> {
+        write::html::render(&self.page, &self.made_at)
+    }
+
+    /// The headline, the five answers in short and their small tables as Markdown, for mail or chat.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        write::markdown::render(&self.page)
+    }
+
+    /// Every table of the page, with all of its rows, as CSV.
+    #[must_use]
+    pub fn tables(&self) -> Vec<TableFile> {
+        write::csv::files(&self.page)
+    }
+
+    /// Headline, sentences and every table as one JSON document.
+    #[must_use]
+    pub fn json(&self) -> String {
+        write::json::render(&self.page)
+    }
+
+    /// What an index of reports tells of it.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary {
+            title: self.page.title.clone(),
+            subject: self.page.subject.clone(),
+            period: self.page.period.clone(),
+            lead: self.page.headline.lead.clone(),
+        }
+    }
 }

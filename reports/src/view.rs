@@ -1,16 +1,24 @@
 //! What a part of the page is about: all hosts together, or one of them.
 
 use crate::clock::Clock;
-use gleaner_schemas::findings::{
-    AvailabilityPeriods, Category, Findings, HostSummary, MemoryPoint, Notion,
-};
+use crate::names::Names;
+use crate::options::Span;
+use crate::page::table::Cell;
+use gleaner_schemas::findings::{Category, Findings, HostMemory, HostSummary, MemoryPoint};
+use std::collections::HashMap;
 
 /// Findings of all hosts or of one, and how to show them.
 pub(crate) struct View<'a> {
-    pub findings: Findings,
+    pub findings: &'a Findings,
+    /// What was found in the week before, where that is known.
+    pub before: Option<&'a Findings>,
     pub clock: &'a Clock,
+    /// The time that was asked for; absent: all there is.
+    pub span: Option<&'a Span>,
     /// Begins the ids of this part's elements: two parts of a page share none.
     pub prefix: String,
+    /// What the hosts are called.
+    pub names: Names<'a>,
 }
 
 /// Mean and least memory of one host, or their sums over several.
@@ -38,7 +46,18 @@ impl Memory {
         }
     }
 
-    fn add(mut self, other: &Self) -> Self {
+    /// So much of it.
+    pub(crate) fn times(&self, part: f64) -> Self {
+        Self {
+            physical_bytes: self.physical_bytes * part,
+            mean_bytes: self.mean_bytes.map(|b| b.map(|b| b * part)),
+            least_available_bytes: self.least_available_bytes * part,
+            harvestable_bytes: self.harvestable_bytes.map(|b| b * part),
+            least_harvestable_bytes: self.least_harvestable_bytes.map(|b| b * part),
+        }
+    }
+
+    pub(crate) fn add(mut self, other: &Self) -> Self {
         self.physical_bytes += other.physical_bytes;
         for (sum, more) in self.mean_bytes.iter_mut().zip(other.mean_bytes) {
             *sum = match (*sum, more) {
@@ -74,55 +93,20 @@ pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<
 
 impl<'a> View<'a> {
     /// All hosts.
-    pub(crate) fn all(findings: &Findings, clock: &'a Clock) -> Self {
-        let mut findings = findings.clone();
-        // A report has one notion of available: what the owner does not use now.
-        let is_shown = |p: &AvailabilityPeriods| p.notion == Notion::Available;
-        findings.availability_periods.retain(is_shown);
+    pub(crate) fn new(
+        findings: &'a Findings,
+        before: Option<&'a Findings>,
+        clock: &'a Clock,
+        span: Option<&'a Span>,
+    ) -> Self {
         Self {
             findings,
+            before,
             clock,
+            span,
             prefix: String::new(),
+            names: Names::of(&findings.hosts),
         }
-    }
-
-    /// The host at `index` alone: without what is pooled over hosts of a size.
-    pub(crate) fn of_host(findings: &Findings, index: usize, clock: &'a Clock) -> Option<Self> {
-        let summary = findings.hosts.get(index)?;
-        let host = &summary.host;
-        let f = findings;
-        macro_rules! of {
-            ($list:ident) => {
-                f.$list
-                    .iter()
-                    .filter(|x| x.host == *host)
-                    .cloned()
-                    .collect()
-            };
-        }
-        let findings = Findings {
-            findings_version: f.findings_version,
-            parameters: f.parameters.clone(),
-            hosts: vec![summary.clone()],
-            memory_over_time: of!(memory_over_time),
-            dips: of!(dips),
-            idle_periods: of!(idle_periods),
-            quotas: of!(quotas),
-            top_processes: of!(top_processes),
-            top_files: of!(top_files),
-            gaps: of!(gaps),
-            absences: of!(absences),
-            activity_sources: of!(activity_sources),
-            residuals: of!(residuals),
-            agent_cost: of!(agent_cost),
-            not_measured: of!(not_measured),
-            ..Findings::default()
-        };
-        Some(Self {
-            findings,
-            clock,
-            prefix: format!("host-{}-", index + 1),
-        })
     }
 
     /// The host, when there is exactly one.
@@ -135,12 +119,15 @@ impl<'a> View<'a> {
 
     /// The name of a host; its id where the hosts do not list it.
     pub(crate) fn host_name(&self, id: &str) -> String {
-        self.findings
-            .hosts
-            .iter()
-            .find(|h| h.host == id)
-            .map_or(id, |h| h.host_name.as_str())
-            .to_owned()
+        self.names.get(id).map_or(id, |host| host.name).to_owned()
+    }
+
+    /// A cell with a host's name that leads to its page.
+    pub(crate) fn host_cell(&self, id: &str) -> Cell {
+        match self.names.get(id) {
+            Some(host) => Cell::text(host.name).link(&host.page),
+            None => Cell::text(id),
+        }
     }
 
     /// Why a measure is not there, where the analysis says.
@@ -154,44 +141,37 @@ impl<'a> View<'a> {
 
     /// Memory of one host over its whole trace; absent without samples.
     pub(crate) fn memory_of(&self, host: &HostSummary) -> Option<Memory> {
-        let points: Vec<&MemoryPoint> = self
-            .findings
-            .memory_over_time
-            .iter()
-            .filter(|p| p.host == host.host)
-            .collect();
-        let least_available = points.iter().map(|p| p.available_min_bytes).min()?;
-        let mean_bytes = Category::ALL.map(|c| {
-            weighted_mean(
-                points
-                    .iter()
-                    .map(|p| (p.samples_count, category_bytes(p, c))),
-            )
-        });
-        Some(Memory {
-            physical_bytes: host.physical_bytes as f64,
-            mean_bytes,
-            least_available_bytes: least_available as f64,
-            harvestable_bytes: weighted_mean(
-                points
-                    .iter()
-                    .map(|p| (p.samples_count, p.harvestable_bytes)),
-            ),
-            least_harvestable_bytes: points
-                .iter()
-                .filter_map(|p| p.harvestable_min_bytes)
-                .min()
-                .map(|least| least as f64),
-        })
+        memories(self.findings, std::slice::from_ref(host)).remove(host.host.as_str())
+    }
+
+    /// Memory of each host that has samples, by its id: in one pass, however many there are.
+    pub(crate) fn memories(&self) -> HashMap<&'a str, Memory> {
+        memories(self.findings, &self.findings.hosts)
     }
 
     /// Memory of all hosts that have samples, summed.
     pub(crate) fn memory(&self) -> Option<Memory> {
+        let memories = self.memories();
         self.findings
             .hosts
             .iter()
-            .filter_map(|host| self.memory_of(host))
+            .filter_map(|host| memories.get(host.host.as_str()).cloned())
             .reduce(|sum, next| sum.add(&next))
+    }
+
+    /// The week before by itself, where that is known and has samples.
+    pub(crate) fn earlier(&self) -> Option<View<'a>> {
+        let findings = self.before.filter(|b| !b.hosts.is_empty())?;
+        Some(View {
+            prefix: self.prefix.clone(),
+            ..View::new(findings, None, self.clock, None)
+        })
+    }
+
+    /// What the time before is called: `the week before`.
+    pub(crate) fn before_label(&self) -> &str {
+        self.span
+            .map_or("the time before", |span| span.before_label.as_str())
     }
 
     /// First and last sample of all hosts.
@@ -210,15 +190,165 @@ impl<'a> View<'a> {
     }
 }
 
-/// Mean over samples where each value stands for several; absent when none has one.
-fn weighted_mean(values: impl Iterator<Item = (i64, Option<f64>)>) -> Option<f64> {
-    let mut samples = 0.0;
-    let mut sum = 0.0;
-    for (count, value) in values {
-        if let Some(value) = value {
-            samples += count as f64;
-            sum += count as f64 * value;
+/// Memory of these hosts: as the analysis sums it up, else from the points over time.
+fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a str, Memory> {
+    let mut tallies: HashMap<&str, Tally> = hosts
+        .iter()
+        .map(|h| (h.host.as_str(), Tally::default()))
+        .collect();
+    for row in &findings.memory_by_host {
+        if let Some(tally) = tallies.get_mut(row.host.as_str()) {
+            tally.count_summary(row);
         }
     }
-    (samples > 0.0).then(|| sum / samples)
+    for point in &findings.memory_over_time {
+        if let Some(tally) = tallies.get_mut(point.host.as_str()) {
+            tally.count_point(point);
+        }
+    }
+    let present = hosts.iter().filter_map(|host| {
+        let tally = tallies.remove(host.host.as_str())?;
+        Some((
+            host.host.as_str(),
+            tally.memory(host.physical_bytes as f64)?,
+        ))
+    });
+    present.collect()
+}
+
+/// What one host's memory adds up to.
+#[derive(Default)]
+struct Tally {
+    /// Whether it comes from a summary: then the points over time, which are the same again, do not count.
+    is_summary: bool,
+    mean: [Mean; 8],
+    harvestable: Mean,
+    least_available_bytes: Option<i64>,
+    least_harvestable_bytes: Option<i64>,
+}
+
+/// A mean over samples where each value stands for several.
+#[derive(Clone, Copy, Default)]
+struct Mean {
+    samples: f64,
+    sum: f64,
+}
+
+impl Mean {
+    fn count(&mut self, samples: i64, value: Option<f64>) {
+        if let Some(value) = value {
+            self.samples += samples as f64;
+            self.sum += samples as f64 * value;
+        }
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.samples > 0.0).then(|| self.sum / self.samples)
+    }
+}
+
+impl Tally {
+    fn count_summary(&mut self, row: &HostMemory) {
+        let is = |c: &Category| c.column().strip_suffix("_bytes") == Some(row.category.as_str());
+        if let Some(category) = Category::ALL.into_iter().find(is) {
+            self.mean[category as usize].count(row.samples_count, Some(row.mean_bytes));
+            if category == Category::Available {
+                self.is_summary = true;
+                self.least_available_bytes = Some(row.min_bytes);
+            }
+        } else if row.category == "harvestable" {
+            self.harvestable
+                .count(row.samples_count, Some(row.mean_bytes));
+            self.least_harvestable_bytes = Some(row.min_bytes);
+        }
+    }
+
+    fn count_point(&mut self, point: &MemoryPoint) {
+        if self.is_summary {
+            return;
+        }
+        for category in Category::ALL {
+            let value = category_bytes(point, category);
+            self.mean[category as usize].count(point.samples_count, value);
+        }
+        self.harvestable
+            .count(point.samples_count, point.harvestable_bytes);
+        let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
+        self.least_available_bytes =
+            least(self.least_available_bytes, Some(point.available_min_bytes));
+        self.least_harvestable_bytes =
+            least(self.least_harvestable_bytes, point.harvestable_min_bytes);
+    }
+
+    fn memory(self, physical_bytes: f64) -> Option<Memory> {
+        Some(Memory {
+            physical_bytes,
+            mean_bytes: self.mean.map(Mean::value),
+            least_available_bytes: self.least_available_bytes? as f64,
+            harvestable_bytes: self.harvestable.value(),
+            least_harvestable_bytes: self.least_harvestable_bytes.map(|b| b as f64),
+        })
+    }
+}
+
+/// Asks something of a view of these findings, in UTC.
+#[cfg(test)]
+pub(crate) fn ask<T>(
+    findings: &Findings,
+    before: Option<&Findings>,
+    question: impl Fn(&View) -> T,
+) -> T {
+    let clock = Clock::new("UTC").unwrap();
+    question(&View::new(findings, before, &clock, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(host: &str, samples_count: i64, available: i64) -> MemoryPoint {
+        MemoryPoint {
+            host: host.into(),
+            samples_count,
+            available_bytes: available as f64,
+            available_min_bytes: available,
+            ..MemoryPoint::default()
+        }
+    }
+
+    #[test]
+    fn a_host_s_summary_comes_before_its_points_and_a_host_without_one_has_its_points() {
+        let host = |host: &str| HostSummary {
+            host: host.into(),
+            physical_bytes: 100,
+            ..HostSummary::default()
+        };
+        let findings = Findings {
+            hosts: vec![host("a"), host("b"), host("c")],
+            memory_by_host: vec![HostMemory {
+                host: "a".into(),
+                category: "available".into(),
+                samples_count: 10,
+                mean_bytes: 70.0,
+                min_bytes: 5,
+                ..HostMemory::default()
+            }],
+            memory_over_time: vec![point("a", 10, 60), point("b", 3, 40), point("b", 1, 80)],
+            ..Findings::default()
+        };
+        let clock = Clock::new("UTC").unwrap();
+        let view = View::new(&findings, None, &clock, None);
+        let memories = view.memories();
+        let said = |host: &str| {
+            let memory = &memories[host];
+            (memory.available_bytes(), memory.least_available_bytes)
+        };
+        assert_eq!((said("a"), said("b")), ((70.0, 5.0), (50.0, 40.0)));
+        assert!(!memories.contains_key("c"));
+        assert_eq!(
+            view.memory_of(&findings.hosts[1]),
+            memories.get("b").cloned()
+        );
+        assert_eq!(view.memory().unwrap().available_bytes(), 120.0);
+    }
 }

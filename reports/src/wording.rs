@@ -4,9 +4,18 @@ use gleaner_schemas::units::{Bytes, Seconds};
 
 const NO_BREAK: &str = "\u{a0}";
 
-/// `18.1 GiB`.
+/// `18.1 GiB`, `944 GiB`, `1.04 TiB`: three figures or fewer, for more would say what nobody knows.
 pub(crate) fn bytes(bytes: impl Into<f64>) -> String {
-    Bytes(bytes.into()).to_string().replace(' ', NO_BREAK)
+    const TIB: f64 = 1_099_511_627_776.0;
+    let bytes = bytes.into();
+    let printed = Bytes(bytes).to_string();
+    let (number, unit) = printed.rsplit_once(' ').unwrap_or((&printed, ""));
+    let rounded = match (number.parse::<f64>(), unit) {
+        (Ok(number), "TiB") if number < 10.0 => format!("{:.2}", bytes / TIB),
+        (Ok(number), _) if number >= 100.0 => format!("{number:.0}"),
+        _ => number.to_owned(),
+    };
+    format!("{rounded}{NO_BREAK}{unit}")
 }
 
 /// `18.1 GiB`, from what is stored.
@@ -16,7 +25,13 @@ pub(crate) fn stored_bytes(stored: i64) -> String {
 
 /// A size that was chosen rather than measured: `4 GiB`, `1.5 GiB`.
 pub(crate) fn size(stored: i64) -> String {
-    stored_bytes(stored).replace(".0\u{a0}", NO_BREAK)
+    let printed = stored_bytes(stored);
+    let (number, unit) = printed.rsplit_once(NO_BREAK).unwrap_or((&printed, ""));
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    format!("{number}{NO_BREAK}{unit}")
 }
 
 /// `1 h 20 min`.
@@ -74,7 +89,11 @@ mod tests {
     #[test]
     fn numbers_keep_their_units() {
         assert_eq!(stored_bytes(25_276_514_304), "23.5\u{a0}GiB");
+        assert_eq!(stored_bytes(944 << 30), "944\u{a0}GiB");
+        assert_eq!(stored_bytes(1065 << 30), "1.04\u{a0}TiB");
         assert_eq!(size(4 << 30), "4\u{a0}GiB");
+        assert_eq!(size(1 << 40), "1\u{a0}TiB");
+        assert_eq!(size(100 << 30), "100\u{a0}GiB");
         assert_eq!(size(3 << 29), "1.5\u{a0}GiB");
         assert_eq!(seconds(4800.0), "1\u{a0}h\u{a0}20\u{a0}min");
         assert_eq!(count(1, "sample"), "1\u{a0}sample");

@@ -12,6 +12,7 @@ mod lab;
 mod layers;
 mod pki;
 mod privacy;
+mod report;
 mod shipped;
 mod surfaces;
 mod synth;

@@ -9,3 +9,4 @@ pub(crate) mod over_time;
 pub(crate) mod periods;
 pub(crate) mod sizes;
 pub(crate) mod usage;
+pub(crate) mod worst_dips;

@@ -5,7 +5,12 @@ use crate::measure::Measure;
 use crate::statistics::distribution::Distribution;
 use crate::trace::HostTrace;
 use crate::trace::samples::Samples;
-use gleaner_schemas::findings::{Category, Findings, MemoryUsage, Parameters, Residual};
+use gleaner_schemas::findings::{
+    Category, Findings, HostMemory, MemoryUsage, Parameters, Residual,
+};
+
+/// Of [`names`], those that rest on recorded files.
+const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
 /// What is counted, in the order of the findings: the categories, then what stands beside them.
 pub(crate) fn names() -> Vec<&'static str> {
@@ -31,10 +36,37 @@ impl Measure for Usage {
         }
     }
 
-    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
+    fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+        if !parameters.wants(&["memory_usage"]) {
+            return; // without the files, which two of its categories rest on
+        }
         let records = names().into_iter().zip(&self.0);
         let records = records.filter_map(|(name, all)| finding(size_class, name, all));
         findings.memory_usage.extend(records);
+    }
+}
+
+impl Usage {
+    /// Of one host: all that its samples alone say.
+    pub(crate) fn records(&self, host: &str) -> Vec<HostMemory> {
+        let named = names().into_iter().zip(&self.0);
+        let from_samples = named.filter(|(name, _)| !FROM_FILES.contains(name));
+        let record = |(name, all): (&str, &Distribution)| {
+            Some(HostMemory {
+                host: host.to_owned(),
+                category: name.to_owned(),
+                samples_count: all.count,
+                mean_bytes: all.mean()?,
+                sd_bytes: all.deviation(),
+                min_bytes: all.min,
+                p5_bytes: all.quantile(0.05)?,
+                median_bytes: all.median()?,
+                p95_bytes: all.quantile(0.95)?,
+                max_bytes: all.max,
+                mean_share: all.mean_share()?,
+            })
+        };
+        from_samples.filter_map(record).collect()
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) struct Cell {
     pub(crate) kernel_bytes: Option<i64>,
     pub(crate) process_bytes: Option<i64>,
     pub(crate) file_cache_bytes: Option<i64>,
+    pub(crate) harvestable_bytes: Option<i64>,
     /// Most that was not available.
     pub(crate) demand_most_bytes: i64,
     /// Least of what a lender may give (available and lent, less the headroom), idle or not; none while
@@ -119,6 +120,7 @@ pub(crate) struct Building {
     kernel: Option<i128>,
     process: Option<i128>,
     file_cache: Option<i128>,
+    harvestable: Option<i128>,
     idle_available: i128,
     idle_lendable: i128,
     idle_harvestable: Option<i128>,
@@ -138,6 +140,7 @@ impl Default for Building {
             kernel: Some(0),
             process: Some(0),
             file_cache: Some(0),
+            harvestable: Some(0),
             idle_available: 0,
             idle_lendable: 0,
             idle_harvestable: Some(0),
@@ -169,6 +172,7 @@ impl Building {
         add(&mut self.kernel, figures.kernel, ms);
         add(&mut self.process, figures.process, ms);
         add(&mut self.file_cache, figures.file_cache, ms);
+        add(&mut self.harvestable, figures.harvestable, ms);
         self.idle_available += times(figures.available, idle_ms);
         self.idle_lendable += times(figures.lendable, idle_ms);
         add(&mut self.idle_harvestable, figures.harvestable, idle_ms);
@@ -193,6 +197,7 @@ impl Building {
             kernel_bytes: self.kernel.map(mean),
             process_bytes: self.process.map(mean),
             file_cache_bytes: self.file_cache.map(mean),
+            harvestable_bytes: self.harvestable.map(mean),
             demand_most_bytes: self.demand_most,
             lendable_least_bytes: self.lendable_least,
             lendable_at_start_bytes: self.first.map_or(0, |f| f.lendable),

@@ -22,8 +22,11 @@ struct Total {
     idle_available_bytes: i64,
     idle_available_least_bytes: i64,
     idle_lendable_bytes: i64,
-    /// Hosts that know what could be harvested.
+    /// Hosts that know what could be harvested,
     hosts_harvestable: i64,
+    harvestable_bytes: i64,
+    /// and of those, the ones of which it can be told whether they were idle.
+    hosts_idle_harvestable: i64,
     idle_harvestable_bytes: i64,
 }
 
@@ -45,6 +48,11 @@ impl Total {
         );
         add(&mut self.idle_lendable_bytes, other.idle_lendable_bytes);
         add(&mut self.hosts_harvestable, other.hosts_harvestable);
+        add(&mut self.harvestable_bytes, other.harvestable_bytes);
+        add(
+            &mut self.hosts_idle_harvestable,
+            other.hosts_idle_harvestable,
+        );
         add(
             &mut self.idle_harvestable_bytes,
             other.idle_harvestable_bytes,
@@ -81,7 +89,9 @@ impl Totals {
                     0
                 },
                 idle_lendable_bytes: cell.idle_lendable_bytes,
-                hosts_harvestable: i64::from(told && cell.idle_harvestable_bytes.is_some()),
+                hosts_harvestable: i64::from(cell.harvestable_bytes.is_some()),
+                harvestable_bytes: cell.harvestable_bytes.unwrap_or(0),
+                hosts_idle_harvestable: i64::from(told && cell.idle_harvestable_bytes.is_some()),
                 idle_harvestable_bytes: cell.idle_harvestable_bytes.unwrap_or(0),
             };
         }
@@ -130,6 +140,7 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
     let mean = |of: fn(&Total) -> i64| totals.iter().map(|t| of(t) as f64).sum::<f64>() / n;
     let told = totals.iter().any(|t| t.hosts_told > 0);
     let harvestable = totals.iter().any(|t| t.hosts_harvestable > 0);
+    let idle_harvestable = totals.iter().any(|t| t.hosts_idle_harvestable > 0);
     let least = |of: fn(&Total) -> i64| totals.iter().map(of).min();
     ClusterPoint {
         time_ms,
@@ -140,11 +151,11 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
         installed_bytes: mean(|t| t.installed_bytes),
         available_bytes: mean(|t| t.available_bytes),
         available_min_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
-        harvestable_bytes: None,
+        harvestable_bytes: harvestable.then(|| mean(|t| t.harvestable_bytes)),
         idle_available_bytes: told.then(|| mean(|t| t.idle_available_bytes)),
         idle_available_min_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
         idle_recruitable_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),
-        idle_harvestable_bytes: harvestable.then(|| mean(|t| t.idle_harvestable_bytes)),
+        idle_harvestable_bytes: idle_harvestable.then(|| mean(|t| t.idle_harvestable_bytes)),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::error::Result;
 use crate::trace::HostTrace;
-use gleaner_schemas::findings::TopProcess;
-use std::collections::HashMap;
+use crate::trace::frame::{Frame, Integers};
+use gleaner_schemas::findings::{DipProcess, TopProcess};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is summed over the samples of one name.
 #[derive(Default)]
@@ -38,44 +40,105 @@ impl Use {
             self.max_bytes = self.max_bytes.max(bytes);
         }
     }
+
+    /// Over the samples whose sizes are known; `None` where none is.
+    fn mean_bytes(&self) -> Option<f64> {
+        (self.known_count > 0).then(|| self.sum_bytes as f64 / self.known_count as f64)
+    }
 }
 
-/// The `most` largest by mean proportional memory (anonymous, shared and file-backed) over the
-/// samples in which a process of the name was active. A name whose memory was never known is left out.
-pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopProcess>> {
-    let rows = &trace.processes.rows;
-    let (names, cpu_ms) = (rows.texts("name")?, rows.integers("cpu_ms")?);
-    let anon = rows.integers("anon_bytes")?;
-    let shmem = rows.integers("shmem_bytes")?;
-    let file = rows.integers("file_bytes")?;
-    let mut by_name: HashMap<&str, Use> = HashMap::new();
-    for (row, sample) in trace.processes.sample_of.iter().enumerate() {
-        if let (Some(sample), Some(name)) = (*sample, names.get(row)) {
-            let bytes = sum(sum(anon.get(row), shmem.get(row)), file.get(row));
-            let used = by_name.entry(name).or_default();
-            used.add(sample, bytes, cpu_ms.get(row));
+/// What the active processes of one host held, by name.
+pub(crate) struct Processes<'a> {
+    trace: &'a HostTrace<'a>,
+    by_name: HashMap<&'a str, Use>,
+}
+
+impl<'a> Processes<'a> {
+    pub(crate) fn of_host(trace: &'a HostTrace<'a>) -> Result<Self> {
+        let rows = &trace.processes.rows;
+        let (names, cpu_ms) = (rows.texts("name")?, rows.integers("cpu_ms")?);
+        let sizes = Sizes::of(rows)?;
+        let mut by_name: HashMap<&str, Use> = HashMap::new();
+        for (row, sample) in trace.processes.sample_of.iter().enumerate() {
+            if let (Some(sample), Some(name)) = (*sample, names.get(row)) {
+                let used = by_name.entry(name).or_default();
+                used.add(sample, sizes.of_row(row), cpu_ms.get(row));
+            }
         }
+        by_name.values_mut().for_each(Use::finish);
+        Ok(Self { trace, by_name })
     }
-    let mut found: Vec<TopProcess> = Vec::new();
-    for (name, mut used) in by_name {
-        used.finish();
-        if used.known_count > 0 {
-            found.push(TopProcess {
-                host: trace.host().to_owned(),
-                name: name.to_owned(),
+
+    /// The `most` largest by mean proportional memory (anonymous, shared and file-backed) over the
+    /// samples in which a process of the name was active. A name whose memory was never known is left out.
+    pub(crate) fn top(&self, most: usize) -> Vec<TopProcess> {
+        let known = self.by_name.iter().filter_map(|(name, used)| {
+            Some(TopProcess {
+                host: self.trace.host().to_owned(),
+                name: (*name).to_owned(),
                 active_samples_count: used.samples_count,
-                mean_bytes: used.sum_bytes as f64 / used.known_count as f64,
+                mean_bytes: used.mean_bytes()?,
                 max_bytes: used.max_bytes,
                 cpu_s: used.cpu_ms as f64 / 1000.0,
-            });
-        }
+            })
+        });
+        let mut found: Vec<TopProcess> = known.collect();
+        found.sort_by(|a, b| {
+            let larger = b.mean_bytes.total_cmp(&a.mean_bytes);
+            larger.then_with(|| a.name.cmp(&b.name))
+        });
+        found.truncate(most);
+        found
     }
-    found.sort_by(|a, b| {
-        let larger = b.mean_bytes.total_cmp(&a.mean_bytes);
-        larger.then_with(|| a.name.cmp(&b.name))
-    });
-    found.truncate(most);
-    Ok(found)
+
+    /// The `most` largest of each of these samples, in their order.
+    pub(crate) fn at(&self, moments: &BTreeSet<usize>, most: usize) -> Result<Vec<DipProcess>> {
+        let rows = &self.trace.processes.rows;
+        let (names, sizes) = (rows.texts("name")?, Sizes::of(rows)?);
+        let sample_of = &self.trace.processes.sample_of;
+        let mut then: BTreeMap<usize, BTreeMap<&str, i64>> = BTreeMap::new();
+        for (row, sample) in sample_of.iter().enumerate() {
+            if let Some(sample) = sample.filter(|sample| moments.contains(sample))
+                && let (Some(name), Some(bytes)) = (names.get(row), sizes.of_row(row))
+            {
+                let of_name = then.entry(sample).or_default().entry(name).or_default();
+                *of_name = of_name.saturating_add(bytes);
+            }
+        }
+        let mut found = Vec::new();
+        for (sample, by_name) in then {
+            let mut largest: Vec<(&str, i64)> = by_name.into_iter().collect();
+            largest.sort_by_key(|&(name, bytes)| (Reverse(bytes), name));
+            let ranked = (1..).zip(largest.into_iter().take(most));
+            found.extend(ranked.map(|(rank, (name, bytes))| DipProcess {
+                host: self.trace.host().to_owned(),
+                time_ms: self.trace.samples.time_ms[sample],
+                rank,
+                name: name.to_owned(),
+                bytes,
+                mean_bytes: (self.by_name.get(name).and_then(Use::mean_bytes)).unwrap_or(0.0),
+            }));
+        }
+        Ok(found)
+    }
+}
+
+/// Proportional memory of each row; absent where no part of it is known.
+struct Sizes<'a>([Integers<'a>; 3]);
+
+impl<'a> Sizes<'a> {
+    fn of(rows: &'a Frame) -> Result<Self> {
+        Ok(Self([
+            rows.integers("anon_bytes")?,
+            rows.integers("shmem_bytes")?,
+            rows.integers("file_bytes")?,
+        ]))
+    }
+
+    fn of_row(&self, row: usize) -> Option<i64> {
+        let parts = self.0.iter().map(|part| part.get(row));
+        parts.fold(None, sum)
+    }
 }
 
 /// The sum of what is known; `None` where nothing is.

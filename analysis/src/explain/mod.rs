@@ -10,6 +10,7 @@ use crate::error::{AnalysisError, Result};
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::frame::Frame;
+use crate::trace::span::Span;
 use crate::{parameters, quality::sight};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
@@ -73,7 +74,7 @@ fn host_id(dataset: &Dataset, asked: &str) -> Result<String> {
     }
     let mut named = Vec::new();
     for id in hosts {
-        let mut reader = crate::trace::reader::HostReader::new(dataset, &id);
+        let mut reader = crate::trace::reader::HostReader::new(dataset, &id, Span::default());
         let inventory = crate::trace::inventory::Inventory::read(&mut reader)?;
         if inventory.host_name.as_deref() == Some(asked) {
             named.push(id);

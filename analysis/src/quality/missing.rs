@@ -1,6 +1,7 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
 use crate::trace::HostTrace;
+use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
     Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
@@ -25,7 +26,7 @@ pub(crate) fn of_host(
     let categories = trace.samples.categories.iter().zip(Category::ALL);
     let others = [(&trace.samples.harvestable_bytes, "harvestable")];
     let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
-    let is_wanted = parameters.wants(&["memory_usage"]);
+    let is_wanted = parameters.wants(&["memory_usage", "memory_by_host"]);
     for (sizes, category) in named.chain(others) {
         if is_wanted && sizes.iter().all(Option::is_none) {
             let why = why_absent(&found.absences, &format!("{category}_bytes"));
@@ -97,6 +98,13 @@ pub(crate) fn of_host(
             format!("no process with its memory was recorded{why}"),
         );
     }
+    if parameters.wants(&["dip_processes"])
+        && !found.worst_dips.is_empty()
+        && trace.processes.rows.rows_count() == 0
+    {
+        let why = why_absent(&found.absences, "processes");
+        say("dip_processes", format!("no process was recorded{why}"));
+    }
     if parameters.wants(&["top_files"]) && found.top_files.is_empty() {
         let why = why_absent(&found.absences, "files");
         say(
@@ -152,11 +160,15 @@ fn owner(
 }
 
 /// A host of which nothing can be said.
-pub(crate) fn no_samples(host: &str) -> NotMeasured {
+pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
     NotMeasured {
         measure: "hosts".to_owned(),
         host: host.to_owned(),
-        reason: "it has no samples".to_owned(),
+        reason: if span.is_cut() {
+            "it has no samples in the span of time".to_owned()
+        } else {
+            "it has no samples".to_owned()
+        },
     }
 }
 

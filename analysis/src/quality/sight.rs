@@ -1,8 +1,8 @@
 //! What could not be read, and how the sources of the owner's activity did.
 
 use crate::error::Result;
-use crate::trace::HostTrace;
 use crate::trace::standing::Standing;
+use crate::trace::{HostTrace, SampleRows};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Absence, ActivitySource};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
@@ -11,8 +11,10 @@ use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
 /// of its row alone; all else stands until its next row, which counts 0 when it can be read again.
 pub(crate) fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
     let columns = ["item", "reason", "detail", "absent_count"];
-    let rows = trace.reader.read(&AbsenceRow::TABLE, &columns)?;
-    let standing = Standing::of_rows(trace, &rows)?;
+    let (reader, samples) = (&mut trace.reader, &trace.samples);
+    let SampleRows { rows, sample_of } =
+        reader.read_changes(&AbsenceRow::TABLE, &columns, samples)?;
+    let standing = Standing::new(trace, sample_of);
     let counts = rows.present("absent_count")?;
     rows.groups(&["item", "reason"])?
         .into_iter()
@@ -38,8 +40,10 @@ pub(crate) fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
 /// What a sample could not read, in words.
 pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<String>> {
     let columns = ["item", "reason", "detail", "absent_count"];
-    let rows = trace.reader.read(&AbsenceRow::TABLE, &columns)?;
-    let standing = Standing::of_rows(trace, &rows)?;
+    let (reader, samples) = (&mut trace.reader, &trace.samples);
+    let SampleRows { rows, sample_of } =
+        reader.read_changes(&AbsenceRow::TABLE, &columns, samples)?;
+    let standing = Standing::new(trace, sample_of);
     let counts = rows.present("absent_count")?;
     let mut found = Vec::new();
     for group in rows.groups(&["item", "reason"])? {
@@ -57,8 +61,11 @@ pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<Stri
 
 /// Each source and state once, in the order in which they were met.
 pub(crate) fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
-    let rows = (trace.reader).read(&ActivityRow::TABLE, &["source", "state"])?;
-    let standing = Standing::of_rows(trace, &rows)?;
+    let (reader, samples) = (&mut trace.reader, &trace.samples);
+    let columns = ["source", "state"];
+    let SampleRows { rows, sample_of } =
+        reader.read_changes(&ActivityRow::TABLE, &columns, samples)?;
+    let standing = Standing::new(trace, sample_of);
     let mut found: Vec<ActivitySource> = Vec::new();
     for group in rows.groups(&["source"])? {
         for (row, span) in standing.spans(&group) {

@@ -8,8 +8,9 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
     UInt32Array, new_empty_array,
 };
-use arrow::compute::take;
+use arrow::compute::{filter, nullif, take};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
+use arrow::error::ArrowError;
 use gleaner_schemas::arrow::data_type;
 use gleaner_schemas::column::{Kind, Table};
 use polars::prelude::{
@@ -163,6 +164,47 @@ impl Frame {
         }
     }
 
+    /// The rows for which that is true.
+    pub(crate) fn kept(&self, is_kept: &[bool]) -> Result<Self> {
+        let is_kept = BooleanArray::from(is_kept.to_vec());
+        let mut kept = Self {
+            columns: self.columns.clone(),
+            rows_count: is_kept.true_count(),
+            table: self.table,
+            host: self.host.clone(),
+        };
+        kept.change(|_, array| filter(array, &is_kept))?;
+        Ok(kept)
+    }
+
+    /// Makes values of one column absent.
+    pub(crate) fn forget(&mut self, column: &str, rows: Vec<bool>) -> Result<()> {
+        let rows = BooleanArray::from(rows);
+        self.change(|name, array| {
+            if name == column {
+                nullif(array, &rows)
+            } else {
+                Ok(Arc::clone(array))
+            }
+        })
+    }
+
+    /// Makes each column anew.
+    fn change(
+        &mut self,
+        new: impl Fn(&str, &ArrayRef) -> Result<ArrayRef, ArrowError>,
+    ) -> Result<()> {
+        for (name, array) in &mut self.columns {
+            *array = new(name, array).map_err(|e| AnalysisError::Column {
+                table: self.table,
+                host: self.host.clone(),
+                column: name.clone(),
+                found: e.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
     /// Sorts by these columns of whole numbers; equal rows keep their order.
     pub(crate) fn sort(&mut self, by: &[&str]) -> Result<()> {
         const ROW: &str = "row";
@@ -178,15 +220,7 @@ impl Frame {
         let order = sorted.column(ROW).and_then(|rows| rows.u32());
         let order = order.map_err(|e| self.error(e))?;
         let order: UInt32Array = order.iter().collect();
-        for (name, array) in &mut self.columns {
-            *array = take(array, &order, None).map_err(|e| AnalysisError::Column {
-                table: self.table,
-                host: self.host.clone(),
-                column: name.clone(),
-                found: e.to_string(),
-            })?;
-        }
-        Ok(())
+        self.change(|_, array| take(array, &order, None))
     }
 
     /// Row numbers of the groups that `by` makes: groups in order of their first row, rows in order.

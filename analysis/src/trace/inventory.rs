@@ -1,8 +1,10 @@
 //! What a host says of itself, and the gaps that it recorded.
 
 use crate::error::Result;
+use crate::trace::frame::Frame;
 use crate::trace::reader::{HostReader, TIME};
 use crate::trace::segments::Gap;
+use crate::trace::span::Span;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 
@@ -27,7 +29,7 @@ impl Inventory {
             "headroom_share",
             "sample_interval_ms",
         ];
-        let rows = reader.read(&HostRow::TABLE, &columns)?;
+        let rows = descriptions(reader, &columns)?;
         let Some(last) = rows.rows_count().checked_sub(1) else {
             return Ok(Self::default());
         };
@@ -47,9 +49,30 @@ impl Inventory {
     }
 }
 
-/// The gaps that the host recorded.
+/// What the host said of itself, which holds until it says something else: all before the span's end. Where there is
+/// nothing, as it said it first.
+pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Result<Frame> {
+    let rows = reader.read_in(Span::default(), &HostRow::TABLE, columns)?;
+    let before = reader.span.with_all_before();
+    let said = rows
+        .present(TIME)?
+        .iter()
+        .map(|&time_ms| before.holds(time_ms));
+    let mut said: Vec<bool> = said.collect();
+    if !said.contains(&true)
+        && let Some(first) = said.first_mut()
+    {
+        *first = true;
+    }
+    rows.kept(&said)
+}
+
+/// The gaps that the host recorded since the midnight before the span began. A gap is recorded when it ends, which
+/// may be after the span.
 pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
-    let rows = reader.read(&GapRow::TABLE, &["from_time_ms", "to_time_ms", "cause"])?;
+    let told = reader.span.since_midnight().with_all_after();
+    let columns = ["from_time_ms", "to_time_ms", "cause"];
+    let rows = reader.read_in(told, &GapRow::TABLE, &columns)?;
     let ends = rows.present("to_time_ms")?;
     Ok(rows
         .present("from_time_ms")?

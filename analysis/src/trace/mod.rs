@@ -3,12 +3,14 @@
 
 pub(crate) mod arrivals;
 pub(crate) mod calendar;
+mod carried;
 pub(crate) mod frame;
 pub(crate) mod intervals;
 pub(crate) mod inventory;
 pub(crate) mod reader;
 pub(crate) mod samples;
 pub(crate) mod segments;
+pub(crate) mod span;
 pub(crate) mod standing;
 pub(crate) mod time_by_hour;
 
@@ -27,9 +29,10 @@ use gleaner_schemas::findings::Parameters;
 use gleaner_schemas::rows::{FileRow, ProcessRow};
 use intervals::Intervals;
 use inventory::{Inventory, recorded_gaps};
-use reader::HostReader;
+use reader::{HostReader, TIME};
 use samples::Samples;
 use segments::{Gap, covered_ms, segments};
+use span::{Lead, Span};
 use std::ops::Range;
 
 /// Columns of `processes` that [`HostTrace::processes`] has.
@@ -43,8 +46,9 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "file_bytes",
 ];
 /// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 5] = [
+const PROCESS_USERS: [&str; 6] = [
     "top_processes",
+    "dip_processes",
     "memory_context",
     "notions",
     "owner_cost",
@@ -118,21 +122,38 @@ impl SampleRows {
 }
 
 impl<'a> HostTrace<'a> {
-    /// Reads the host; `None` when it has no samples.
+    /// Reads the host; `None` when it has no samples in the span of time that is asked for.
     pub(crate) fn read(
         dataset: &'a Dataset,
         host: &'a str,
         parameters: &Parameters,
         calendar: &Calendar,
     ) -> Result<Option<Self>> {
-        let mut reader = HostReader::new(dataset, host);
-        let samples = Samples::read(&mut reader, parameters)?;
-        if samples.is_empty() {
+        let span = Span::of(parameters);
+        let mut reader = HostReader::new(dataset, host, span);
+        let mut rows = Samples::rows(&mut reader, parameters)?;
+        let counts = rows
+            .present(TIME)?
+            .iter()
+            .map(|&time_ms| span.holds(time_ms));
+        let counts: Vec<bool> = counts.collect();
+        if !counts.contains(&true) {
             return Ok(None);
         }
         let inventory = Inventory::read(&mut reader)?;
-        let intervals = Intervals::new(inventory.intervals.clone(), &samples.time_ms);
-        let (segments, gaps) = segments(&samples, recorded_gaps(&mut reader)?, &intervals);
+        let recorded = recorded_gaps(&mut reader)?;
+        let runs_of = |samples: &Samples, recorded| {
+            let intervals = Intervals::new(inventory.intervals.clone(), &samples.time_ms);
+            (segments(samples, recorded, &intervals), intervals)
+        };
+        if counts.contains(&false) {
+            let all = Samples::of(&rows, parameters)?;
+            let ((runs, _), _) = runs_of(&all, recorded.clone());
+            reader.set_lead(Lead::new(all, &runs, &counts));
+            rows = rows.kept(&counts)?;
+        }
+        let samples = Samples::of(&rows, parameters)?;
+        let ((segments, gaps), intervals) = runs_of(&samples, span.cut(recorded));
         let rule = IdleRule {
             idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
             load_limit: parameters.load_limit,
@@ -140,18 +161,21 @@ impl<'a> HostTrace<'a> {
         let arrivals = Arrivals::read(&mut reader)?;
         let idleness = Idleness::of(&samples, &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
-        let mut of_samples = |table, columns: &[&str], users: &[&str]| {
-            if parameters.wants(users) {
-                return reader.read_of_samples(table, columns, &samples);
-            }
-            Ok(SampleRows {
-                rows: reader.nothing(table, columns),
-                sample_of: Vec::new(),
-            })
+        let nothing = |reader: &HostReader<'_>, table, columns| SampleRows {
+            rows: reader.nothing(table, columns),
+            sample_of: Vec::new(),
         };
         let mut trace = Self {
-            processes: of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &PROCESS_USERS)?,
-            files: of_samples(&FileRow::TABLE, &FILE_COLUMNS, &FILE_USERS)?,
+            processes: if parameters.wants(&PROCESS_USERS) {
+                reader.read_of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &samples)?
+            } else {
+                nothing(&reader, &ProcessRow::TABLE, &PROCESS_COLUMNS)
+            },
+            files: if parameters.wants(&FILE_USERS) {
+                reader.read_changes(&FileRow::TABLE, &FILE_COLUMNS, &samples)?
+            } else {
+                nothing(&reader, &FileRow::TABLE, &FILE_COLUMNS)
+            },
             busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
             returns: returns::of_host(
                 &samples.time_ms,

@@ -3,8 +3,9 @@
 //! The dataset gives rows by time, which a clock that was set back mingles. Here they stand by
 //! database (in order of its first sample) and sequence, which is how they came about.
 
-use super::SampleRows;
 use super::samples::{Samples, in_both};
+use super::span::{Lead, Span};
+use super::{SampleRows, carried};
 use crate::error::{AnalysisError, Result};
 use crate::trace::frame::Frame;
 use gleaner_dataset::Dataset;
@@ -15,26 +16,41 @@ pub(crate) const DATABASE: &str = "database";
 pub(crate) const SEQUENCE: &str = "sequence";
 pub(crate) const TIME: &str = "time_ms";
 
-/// One host of a dataset.
+/// One host of a dataset, in a span of time.
 pub(crate) struct HostReader<'a> {
     dataset: &'a Dataset,
     pub(crate) host: &'a str,
+    pub(crate) span: Span,
+    /// Where the span leaves out samples of its first UTC day.
+    lead: Option<Lead>,
     /// Databases met so far; a database's number is its place here.
     databases: Vec<String>,
 }
 
 impl<'a> HostReader<'a> {
-    pub(crate) fn new(dataset: &'a Dataset, host: &'a str) -> Self {
+    pub(crate) fn new(dataset: &'a Dataset, host: &'a str, span: Span) -> Self {
         Self {
             dataset,
             host,
+            span,
+            lead: None,
             databases: Vec::new(),
         }
     }
 
+    /// From now on [`HostReader::read_changes`] tells what stood before the span.
+    pub(crate) fn set_lead(&mut self, lead: Lead) {
+        self.lead = Some(lead);
+    }
+
     /// The host's rows of `table`, empty where it has none.
     pub(crate) fn read(&mut self, table: &Table, columns: &[&str]) -> Result<Frame> {
-        let mut frame = self.rows(table, &["database_id", SEQUENCE, "time"], columns)?;
+        self.read_in(self.span, table, columns)
+    }
+
+    /// The same in another span.
+    pub(crate) fn read_in(&mut self, span: Span, table: &Table, columns: &[&str]) -> Result<Frame> {
+        let mut frame = self.rows(span, table, &["database_id", SEQUENCE, "time"], columns)?;
         let databases = self.number_databases(&frame)?;
         let sequences = frame.present(SEQUENCE)?;
         let ordered = databases
@@ -48,20 +64,48 @@ impl<'a> HostReader<'a> {
         Ok(frame)
     }
 
-    /// The same of rows that belong to `samples`. Where those are of one database its name is not read with each
-    /// row: it would be a third of the bytes.
+    /// The same of rows that belong to `samples`.
     pub(crate) fn read_of_samples(
         &mut self,
         table: &Table,
         columns: &[&str],
         samples: &Samples,
     ) -> Result<SampleRows> {
+        self.read_of_samples_in(self.span, table, columns, samples)
+    }
+
+    /// The same of a table of changes, whose rows stand from their sample on: what stood before the span is told at
+    /// its first sample.
+    pub(crate) fn read_changes(
+        &mut self,
+        table: &Table,
+        columns: &[&str],
+        samples: &Samples,
+    ) -> Result<SampleRows> {
+        let Some(lead) = self.lead.take() else {
+            return self.read_of_samples(table, columns, samples);
+        };
+        let span = self.span.since_midnight();
+        let all = self.read_of_samples_in(span, table, columns, &lead.samples);
+        let told = all.and_then(|all| carried::into_span(all, table, &lead));
+        self.lead = Some(lead);
+        told
+    }
+
+    /// Where the samples are of one database its name is not read with each row: it would be a third of the bytes.
+    fn read_of_samples_in(
+        &mut self,
+        span: Span,
+        table: &Table,
+        columns: &[&str],
+        samples: &Samples,
+    ) -> Result<SampleRows> {
         if samples.database.last() != Some(&0) {
-            let rows = self.read(table, columns)?;
+            let rows = self.read_in(span, table, columns)?;
             let sample_of = samples.of_rows(&rows)?;
             return Ok(SampleRows { rows, sample_of });
         }
-        let mut rows = self.rows(table, &[SEQUENCE, "time"], columns)?;
+        let mut rows = self.rows(span, table, &[SEQUENCE, "time"], columns)?;
         if !rows.present(SEQUENCE)?.is_sorted() {
             rows.sort(&[SEQUENCE])?;
         }
@@ -71,9 +115,16 @@ impl<'a> HostReader<'a> {
         Ok(SampleRows { rows, sample_of })
     }
 
-    fn rows(&self, table: &Table, identity: &[&str], columns: &[&str]) -> Result<Frame> {
+    fn rows(
+        &self,
+        span: Span,
+        table: &Table,
+        identity: &[&str],
+        columns: &[&str],
+    ) -> Result<Frame> {
         let wanted = [identity, columns].concat();
-        let batch = self.dataset.read_host(table, self.host, &wanted);
+        let Span { from_ms, until_ms } = span;
+        let batch = (self.dataset).read_host_between(table, self.host, &wanted, from_ms, until_ms);
         let batch = batch.map_err(|source| AnalysisError::Dataset {
             table: table.name,
             host: self.host.to_owned(),

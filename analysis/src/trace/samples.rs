@@ -75,8 +75,13 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Reads them.
-    pub(crate) fn read(reader: &mut HostReader<'_>, parameters: &Parameters) -> Result<Self> {
+    /// Reads rows of the span, and of its first UTC day those before it.
+    pub(crate) fn rows(reader: &mut HostReader<'_>, parameters: &Parameters) -> Result<Frame> {
+        let span = reader.span.since_midnight();
+        reader.read_in(span, &SampleRow::TABLE, &Self::columns(parameters))
+    }
+
+    fn columns(parameters: &Parameters) -> Vec<&'static str> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend(COUNTERS);
         columns.extend([
@@ -96,7 +101,12 @@ impl Samples {
         ]);
         let is_whole = Self::are_read_whole(parameters);
         columns.retain(|column| is_whole || FEW.contains(column));
-        let frame = reader.read(&SampleRow::TABLE, &columns)?;
+        columns
+    }
+
+    /// Of rows that were read.
+    pub(crate) fn of(frame: &Frame, parameters: &Parameters) -> Result<Self> {
+        let columns = Self::columns(parameters);
         let optional = |column| {
             Ok(if columns.contains(&column) {
                 frame.integers(column)?.iter().collect()

@@ -2,8 +2,6 @@
 //! whole state, or until the run of samples ends, whichever comes first.
 
 use super::HostTrace;
-use crate::error::Result;
-use crate::trace::frame::Frame;
 use crate::trace::samples::Samples;
 use std::ops::Range;
 
@@ -14,12 +12,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Of rows that belong to the samples of `trace`.
-    pub(crate) fn of_rows(trace: &HostTrace<'_>, rows: &Frame) -> Result<Self> {
-        Ok(Self::new(trace, trace.samples.of_rows(rows)?))
-    }
-
-    /// Of rows whose samples are known.
+    /// Of rows that belong to samples of `trace`.
     pub(crate) fn new(trace: &HostTrace<'_>, sample_of: Vec<Option<usize>>) -> Self {
         Self {
             sample_of,

@@ -88,6 +88,13 @@ fn totals_are_of_the_hosts_seen() {
     let harvestable = f.cluster_over_time.iter().map(|p| p.idle_harvestable_bytes);
     // MemAvailable less the headroom.
     assert!(harvestable.map(mib).eq([None, Some(44.0), Some(0.0)]));
+    // On all hosts: a's 344 and 144, then 244, beside b's 44 and nothing.
+    let harvestable = f.cluster_over_time.iter().map(|p| p.harvestable_bytes);
+    assert!(
+        harvestable
+            .map(mib)
+            .eq([Some(244.0), Some(288.0), Some(244.0)])
+    );
 
     let [all, idle] = &f.cluster_available[..] else {
         panic!("{:?}", f.cluster_available)

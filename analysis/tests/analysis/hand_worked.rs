@@ -369,6 +369,7 @@ fn what_is_not_measured_says_why() {
             "reclaims: it cannot be told when the owner came back; absence lengths, memory context and the \
              owner's cost leave this host out",
             "top_processes: no process with its memory was recorded",
+            "dip_processes: no process was recorded",
             "top_files: no file with its cached bytes was recorded",
             "forecasts: its samples cover 1 min 30 s, and a forecast needs a day of them",
         ]

@@ -14,5 +14,7 @@ mod leases;
 mod notions;
 mod owner;
 mod recording;
+mod span;
 mod thinned;
 mod what_if;
+mod worst_dips;

@@ -116,6 +116,7 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
     }
     forget_unless_shown!(
         memory_over_time,
+        memory_by_host,
         forecast_habits,
         forecasts,
         idle_periods,

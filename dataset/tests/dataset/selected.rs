@@ -100,6 +100,14 @@ proptest! {
             day.map(Result::unwrap).collect::<Vec<_>>()
         });
         prop_assert_eq!(of_days.collect::<Vec<_>>(), batches);
+
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        for host in (0..5).map(|h| format!("host-{h}")) {
+            let of_host = dataset.read_host_between(&table, &host, &names, from, until).unwrap();
+            let hosts = Some(BTreeSet::from([host]));
+            let expected = filtered(&dataset, &table, &Selection { hosts, ..selection.clone() });
+            prop_assert_eq!(of_host.columns(), expected.columns());
+        }
     }
 }
 

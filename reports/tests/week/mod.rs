@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
+mod cost;
 mod counts;
+mod lasting;
+mod together;
 
 use gleaner_schemas::findings::*;
 
@@ -85,7 +88,40 @@ pub fn findings() -> Findings {
     }
     f.memory_usage = counts::usage(&f);
     f.availability_periods = counts::availability(&f, INTERVAL_MS);
+    together::add(&mut f);
     f
+}
+
+/// With what is asked of all hosts together as well: how long it lasts, and what lending would cost.
+#[allow(dead_code, reason = "the tests' own, where the example has none of it")]
+pub fn whole() -> Findings {
+    let mut f = findings();
+    lasting::fill(&mut f);
+    cost::fill(&mut f);
+    f
+}
+
+/// The same, that much later.
+#[allow(dead_code, reason = "the tests' own, where the example has none of it")]
+pub fn later(findings: &Findings, by_ms: i64) -> Findings {
+    let mut document = serde_json::to_value(findings).unwrap();
+    put_later(&mut document, by_ms);
+    serde_json::from_value(document).unwrap()
+}
+
+fn put_later(value: &mut serde_json::Value, by_ms: i64) {
+    match value {
+        serde_json::Value::Array(list) => list.iter_mut().for_each(|v| put_later(v, by_ms)),
+        serde_json::Value::Object(fields) => {
+            for (name, field) in fields {
+                match field.as_i64() {
+                    Some(ms) if name.ends_with("time_ms") => *field = (ms + by_ms).into(),
+                    _ => put_later(field, by_ms),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn within(hours: &[(f64, f64)], hour: f64) -> bool {

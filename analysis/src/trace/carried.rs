@@ -1,0 +1,92 @@
+//! What tables of changes told before a span of time, and what of it still stands in it.
+
+use super::SampleRows;
+use super::frame::Frame;
+use super::span::Lead;
+use crate::error::Result;
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::{AbsenceRow, FileRow};
+
+/// Of the rows of all samples those that stand in the span, by its samples: what was told before and stands at
+/// its first sample is told there.
+pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<SampleRows> {
+    let SampleRows { rows, sample_of } = all;
+    let carried = carried(&rows, &sample_of, table, lead)?;
+    let counts = |sample: &usize| lead.place(*sample).is_some();
+    let mut told_at: Vec<Option<usize>> = sample_of.iter().map(|s| s.filter(counts)).collect();
+    let mut is_carried = vec![false; told_at.len()];
+    for (row, sample) in carried {
+        (told_at[row], is_carried[row]) = (Some(sample), true);
+    }
+    let kept: Vec<bool> = told_at.iter().map(Option::is_some).collect();
+    let mut rows = rows.kept(&kept)?;
+    if table.name == FileRow::TABLE.name {
+        // Who opened it did so once.
+        let carried = is_carried.iter().zip(&kept).filter(|(_, kept)| **kept);
+        rows.forget("opened_count", carried.map(|(c, _)| *c).collect())?;
+    }
+    let told_at = told_at.into_iter().flatten();
+    Ok(SampleRows {
+        rows,
+        sample_of: told_at.map(|sample| lead.place(sample)).collect(),
+    })
+}
+
+/// Rows of samples that do not count, each with the sample that counts at which it still stands: of each thing the
+/// last, unless that sample itself tells of it.
+fn carried(
+    rows: &Frame,
+    sample_of: &[Option<usize>],
+    table: &Table,
+    lead: &Lead,
+) -> Result<Vec<(usize, usize)>> {
+    let lands: Vec<Option<usize>> = sample_of
+        .iter()
+        .map(|sample| sample.and_then(|s| lead.lands_at(s)))
+        .collect();
+    let mut is_landed_on = vec![false; lead.samples.len()];
+    lands
+        .iter()
+        .flatten()
+        .for_each(|&at| is_landed_on[at] = true);
+    // Few rows: those before the span, and those of its first sample.
+    let told_at = |(lands, sample): (&Option<usize>, &Option<usize>)| {
+        lands.or(sample.filter(|&s| is_landed_on[s]))
+    };
+    let told_at: Vec<Option<usize>> = lands.iter().zip(sample_of).map(told_at).collect();
+    let near: Vec<bool> = told_at.iter().map(Option::is_some).collect();
+    let row_of: Vec<usize> = (0..near.len()).filter(|&row| near[row]).collect();
+    let rows = rows.kept(&near)?;
+    let is_over = is_over(&rows, table)?;
+    let mut found = Vec::new();
+    for of_thing in rows.groups(table.key)? {
+        for same_sample in of_thing.chunk_by(|&a, &b| told_at[row_of[a]] == told_at[row_of[b]]) {
+            if let Some(&last) = same_sample.last()
+                && let Some(at) = lands[row_of[last]]
+                && !is_over[last]
+            {
+                found.push((row_of[last], at));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether each row says what holds no longer, or held in its sample alone.
+fn is_over(rows: &Frame, table: &Table) -> Result<Vec<bool>> {
+    let all = 0..rows.rows_count();
+    if table.name == AbsenceRow::TABLE.name {
+        let (counts, reasons) = (rows.integers("absent_count")?, rows.texts("reason")?);
+        let is_over = |row| counts.get(row) == Some(0) || reasons.get(row) == Some("vanished");
+        return Ok(all.map(is_over).collect());
+    }
+    if table.name == FileRow::TABLE.name {
+        let [open, mapped] = ["open_count", "mapped_count"].map(|column| rows.integers(column));
+        let (open, mapped, cached) = (open?, mapped?, rows.integers("cached_bytes")?);
+        let is_over = |row| {
+            open.get(row) == Some(0) && mapped.get(row) == Some(0) && cached.get(row).is_none()
+        };
+        return Ok(all.map(is_over).collect());
+    }
+    Ok(vec![false; rows.rows_count()])
+}

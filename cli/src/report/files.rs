@@ -1,0 +1,81 @@
+//! A page and its companions as files, each of them whole at any time.
+
+use super::args::Companion;
+use anyhow::Context;
+use gleaner_reports::Report;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Begins the names of files that are not whole yet.
+pub(super) const UNFINISHED: &str = ".gleaner-new-";
+
+/// Writes beside and renames, so that a page being read is never half a page.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempfile_in(folder)
+        .with_context(|| format!("cannot write in {}", folder.display()))?;
+    file.write_all(content.as_ref())
+        .and_then(|()| file.as_file().set_permissions(permissions()))
+        .and_then(|()| file.as_file().sync_data())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    file.persist(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}
+
+/// A report is for people to open: as an ordinary file, not private as temporary ones are.
+fn permissions() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o644)
+}
+
+/// `DIR/NAME` and `suffix`, for the page `DIR/NAME.html`.
+pub(super) fn beside(page: &Path, suffix: &str) -> PathBuf {
+    let mut name = page.file_stem().unwrap_or(OsStr::new("report")).to_owned();
+    name.push(suffix);
+    page.with_file_name(name)
+}
+
+/// Writes what goes with the page.
+pub(super) fn companions(page: &Path, report: &Report, also: &[Companion]) -> anyhow::Result<()> {
+    for kind in also {
+        match kind {
+            Companion::Md => write(&beside(page, ".md"), report.markdown())?,
+            Companion::Json => write(&beside(page, ".json"), report.json())?,
+            Companion::Csv => {
+                let tables = report.tables().into_iter();
+                let files = tables.map(|t| (format!("{}.csv", t.name), t.csv.into_bytes()));
+                fill(&beside(page, "-tables"), "csv", files.collect())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes these the only files of that kind in the folder: an earlier report may have had others.
+pub(super) fn fill(
+    folder: &Path,
+    ending: &str,
+    files: Vec<(String, Vec<u8>)>,
+) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write the folder {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    for (name, content) in &files {
+        write(&folder.join(name), content)?;
+    }
+    for entry in std::fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        let is_kept = files
+            .iter()
+            .any(|(name, _)| path.file_name() == Some(OsStr::new(name)));
+        if path.extension() == Some(OsStr::new(ending)) && !is_kept {
+            std::fs::remove_file(&path).with_context(cannot)?;
+        }
+    }
+    Ok(())
+}

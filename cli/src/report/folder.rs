@@ -1,0 +1,168 @@
+//! The weekly habit: a folder with a page a week, and an index of them.
+
+use super::args::Companion;
+use super::chromium;
+use super::files::{self, UNFINISHED, beside, write};
+use super::span::{self, Asked, Week};
+use anyhow::Context;
+use gleaner_reports::{IndexEntry, Report, Summary, index};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// Ends the names of the files that the index is made of.
+const SUMMARY: &str = ".summary.json";
+/// What lies beside a page, by what follows the week's name; folders end with a slash.
+const COMPANIONS: [(&str, &str); 6] = [
+    ("Markdown", ".md"),
+    ("CSV", "-tables/"),
+    ("JSON", ".json"),
+    ("PDF", ".pdf"),
+    ("Pictures", "-figures/"),
+    ("", ".html"),
+];
+
+/// What the index tells of a week, as kept beside its page.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    title: String,
+    subject: String,
+    period: String,
+    lead: String,
+}
+
+/// Writes the week's page and companions, then the index. What is there already is replaced, so that it can be done again;
+/// two at once wait for each other.
+pub(super) fn publish(
+    folder: &Path,
+    asked: &Asked,
+    report: &Report,
+    html: &str,
+    chromium: Option<&Path>,
+    keep: Option<NonZeroUsize>,
+) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write in the folder {}", folder.display());
+    fs::create_dir_all(folder).with_context(cannot)?;
+    let lock = fs::File::create(folder.join(".lock")).with_context(cannot)?;
+    flock(&lock, FlockOperation::LockExclusive).with_context(cannot)?;
+    sweep(folder).with_context(cannot)?;
+
+    let page = folder.join(format!("{}.html", asked.name));
+    write(&page, html)?;
+    let all = [Companion::Md, Companion::Csv, Companion::Json];
+    files::companions(&page, report, &all)?;
+    if let Some(chromium) = chromium {
+        chromium::print(chromium, &page)?;
+    }
+    let Summary {
+        title,
+        subject,
+        period,
+        lead,
+        ..
+    } = report.summary();
+    let kept = Kept {
+        title,
+        subject,
+        period,
+        lead,
+    };
+    // Last: a week is in the index when all of it is there.
+    write(
+        &beside(&page, SUMMARY),
+        serde_json::to_string_pretty(&kept)? + "\n",
+    )?;
+    let mut weeks = weeks(folder).with_context(cannot)?;
+    if let Some(keep) = keep {
+        for old in weeks.drain(..).skip(keep.get()).collect::<Vec<_>>() {
+            remove(folder, &old).with_context(cannot)?;
+        }
+        weeks = self::weeks(folder).with_context(cannot)?;
+    }
+    let entries: Vec<IndexEntry> = weeks
+        .iter()
+        .filter_map(|week| entry(folder, week))
+        .collect();
+    write(&folder.join("index.html"), index(&entries)?)
+}
+
+/// What a run that was killed has left.
+fn sweep(folder: &Path) -> std::io::Result<()> {
+    for file in fs::read_dir(folder)? {
+        let file = file?;
+        if file
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(UNFINISHED.as_bytes())
+        {
+            fs::remove_file(file.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Names of the weeks that have a summary, newest first.
+fn weeks(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut weeks = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let name = file?.file_name();
+        let week = name.to_str().and_then(|name| name.strip_suffix(SUMMARY));
+        // Other files are none of ours, and are left alone.
+        if let Some(week) = week.filter(|w| matches!(span::week(w), Ok(Week::Of(_)))) {
+            weeks.push(week.to_owned());
+        }
+    }
+    weeks.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(weeks)
+}
+
+/// Removes all of a week, its summary first: the index never names what is gone.
+fn remove(folder: &Path, week: &str) -> std::io::Result<()> {
+    fs::remove_file(folder.join(format!("{week}{SUMMARY}")))?;
+    for (_, suffix) in COMPANIONS {
+        let path = folder.join(format!("{week}{suffix}"));
+        let removed = if suffix.ends_with('/') {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        match removed {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A week in the index; absent, and told, when its summary cannot be read: one bad file does not cost the others.
+fn entry(folder: &Path, week: &str) -> Option<IndexEntry> {
+    let path = folder.join(format!("{week}{SUMMARY}"));
+    let read = fs::read(&path).map_err(anyhow::Error::from);
+    let kept: Kept = match read.and_then(|text| Ok(serde_json::from_slice(&text)?)) {
+        Ok(kept) => kept,
+        Err(e) => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "gleaner: {} is left out of the index: {e}; make that week's report again",
+                path.display()
+            );
+            return None;
+        }
+    };
+    let there = |(label, suffix): (&str, &str)| {
+        let href = format!("{week}{suffix}");
+        let is_there = !label.is_empty() && folder.join(&href).exists();
+        is_there.then(|| (label.to_owned(), href))
+    };
+    Some(IndexEntry {
+        page: format!("{week}.html"),
+        companions: COMPANIONS.into_iter().filter_map(there).collect(),
+        title: kept.title,
+        subject: kept.subject,
+        period: kept.period,
+        lead: kept.lead,
+    })
+}

@@ -1,0 +1,123 @@
+//! One message to the local mail system: the short form, and the page when it is small enough.
+
+use super::args::Mail;
+use anyhow::{Context, anyhow, ensure};
+use gleaner_reports::Report;
+use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
+use lettre::{Address, Message};
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Who sends; absent when nobody is to be sent anything.
+pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
+    if args.to.is_empty() {
+        return Ok(None);
+    }
+    if let Some(from) = &args.from {
+        return Ok(Some(from.clone()));
+    }
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    let address = Address::new("gleaner", host.as_ref()).with_context(|| {
+        format!("this machine's name, {host:?}, makes no sender: give --mail-from")
+    })?;
+    Ok(Some(Mailbox::new(Some("Gleaner".to_owned()), address)))
+}
+
+/// Hands over the message. `lies_at` is where the page can be found, if anywhere.
+pub(super) fn send(
+    args: &Mail,
+    from: Mailbox,
+    report: &Report,
+    html: &str,
+    page_name: &str,
+    lies_at: Option<String>,
+) -> anyhow::Result<()> {
+    let summary = report.summary();
+    let is_attached = i64::try_from(html.len()).is_ok_and(|bytes| bytes <= args.limit_bytes);
+    let mut text = report.markdown();
+    if is_attached {
+        text.push_str("\nThe whole report is attached: open it in a browser.\n");
+    }
+    match lies_at {
+        Some(place) if args.link.is_some() || !is_attached => {
+            text.push_str(&format!("\nThe whole report: {place}\n"));
+        }
+        None if !is_attached => text.push_str("\nThe whole report is too large for mail.\n"),
+        _ => {}
+    }
+    let mut message = Message::builder()
+        .from(from)
+        .subject(one_line(&format!("{}, {}", summary.title, summary.period)))
+        .header(AutoSubmitted);
+    for to in &args.to {
+        message = message.to(to.clone());
+    }
+    let text = SinglePart::plain(text);
+    let message = if is_attached {
+        // As bytes, for base64: quoted lines would cost more than they help.
+        let page = Attachment::new(page_name.to_owned())
+            .body(html.as_bytes().to_vec(), ContentType::TEXT_HTML);
+        message.multipart(MultiPart::mixed().singlepart(text).singlepart(page))
+    } else {
+        message.singlepart(text)
+    };
+    let message = message.context("cannot write the message")?;
+    hand_over(&args.sendmail, &message.formatted())
+}
+
+/// As every sendmail takes it: recipients from the header, lone dots as text.
+fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
+    let name = sendmail.display();
+    let mut program = Command::new(sendmail)
+        .args(["-t", "-i"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| {
+            format!(
+                "cannot start {name}: install a mail system, or name its sendmail by --sendmail"
+            )
+        })?;
+    let mut input = program.stdin.take().context("no pipe to sendmail")?;
+    // Why it reads no more, it says itself.
+    let written = input.write_all(message);
+    drop(input);
+    let output = program
+        .wait_with_output()
+        .with_context(|| format!("cannot wait for {name}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{name} did not take the message ({}): {}",
+        output.status,
+        said.trim()
+    );
+    written.map_err(|e| anyhow!("{name} did not take the whole message: {e}"))
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), " ")
+}
+
+/// Keeps programs that answer for people from answering (RFC 3834).
+#[derive(Clone)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".to_owned())
+    }
+}

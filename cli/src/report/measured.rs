@@ -1,0 +1,103 @@
+//! Both analyses: of the time that was asked for, and of the time before.
+
+use super::args::Report as Args;
+use super::span::Asked;
+use crate::analyze;
+use gleaner_analysis::AnalysisError;
+use gleaner_dataset::Dataset;
+use gleaner_schemas::findings::{Findings, Parameters};
+use jiff::tz::TimeZone;
+
+/// What no report says: most of a large fleet's findings, by bytes.
+const LEFT_OUT: [&str; 2] = ["forecast_habits", "forecast_table"];
+
+/// What a report compares with the time before.
+const COMPARED: [&str; 14] = [
+    "availability_by_hour",
+    "availability_odds",
+    "availability_periods",
+    "cluster_available",
+    "cluster_over_time",
+    "dips",
+    "gaps",
+    "hosts",
+    "idle_by_hour",
+    "memory_by_host",
+    "memory_context",
+    "memory_usage",
+    "memory_usage_by_hour",
+    "reclaims",
+];
+
+/// What was found.
+pub(super) struct Measured {
+    pub(super) now: Findings,
+    /// Absent without samples there, or where nobody asked for it.
+    pub(super) before: Option<Findings>,
+}
+
+pub(super) fn measure(
+    dataset: &Dataset,
+    asked: &Asked,
+    zone: &TimeZone,
+    args: &Args,
+) -> anyhow::Result<Measured> {
+    let mut parameters = analyze::parameters(&args.measures);
+    parameters.measures = Findings::keys();
+    parameters
+        .measures
+        .retain(|key| !LEFT_OUT.contains(&key.as_str()));
+    parameters.from_time_ms = asked.span.as_ref().map(|s| s.from_ms);
+    parameters.until_time_ms = asked.span.as_ref().map(|s| s.until_ms);
+    let now = analyze::findings_of(dataset, &parameters, "analyse");
+    let now = match now {
+        // The manifest goes by whole files; the analysis knows better.
+        Err(e) if says_no_samples(&e) && asked.span.is_some() => {
+            return Err(asked.nothing(dataset, zone).into());
+        }
+        now => now?,
+    };
+    let before = match asked.before(dataset).filter(|_| !args.time.no_comparison) {
+        Some(span) => before(dataset, &now.parameters, span)?,
+        None => None,
+    };
+    Ok(Measured { now, before })
+}
+
+/// By the sizes and cells that the analysis of the time itself has chosen: only what is measured alike can be compared.
+fn before(
+    dataset: &Dataset,
+    chosen: &Parameters,
+    (from_ms, until_ms): (i64, i64),
+) -> anyhow::Result<Option<Findings>> {
+    let parameters = Parameters {
+        from_time_ms: Some(from_ms),
+        until_time_ms: Some(until_ms),
+        measures: COMPARED.map(str::to_owned).to_vec(),
+        // What is compared are estimates, not their intervals.
+        bootstrap_count: 0,
+        ..chosen.clone()
+    };
+    match analyze::findings_of(dataset, &parameters, "before") {
+        Err(e) if says_no_samples(&e) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn says_no_samples(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<AnalysisError>();
+    matches!(error, Some(AnalysisError::NoSamples { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_can_be_measured() {
+        let keys = Findings::keys();
+        for key in LEFT_OUT.iter().chain(&COMPARED) {
+            assert!(keys.contains(&(*key).to_owned()), "{key}");
+        }
+    }
+}

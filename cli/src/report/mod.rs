@@ -1,0 +1,137 @@
+//! `gleaner report`: a page, its companions, a folder of weeks, a message.
+//!
+//! ```text
+//! args ─► span (which time) ─► measured (findings of it, and of the time before) ─► gleaner_reports::Report
+//!           ─► files (page and companions) ─► chromium (PDF and pictures) ─► folder (summary, index) ─► mail
+//! ```
+
+pub(crate) mod args;
+mod chromium;
+mod files;
+mod folder;
+mod mail;
+mod measured;
+mod span;
+
+use anyhow::Context;
+use args::Report as Args;
+pub(crate) use files::write;
+use gleaner_dataset::Dataset;
+use gleaner_reports::{Options, Report};
+use gleaner_schemas::findings::Findings;
+use jiff::Timestamp;
+use span::Asked;
+pub(crate) use span::NothingToReport;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Exit code when nothing was recorded in the time that was asked for.
+pub(crate) const NOTHING_TO_REPORT: u8 = 3;
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let to_stdout = args.output.as_deref() == Some(Path::new("-"));
+    let companions = &args.companions;
+    anyhow::ensure!(
+        !to_stdout || (companions.also.is_empty() && !companions.pdf),
+        "companions lie beside the page: give it a name with -o FILE"
+    );
+    // What would be missed at the end is asked for before the work.
+    let chromium = companions
+        .pdf
+        .then(|| chromium::find(companions.chromium.as_deref()))
+        .transpose()?;
+    let sender = mail::sender(&args.mail)?;
+
+    let now = Timestamp::now();
+    let zone = span::zone(&args.measures.time_zone)?;
+    let dataset = Dataset::open(&args.dataset)?;
+    let asked = Asked::new(&args.time, &dataset, &zone, now)?;
+    let measured = measured::measure(&dataset, &asked, &zone, args)?;
+    let title = match (&args.title, args.anonymous) {
+        (Some(title), _) => title.clone(),
+        (None, true) => anonymous_title(&measured.now),
+        (None, false) => title(&measured.now),
+    };
+    let options = Options {
+        title,
+        time_zone: args.measures.time_zone.clone(),
+        made_at_ms: now.as_millisecond(),
+        span: asked.span.clone(),
+        anonymous: args.anonymous,
+    };
+    let report = Report::new(&measured.now, measured.before.as_ref(), &options)?;
+    // The findings of a large fleet are large, and all that is said of them is in the report.
+    drop(measured);
+
+    let html = report.html()?;
+    if to_stdout {
+        std::io::stdout().write_all(html.as_bytes())?;
+    } else if let Some(folder) = &args.habit.folder {
+        let print = chromium.as_deref();
+        folder::publish(folder, &asked, &report, &html, print, args.habit.keep)?;
+    } else {
+        let page = args.output.clone();
+        let page = page.unwrap_or_else(|| PathBuf::from(format!("{}.html", asked.name)));
+        write(&page, &html)?;
+        files::companions(&page, &report, &companions.also)?;
+        if let Some(chromium) = &chromium {
+            chromium::print(chromium, &page)?;
+        }
+    }
+    if let Some(from) = sender {
+        let page_name = format!("{}.html", asked.name);
+        mail::send(
+            &args.mail,
+            from,
+            &report,
+            &html,
+            &page_name,
+            lies_at(args, &page_name),
+        )?;
+    }
+    Ok(())
+}
+
+/// Where the page can be found, for those who are not sent it.
+fn lies_at(args: &Args, page_name: &str) -> Option<String> {
+    let link = args.mail.link.as_ref();
+    match (link, &args.habit.folder, &args.output) {
+        (Some(link), Some(_), _) => Some(format!("{}/{page_name}", link.trim_end_matches('/'))),
+        (Some(link), None, _) => Some(link.clone()),
+        (None, Some(folder), _) => Some(absolute(&folder.join(page_name))),
+        (None, None, Some(output)) if output == Path::new("-") => None,
+        (None, None, output) => Some(absolute(output.as_deref().unwrap_or(Path::new(page_name)))),
+    }
+}
+
+fn absolute(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.display().to_string()
+}
+
+/// The page of all there is, made now.
+pub(crate) fn page(findings: &Findings, title: String, time_zone: &str) -> anyhow::Result<String> {
+    let options = Options {
+        title,
+        time_zone: time_zone.to_owned(),
+        made_at_ms: Timestamp::now().as_millisecond(),
+        ..Options::default()
+    };
+    let report = Report::new(findings, None, &options)?;
+    report.html().context("cannot write the page")
+}
+
+/// "Memory of lab-7", or of so many hosts.
+pub(crate) fn title(findings: &Findings) -> String {
+    match findings.hosts.as_slice() {
+        [host] => format!("Memory of {}", host.host_name),
+        _ => anonymous_title(findings),
+    }
+}
+
+fn anonymous_title(findings: &Findings) -> String {
+    match findings.hosts.len() {
+        1 => "Memory of one host".to_owned(),
+        count => format!("Memory of {count} hosts"),
+    }
+}

@@ -1,0 +1,257 @@
+//! The time that a report is about, and the time before it.
+
+use super::args::Time;
+use anyhow::Context;
+use gleaner_dataset::Dataset;
+use gleaner_reports::Span;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::SampleRow;
+use jiff::civil::{Date, ISOWeekDate, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use std::collections::BTreeSet;
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Name of the files of what is no week.
+const ALL: &str = "report";
+
+/// A week as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Week {
+    /// The last that is over.
+    Last,
+    /// The one that begins on this Monday.
+    Of(ISOWeekDate),
+}
+
+/// What was asked for, in the fleet's time zone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Name of its files: `2026-W47`.
+    pub(crate) name: String,
+    /// Absent: all there is.
+    pub(crate) span: Option<Span>,
+    /// Where the time before it begins, which ends where it begins.
+    pub(crate) before_from_ms: Option<i64>,
+}
+
+/// Nothing was recorded in the time that was asked for: no failure, and no report.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was recorded in {asked}: {covered}")]
+pub(crate) struct NothingToReport {
+    asked: String,
+    covered: String,
+}
+
+/// `2026-W47`, or `last`.
+pub(crate) fn week(text: &str) -> Result<Week, String> {
+    if text == "last" {
+        return Ok(Week::Last);
+    }
+    let parts = text.split_once("-W").filter(|(year, week)| {
+        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        year.len() == 4 && week.len() == 2 && digits(year) && digits(week)
+    });
+    let numbers = parts.and_then(|(year, week)| Some((year.parse().ok()?, week.parse().ok()?)));
+    let (year, week): (i16, i8) =
+        numbers.ok_or("write an ISO week such as 2026-W47, or `last`".to_owned())?;
+    ISOWeekDate::new(year, week, Weekday::Monday)
+        .map(Week::Of)
+        .map_err(|_| {
+            let first = ISOWeekDate::new(year, 1, Weekday::Monday);
+            let last = first.map_or(52, ISOWeekDate::weeks_in_year);
+            format!("there is no week {week} in {year}: its weeks are W01 to W{last}")
+        })
+}
+
+/// `2026-W47`.
+pub(crate) fn name(week: ISOWeekDate) -> String {
+    format!("{:04}-W{:02}", week.year(), week.week())
+}
+
+/// The time zone of that name.
+pub(crate) fn zone(name: &str) -> anyhow::Result<TimeZone> {
+    TimeZone::get(name).with_context(|| {
+        format!("unknown time zone {name:?}: give an IANA name such as Europe/Berlin, or UTC")
+    })
+}
+
+impl Asked {
+    /// What `time` means at `now` for this dataset.
+    pub(crate) fn new(
+        time: &Time,
+        dataset: &Dataset,
+        zone: &TimeZone,
+        now: Timestamp,
+    ) -> anyhow::Result<Self> {
+        let asked = match (time.week, time.from, time.until) {
+            (Some(Week::Of(week)), ..) => of_week(week, zone)?,
+            (Some(Week::Last), ..) => of_week(last_week(zone, now)?, zone)?,
+            (None, None, None) => Self {
+                name: ALL.to_owned(),
+                span: None,
+                before_from_ms: None,
+            },
+            (None, from, until) => {
+                let (first, last) = covered(dataset).unwrap_or_default();
+                // Where the dataset ends before, or begins after, nothing was recorded: not a wrong wish.
+                let until = until.unwrap_or(last.max(from.unwrap_or(first)).saturating_add(1));
+                between(from.unwrap_or(first.min(until.saturating_sub(1))), until)?
+            }
+        };
+        match &asked.span {
+            Some(span) if !has_samples(dataset, span.from_ms, span.until_ms) => {
+                Err(asked.nothing(dataset, zone).into())
+            }
+            _ => Ok(asked),
+        }
+    }
+
+    /// From when until when the time before is, where it may have samples.
+    pub(crate) fn before(&self, dataset: &Dataset) -> Option<(i64, i64)> {
+        let (from, until) = (self.before_from_ms?, self.span.as_ref()?.from_ms);
+        has_samples(dataset, from, until).then_some((from, until))
+    }
+
+    /// That there is nothing, and what there is instead.
+    pub(crate) fn nothing(&self, dataset: &Dataset, zone: &TimeZone) -> NothingToReport {
+        let moment = |ms: i64| {
+            let time = Timestamp::from_millisecond(ms).unwrap_or_default();
+            time.to_zoned(zone.clone())
+                .strftime("%Y-%m-%d %H:%M %Z")
+                .to_string()
+        };
+        let asked = match &self.span {
+            Some(span) => format!(
+                "{} ({} to {})",
+                if self.name == ALL {
+                    "that time"
+                } else {
+                    &span.label
+                },
+                moment(span.from_ms),
+                moment(span.until_ms)
+            ),
+            None => "this dataset".to_owned(),
+        };
+        let covered = match covered(dataset) {
+            Some((first, last)) => format!(
+                "the dataset goes from {} to {}; its weeks are {}",
+                moment(first),
+                moment(last),
+                weeks(dataset, zone)
+            ),
+            None => "the dataset holds no samples".to_owned(),
+        };
+        NothingToReport { asked, covered }
+    }
+}
+
+/// From Monday 00:00 to the next, by the fleet's clocks: 167 to 169 hours where they are changed.
+fn of_week(week: ISOWeekDate, zone: &TimeZone) -> anyhow::Result<Asked> {
+    let monday = week.date();
+    let too_far = "that week is too far away";
+    let (before, after) = (
+        monday.checked_sub(1.week()).context(too_far)?,
+        monday.checked_add(1.week()).context(too_far)?,
+    );
+    let from_ms = midnight_ms(monday, zone)?;
+    Ok(Asked {
+        name: name(week),
+        span: Some(Span {
+            label: format!("Week {} of {}", week.week(), week.year()),
+            from_ms,
+            until_ms: midnight_ms(after, zone)?,
+            before_label: "the week before".to_owned(),
+        }),
+        before_from_ms: Some(midnight_ms(before, zone)?),
+    })
+}
+
+fn last_week(zone: &TimeZone, now: Timestamp) -> anyhow::Result<ISOWeekDate> {
+    let this = now.to_zoned(zone.clone()).date().iso_week_date();
+    let monday = ISOWeekDate::new(this.year(), this.week(), Weekday::Monday)?.date();
+    Ok(monday.checked_sub(1.week())?.iso_week_date())
+}
+
+/// Where the day begins: not at 00:00 where the clocks are set forward then.
+fn midnight_ms(day: Date, zone: &TimeZone) -> anyhow::Result<i64> {
+    let begin = day
+        .to_zoned(zone.clone())
+        .context("that week is too far away")?;
+    Ok(begin.timestamp().as_millisecond())
+}
+
+fn between(from_ms: i64, until_ms: i64) -> anyhow::Result<Asked> {
+    anyhow::ensure!(
+        from_ms < until_ms,
+        "--until is not after --from: nothing lies between them"
+    );
+    let length_ms = until_ms - from_ms;
+    let length = length(length_ms);
+    Ok(Asked {
+        name: ALL.to_owned(),
+        span: Some(Span {
+            before_label: format!(
+                "the {} before",
+                length.strip_prefix("1 ").unwrap_or(&length)
+            ),
+            label: length,
+            from_ms,
+            until_ms,
+        }),
+        before_from_ms: from_ms.checked_sub(length_ms),
+    })
+}
+
+/// `3 days`, `36 hours`, `1 minute`.
+fn length(ms: i64) -> String {
+    let units = [(24 * HOUR_MS, "day"), (HOUR_MS, "hour")];
+    let whole = units.into_iter().find(|(unit, _)| ms % unit == 0);
+    let (count, unit) = match whole {
+        Some((unit_ms, unit)) => (ms / unit_ms, unit),
+        None => ((ms + 30_000) / 60_000, "minute"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+/// First and last sample of each file, from the manifest: nothing is read for it.
+fn files(dataset: &Dataset) -> impl Iterator<Item = (i64, i64)> {
+    let files = dataset.manifest().files.iter();
+    files
+        .filter(|f| f.table == SampleRow::TABLE.name)
+        .map(|f| (f.first_time_ms, f.last_time_ms))
+}
+
+fn covered(dataset: &Dataset) -> Option<(i64, i64)> {
+    files(dataset).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// Whether some file may hold samples of that time.
+fn has_samples(dataset: &Dataset, from_ms: i64, until_ms: i64) -> bool {
+    files(dataset).any(|(first, last)| first < until_ms && last >= from_ms)
+}
+
+/// The weeks that have samples; of many the latest.
+fn weeks(dataset: &Dataset, zone: &TimeZone) -> String {
+    const TOLD: usize = 8;
+    let week = |ms: i64| {
+        let time = Timestamp::from_millisecond(ms).unwrap_or_default();
+        name(time.to_zoned(zone.clone()).date().iso_week_date())
+    };
+    let weeks: BTreeSet<String> = files(dataset)
+        .flat_map(|(a, b)| [week(a), week(b)])
+        .collect();
+    let left_out = weeks.len().saturating_sub(TOLD);
+    let told: Vec<&str> = weeks.iter().skip(left_out).map(String::as_str).collect();
+    let earlier = if left_out > 0 {
+        format!("{left_out} earlier ones and ")
+    } else {
+        String::new()
+    };
+    earlier + &told.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+// A page a host, each compressed until it is asked for by its address, `#host-…`: one at a time is opened, in place of the
+// report, and everything is inside this file.
+const hosts = (() => {
+  const report = document.getElementById("report");
+  const place = document.getElementById("host");
+  const packed = [...document.querySelectorAll("script[data-page]")];
+  const byPage = new Map(packed.map((script, index) => [script.dataset.page, index]));
+  const title = document.title;
+  // Where the reader was in the report.
+  let left = null;
+
+  async function inflated(script) {
+    const bytes = Uint8Array.from(atob(script.textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(stream).text();
+  }
+
+  function element(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  const leadTo = (index, words) =>
+    packed[index] ? element("a", { href: `#${packed[index].dataset.page}` }, words(packed[index].dataset.name)) : "";
+
+  function search() {
+    const names = element("datalist", { id: "host-names" }, ...packed.map((script) =>
+      element("option", { value: script.dataset.name, label: script.dataset.told })));
+    const box = element("input", { type: "search", list: "host-names", autocomplete: "off" });
+    const told = element("output", { "aria-live": "polite" });
+    const go = (event) => {
+      event.preventDefault();
+      const asked = box.value.trim().toLowerCase();
+      if (!asked) return;
+      const matches = packed.filter((s) => s.dataset.name.toLowerCase().includes(asked));
+      const found = matches.find((s) => s.dataset.name.toLowerCase() === asked) ?? (matches.length === 1 ? matches[0] : null);
+      if (found) location.hash = found.dataset.page;
+      else told.textContent = matches.length ? `${matches.length} hosts have that in their names` : "no host of that name";
+    };
+    const form = element("form", { role: "search" }, element("label", {}, "Go to host", box), names, told);
+    form.addEventListener("submit", go);
+    // A choice from the list is a whole name at once.
+    box.addEventListener("input", (event) => event.inputType === "insertReplacementText" || !event.inputType ? go(event) : (told.textContent = ""));
+    return form;
+  }
+
+  const bar = (index) => element("nav", { class: "hosts", "aria-label": "Hosts" },
+    element("a", { href: "#each-host", class: "back" }, "← The report"),
+    leadTo(index - 1, (name) => `‹ ${name}`), leadTo(index + 1, (name) => `${name} ›`), search());
+
+  function close() {
+    figures.forget(place);
+    place.replaceChildren();
+    place.hidden = true;
+    report.hidden = false;
+    document.title = title;
+  }
+
+  /** Shows what `html` makes, or words in its place. */
+  function show(index, content) {
+    if (!report.hidden) left = { scroll: scrollY, focus: document.activeElement };
+    figures.forget(place);
+    place.replaceChildren(bar(index), content);
+    report.hidden = true;
+    place.hidden = false;
+    tables.prepare(place);
+    figures.drawIn(place);
+    scrollTo({ top: 0, behavior: "instant" });
+    place.querySelector("h2").focus({ preventScroll: true });
+  }
+
+  async function open(index) {
+    const script = packed[index];
+    const content = element("div", {});
+    try {
+      content.innerHTML = await inflated(script);
+    } catch (error) {
+      const reason = typeof DecompressionStream === "undefined"
+        ? "This browser cannot open it: it lacks DecompressionStream, which Chrome and Edge have since 103, Firefox since 113 and Safari since 16.4."
+        : `This file seems to be damaged: it could not be unpacked (${error.message}).`;
+      content.append(element("h2", { tabindex: "-1" }, script.dataset.name), element("p", {}, script.dataset.told),
+        element("p", { class: "note" }, `${reason} The report's tables have this host's numbers as well.`));
+    }
+    if (location.hash.slice(1) !== script.dataset.page) return; // meanwhile asked for something else
+    document.title = `${script.dataset.name}: ${title}`;
+    show(index, content);
+  }
+
+  function backToReport(id) {
+    if (report.hidden) {
+      close();
+      figures.drawIn(report);
+      if (left && (!id || id === "each-host")) {
+        scrollTo({ top: left.scroll, behavior: "instant" });
+        left.focus?.focus({ preventScroll: true });
+        return;
+      }
+    }
+    if (id) document.getElementById(id)?.scrollIntoView();
+  }
+
+  function follow() {
+    const id = decodeURIComponent(location.hash.slice(1));
+    if (byPage.has(id)) open(byPage.get(id));
+    else if (id.startsWith("host-") && !document.getElementById(id)) {
+      document.title = title;
+      show(-2, element("div", {}, element("h2", { tabindex: "-1" }, "No such host"),
+        element("p", {}, "This report has no host at that address: it may have gone, or have got another name.")));
+    } else if (report.hidden) backToReport(id);
+  }
+
+  function start() {
+    addEventListener("hashchange", follow);
+    follow();
+  }
+  return { start };
+})();

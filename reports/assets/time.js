@@ -1,0 +1,96 @@
+// Axes of time in the report's zone. Plotly knows UTC alone; here an axis counts milliseconds, and its ticks stand where
+// the zone has its hours, midnights and months: a day has the hours it had, and one that came twice stands there twice.
+"use strict";
+const zoneTime = (() => {
+  const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+  const STEPS = [
+    ...[1, 5, 15, 30].map((n) => n * SECOND), ...[1, 5, 15, 30].map((n) => n * MINUTE),
+    ...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7].map((n) => n * DAY),
+  ];
+  const MONTHS = [1, 3, 6, 12];
+  const PX_A_TICK = 72;
+  // The first of January 1970 was a Thursday; weeks begin on Mondays.
+  const MONDAY = 4 * DAY;
+  const WEEKDAY = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+  const MONTH = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December"];
+  // Stretches of one offset from UTC, each to the start of the next.
+  const stretches = (JSON.parse(document.getElementById("zone")?.textContent ?? "null")?.offsets ?? [])
+    .map(({ from_ms, offset_ms }, i, all) => ({ from: i ? from_ms : -Infinity, until: all[i + 1]?.from_ms ?? Infinity, offset: offset_ms }));
+  if (!stretches.length) stretches.push({ from: -Infinity, until: Infinity, offset: 0 });
+
+  const stretchAt = (ms) => stretches.find((s) => ms < s.until);
+  const changesIn = (from, to) => stretches.some((s) => s.from > from && s.from <= to);
+  /** The zone's clock as a Date whose UTC parts are to be read. */
+  const wall = (ms) => new Date(ms + stretchAt(ms).offset);
+  const two = (n) => String(n).padStart(2, "0");
+
+  function offsetName(ms) {
+    const minutes = stretchAt(ms).offset / MINUTE;
+    const size = Math.abs(minutes);
+    return `UTC${minutes < 0 ? "−" : "+"}${two(Math.floor(size / 60))}:${two(Math.round(size % 60))}`;
+  }
+  const day = (at) => `${WEEKDAY[at.getUTCDay()]} ${at.getUTCDate()}`;
+  const month = (at) => MONTH[at.getUTCMonth()];
+  const time = (at, seconds) =>
+    `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}${seconds ? `:${two(at.getUTCSeconds())}` : ""}`;
+
+  /** `Sun 25 Oct, 02:30:00`; with the offset where the clocks change that day, since an hour may come twice. */
+  function moment(ms) {
+    const at = wall(ms);
+    const text = `${day(at)} ${month(at).slice(0, 3)}, ${time(at, true)}`;
+    return changesIn(ms - DAY, ms + DAY) ? `${text} (${offsetName(ms)})` : text;
+  }
+
+  /** Where ticks of a step stand from `from` to `to`: at multiples of it on the zone's clock. */
+  function multiples(from, to, step) {
+    const phase = step % (7 * DAY) === 0 ? MONDAY : 0;
+    const ticks = [];
+    for (const s of stretches) {
+      const start = Math.max(from, s.from), end = Math.min(to, s.until);
+      if (!(start <= end)) continue;
+      // Where clocks jump over midnight, the day begins where they land.
+      if (step === DAY && start === s.from && wall(start).getUTCDate() !== wall(start - 1).getUTCDate()) ticks.push(start);
+      const first = Math.ceil((start + s.offset - phase) / step) * step + phase - s.offset;
+      for (let ms = first; ms <= end && ms < s.until; ms += step) if (ms !== ticks.at(-1)) ticks.push(ms);
+    }
+    return ticks;
+  }
+
+  function months(from, to, step) {
+    const ticks = [];
+    const start = wall(from);
+    for (let m = Math.floor(start.getUTCMonth() / step) * step; ; m += step) {
+      const local = Date.UTC(start.getUTCFullYear(), m);
+      const ms = local - stretchAt(local - stretchAt(local).offset).offset;
+      if (ms > to) return ticks;
+      if (ms >= from) ticks.push(ms);
+    }
+  }
+
+  /** Values and texts of the ticks of an axis so wide. The second line of a text stands where it changes. */
+  function ticks(from, to, width) {
+    const most = Math.max(2, Math.floor(width / PX_A_TICK));
+    const fits = (step) => (to - from) / step <= most;
+    const step = STEPS.find(fits);
+    const monthly = MONTHS.find((n) => fits(n * 30 * DAY)) ?? 12 * Math.ceil((to - from) / (365 * DAY) / most);
+    const values = step ? multiples(from, to, step) : months(from, to, monthly);
+    let above;
+    const texts = values.map((ms) => {
+      const at = wall(ms);
+      const date = `${day(at)} ${month(at).slice(0, 3)}`;
+      const [first, second] = !step ? [month(at).slice(0, 3), String(at.getUTCFullYear())]
+        : step >= DAY ? [day(at), `${month(at)} ${at.getUTCFullYear()}`]
+        : [time(at, step < MINUTE), date];
+      const lines = [first];
+      if (second !== above) lines.push(second);
+      above = second;
+      // An hour that comes twice is told apart.
+      if (stretches.some((s) => s.from === ms) && step < DAY) lines.push(offsetName(ms));
+      return lines.join("<br>");
+    });
+    return { values, texts };
+  }
+
+  return { moment, ticks, changesIn };
+})();

@@ -1,0 +1,118 @@
+//! What all hosts have together: by stretches of time where the analysis put them side by side, else the sum of their means.
+
+use crate::view::{Memory, View};
+use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, HostSummary, Scope};
+
+/// Means over time of what the hosts that were on had together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fleet {
+    pub installed_bytes: f64,
+    pub available_bytes: f64,
+    pub available_share: f64,
+    /// There in 95 of 100 stretches of time; absent where the trace is too short to tell.
+    pub dependable_bytes: Option<f64>,
+    /// Absent where no host knows it.
+    pub harvestable_bytes: Option<f64>,
+    /// Of what was available, on hosts that were idle; absent where nobody knows which were.
+    pub idle_bytes: Option<f64>,
+    /// How many hosts were on at a time; absent likewise.
+    pub hosts_on_count: Option<f64>,
+}
+
+impl Fleet {
+    /// Absent without samples.
+    pub(crate) fn of(view: &View) -> Option<Self> {
+        let memory = while_on(view)?;
+        let points = &view.findings.cluster_over_time;
+        let together = available(view.findings, Scope::All);
+        let (available_bytes, available_share) = match together {
+            Some(cells) => (cells.mean_bytes, cells.share_of_installed),
+            None => (memory.available_bytes(), memory.available_share()),
+        };
+        let installed_bytes = match together {
+            Some(cells) if cells.share_of_installed > 0.0 => {
+                cells.mean_bytes / cells.share_of_installed
+            }
+            _ => memory.physical_bytes,
+        };
+        // Not all stretches that have a harvestable count above, so it comes as a share of what was available.
+        let harvestable_share = mean(points, |p| p.harvestable_bytes)
+            .zip(mean(points, |p| Some(p.available_bytes)))
+            .or(memory.harvestable_bytes.zip(Some(memory.available_bytes())))
+            .map(|(harvestable, available)| harvestable / available.max(1.0));
+        Some(Self {
+            installed_bytes,
+            available_bytes,
+            available_share,
+            dependable_bytes: together.map(|cells| cells.p5_bytes as f64),
+            harvestable_bytes: harvestable_share.map(|share| share * available_bytes),
+            idle_bytes: together
+                .and_then(|_| available(view.findings, Scope::Idle))
+                .map(|cells| cells.mean_bytes.min(available_bytes)),
+            hosts_on_count: together.and_then(|_| mean(points, |p| Some(p.hosts_seen_count))),
+        })
+    }
+
+    /// Of what was available, on hosts in use.
+    pub(crate) fn in_use_bytes(&self) -> Option<f64> {
+        self.idle_bytes.map(|idle| self.available_bytes - idle)
+    }
+}
+
+/// The distribution of what is available over stretches of time.
+pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAvailable> {
+    let mut all = findings.cluster_available.iter();
+    all.find(|a| a.scope == scope && a.cells_count > 0)
+}
+
+/// Fewer hosts seen at a time than this part of what is usual are a hole in the data.
+const HOLE_SHARE: f64 = 0.5;
+
+/// The stretch in which least was available, holes in the data aside.
+pub(crate) fn least(points: &[ClusterPoint]) -> Option<&ClusterPoint> {
+    let mut seen: Vec<f64> = points.iter().map(|p| p.hosts_seen_count).collect();
+    seen.sort_by(f64::total_cmp);
+    let usual = *seen.get(seen.len() / 2)?;
+    let whole = points
+        .iter()
+        .filter(|p| p.hosts_seen_count >= HOLE_SHARE * usual);
+    whole.min_by_key(|p| p.available_min_bytes)
+}
+
+/// Mean over cells.
+pub(crate) fn mean(
+    points: &[ClusterPoint],
+    value: impl Fn(&ClusterPoint) -> Option<f64>,
+) -> Option<f64> {
+    let known = points
+        .iter()
+        .filter_map(|p| Some((p.cells_count as f64, value(p)?)));
+    let (cells, sum) = known.fold((0.0, 0.0), |(cells, sum), (n, value)| {
+        (cells + n, sum + n * value)
+    });
+    (cells > 0.0).then(|| sum / cells)
+}
+
+/// Memory of all hosts summed, each by the part of the time in which it was on: what was there at a time, on average.
+pub(crate) fn while_on(view: &View) -> Option<Memory> {
+    let (from, to) = view.span_ms()?;
+    let span_s = to.saturating_sub(from) as f64 / 1000.0;
+    let memories = view.memories();
+    let part = |host: &HostSummary| {
+        let seen_s = host.to_time_ms.saturating_sub(host.from_time_ms) as f64 / 1000.0;
+        // A sample stands for the interval that follows it.
+        let covered_s = seen_s * host.coverage_share + host.sample_interval_s.unwrap_or(0.0);
+        if span_s > 0.0 {
+            (covered_s / span_s).min(1.0)
+        } else {
+            1.0
+        }
+    };
+    let hosts = view.findings.hosts.iter();
+    let parts = hosts.filter_map(|h| Some(memories.get(h.host.as_str())?.times(part(h))));
+    let sum = parts.reduce(|sum, next| sum.add(&next))?;
+    match sum.physical_bytes > 0.0 {
+        true => Some(sum),
+        false => view.memory(),
+    }
+}

@@ -1,0 +1,147 @@
+//! What a reader should know after ten seconds: how much is idle, and can it be counted on.
+
+mod bar;
+mod cards;
+mod lasting;
+
+use crate::change::share_than;
+use crate::fleet::{Fleet, least, while_on};
+use crate::view::View;
+use crate::wording::{bytes, count, seconds, share, thousands};
+pub(crate) use bar::Segment;
+pub(crate) use cards::Card;
+
+/// Fewer of the hosts than this on at a time: a reader is told.
+const MOSTLY_ON_SHARE: f64 = 0.95;
+
+/// The top of the page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Headline {
+    /// The sentence, with numbers.
+    pub lead: String,
+    /// What qualifies it.
+    pub support: Vec<String>,
+    /// The figures beside it.
+    pub cards: Vec<Card>,
+    /// Mean use by category.
+    pub bar: Vec<Segment>,
+    /// The bar in words.
+    pub bar_sentence: String,
+}
+
+/// The headline of all hosts.
+pub(crate) fn headline(view: &View) -> Headline {
+    let (Some(fleet), Some(memory)) = (Fleet::of(view), while_on(view)) else {
+        return Headline {
+            lead: "There are no samples to report on.".into(),
+            support: vec![
+                "Let gleaner-agent run for a while, export its trace and analyse that.".into(),
+            ],
+            ..Headline::default()
+        };
+    };
+    let before = view.earlier().and_then(|earlier| Fleet::of(&earlier));
+    let support = [
+        Some(
+            "Available means that neither the kernel nor any active program or its files were using it.".into(),
+        ),
+        harvestable(view, &fleet),
+        idle(view, &fleet),
+        hosts_on(view, &fleet),
+        worst(view),
+        Some(lasting::sentence(view)),
+    ];
+    let bar = bar::segments(&memory);
+    Headline {
+        lead: lead(view, &fleet, before.as_ref()),
+        support: support.into_iter().flatten().collect(),
+        cards: cards::cards(view, &fleet, before.as_ref()),
+        bar_sentence: bar::sentence(&bar),
+        bar,
+    }
+}
+
+fn lead(view: &View, fleet: &Fleet, before: Option<&Fleet>) -> String {
+    let whose = match view.findings.hosts.len() as i64 {
+        1 => "this host’s".to_owned(),
+        n => format!("these {} hosts’", thousands(n)),
+    };
+    let dependable = fleet
+        .dependable_bytes
+        .map(|least| format!(", and {} or more 95\u{a0}% of the time", bytes(least)));
+    let change = share_than(
+        view,
+        Some(fleet.available_share),
+        before.map(|b| b.available_share),
+    );
+    format!(
+        "On average, {} of {whose} memory was available: {} of {}{}{}.",
+        share(fleet.available_share),
+        bytes(fleet.available_bytes),
+        bytes(fleet.installed_bytes),
+        dependable.unwrap_or_default(),
+        change.map(|c| format!("; {c}")).unwrap_or_default(),
+    )
+}
+
+fn harvestable(view: &View, fleet: &Fleet) -> Option<String> {
+    let whose = match view.only_host() {
+        Some(_) => "the owner’s",
+        None => "the owners’",
+    };
+    Some(format!(
+        "Of it, {} could have been taken without pushing {whose} pages out of memory (harvestable).",
+        bytes(fleet.harvestable_bytes?)
+    ))
+}
+
+/// How much lay where nobody was.
+fn idle(view: &View, fleet: &Fleet) -> Option<String> {
+    let (idle, in_use) = (fleet.idle_bytes?, fleet.in_use_bytes()?);
+    Some(match view.only_host() {
+        Some(host) => format!(
+            "Its owner was away for {} of the time.",
+            share(host.idle_share?)
+        ),
+        None => format!(
+            "{} lay on hosts whose owners were away, {} on hosts in use.",
+            bytes(idle),
+            bytes(in_use)
+        ),
+    })
+}
+
+fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
+    let hosts = view.findings.hosts.len() as i64;
+    let on = fleet.hosts_on_count?.round() as i64;
+    ((on as f64) < MOSTLY_ON_SHARE * hosts as f64).then(|| {
+        format!(
+            "{} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
+            thousands(on),
+            count(hosts, "host")
+        )
+    })
+}
+
+fn worst(view: &View) -> Option<String> {
+    if let (None, Some(worst)) = (view.only_host(), least(&view.findings.cluster_over_time)) {
+        return Some(format!(
+            "When least was left, around {}, it was still {}.",
+            view.clock.moment_to_minute(worst.time_ms),
+            bytes(worst.available_min_bytes as f64)
+        ));
+    }
+    let least = bytes(view.memory()?.least_available_bytes);
+    Some(match view.only_host() {
+        Some(_) => format!(
+            "At the worst moment of the {} traced, {least} was still available.",
+            seconds(view.longest_trace_s())
+        ),
+        None => format!(
+            "Had every host’s worst moment come at once, {least} would still have been available."
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests;

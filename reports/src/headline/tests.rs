@@ -1,0 +1,234 @@
+use super::*;
+use crate::clock::Clock;
+use gleaner_schemas::findings::*;
+
+/// Hosts of 16 GiB, traced for a day: 12 GiB available for three quarters of it, 4 GiB for the rest.
+fn fleet(hosts: usize) -> Findings {
+    let mut findings = Findings::default();
+    for host in (0..hosts).map(|i| i.to_string()) {
+        for (time_ms, samples_count, gib) in [(0, 3, 12_i64), (64_800_000, 1, 4)] {
+            findings.memory_over_time.push(MemoryPoint {
+                host: host.clone(),
+                time_ms,
+                samples_count,
+                process_bytes: Some(((16 - gib) << 30) as f64),
+                available_bytes: (gib << 30) as f64,
+                available_min_bytes: gib << 30,
+                ..MemoryPoint::default()
+            });
+        }
+        findings.hosts.push(HostSummary {
+            host,
+            physical_bytes: 16 << 30,
+            to_time_ms: 86_400_000,
+            coverage_share: 1.0,
+            ..HostSummary::default()
+        });
+    }
+    findings
+}
+
+/// What the analysis says of two such hosts together.
+fn together(available_gib: f64) -> Findings {
+    let available = |scope, gib: f64| ClusterAvailable {
+        scope,
+        cells_count: 144,
+        mean_bytes: gib * GIB,
+        sd_bytes: None,
+        p1_bytes: 0,
+        p5_bytes: (8.0 * GIB) as i64,
+        median_bytes: 0,
+        max_bytes: 0,
+        share_of_installed: gib / 32.0,
+    };
+    Findings {
+        cluster_available: vec![
+            available(Scope::All, available_gib),
+            available(Scope::Idle, available_gib / 4.0),
+        ],
+        cluster_over_time: vec![ClusterPoint {
+            time_ms: 54_000_000,
+            cells_count: 144,
+            hosts_seen_count: 1.25,
+            available_bytes: available_gib * GIB,
+            available_min_bytes: 7 << 30,
+            harvestable_bytes: Some(available_gib / 2.0 * GIB),
+            ..ClusterPoint::default()
+        }],
+        ..fleet(2)
+    }
+}
+
+const GIB: f64 = 1_073_741_824.0;
+
+fn region(gib: i64, time_share: f64) -> AvailabilityPeriods {
+    AvailabilityPeriods {
+        size_class: "all".into(),
+        region_bytes: gib << 30,
+        available_time_share: Some(time_share),
+        ..AvailabilityPeriods::default()
+    }
+}
+
+fn odds(gib: i64, ahead_s: f64, still_available: f64) -> AvailabilityOdds {
+    AvailabilityOdds {
+        size_class: "all".into(),
+        scope: Scope::All,
+        notion: Notion::Available,
+        region_bytes: gib << 30,
+        ahead_s,
+        observed_s: 1e6,
+        still_available,
+        low: None,
+        high: None,
+        lost_to_owner: 0.0,
+        lost_to_load: 0.0,
+        lost_to_memory: 1.0 - still_available,
+        lost_to_sleep_or_power: 0.0,
+        lost_to_network: 0.0,
+        lost_to_agent: 0.0,
+    }
+}
+
+fn said(findings: &Findings) -> Headline {
+    said_after(findings, None)
+}
+
+fn said_after(findings: &Findings, before: Option<&Findings>) -> Headline {
+    let clock = Clock::new("UTC").unwrap();
+    let mut headline = headline(&View::new(findings, before, &clock, None));
+    headline.lead = headline.lead.replace('\u{a0}', " ");
+    headline.support = vec![headline.support.join(" ").replace('\u{a0}', " ")];
+    for card in &mut headline.cards {
+        card.note = card.note.replace('\u{a0}', " ");
+    }
+    headline
+}
+
+#[track_caller]
+fn supports(findings: &Findings, sentence: &str) {
+    let support = &said(findings).support[0];
+    assert!(support.contains(sentence), "{support}");
+}
+
+#[test]
+fn the_lead_weighs_each_stretch_by_its_samples() {
+    let one = fleet(1);
+    assert_eq!(
+        said(&one).lead,
+        "On average, 62 % of this host’s memory was available: 10.0 GiB of 16.0 GiB."
+    );
+    supports(
+        &one,
+        "At the worst moment of the 1 d traced, 4.0 GiB was still available.",
+    );
+    let two = fleet(2);
+    assert_eq!(
+        said(&two).lead,
+        "On average, 62 % of these 2 hosts’ memory was available: 20.0 GiB of 32.0 GiB."
+    );
+    supports(
+        &two,
+        "Had every host’s worst moment come at once, 8.0 GiB would still",
+    );
+}
+
+#[test]
+fn a_host_that_was_off_counts_for_the_time_that_it_was_on() {
+    let mut findings = fleet(2);
+    findings.hosts[1].coverage_share = 0.5;
+    assert_eq!(
+        said(&findings).lead,
+        "On average, 62 % of these 2 hosts’ memory was available: 15.0 GiB of 24.0 GiB."
+    );
+}
+
+#[test]
+fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
+    let (now, before) = (together(16.0), together(12.0));
+    assert_eq!(
+        said(&now).lead,
+        "On average, 50 % of these 2 hosts’ memory was available: 16.0 GiB of 32.0 GiB, and 8.0 GiB or more 95 % of the time."
+    );
+    let changed = said_after(&now, Some(&before));
+    assert!(
+        changed
+            .lead
+            .ends_with("95 % of the time; 12 points more than the time before."),
+        "{}",
+        changed.lead
+    );
+    assert!(
+        changed.cards[0]
+            .note
+            .ends_with("4.0 GiB more than the time before")
+    );
+    assert_eq!(
+        said_after(&now, Some(&Findings::default())).lead,
+        said(&now).lead,
+        "a week before without samples is none"
+    );
+    for sentence in [
+        "Of it, 8.0 GiB could have been taken without pushing the owners’ pages out",
+        "4.0 GiB lay on hosts whose owners were away, 12.0 GiB on hosts in use.",
+        "1 of 2 hosts were on at a time, on average",
+        "When least was left, around Thu 1 Jan, 15:00, it was still 7.0 GiB.",
+    ] {
+        supports(&now, sentence);
+    }
+}
+
+#[test]
+fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
+    let mut findings = fleet(1);
+    supports(&findings, "How long it lasts was not measured.");
+    findings.availability_periods = vec![region(2, 0.99), region(4, 0.96), region(8, 0.4)];
+    supports(
+        &findings,
+        "A region of 4 GiB was there 96 % of the time; whether it lasts was not measured.",
+    );
+    findings.availability_odds = vec![
+        odds(2, 3600.0, 0.99),
+        odds(4, 3600.0, 0.96),
+        odds(8, 3600.0, 0.99),
+        odds(4, 600.0, 0.5),
+        odds(4, 86_400.0, 0.1),
+    ];
+    supports(
+        &findings,
+        "a region of 4 GiB was there 96 % of the time, and once there it was still there an hour later in 96 % of cases.",
+    );
+    for odds in &mut findings.availability_odds {
+        odds.still_available -= 0.2;
+    }
+    supports(
+        &findings,
+        "up to a point: a region of 2 GiB was there 99.0 % of the time, and once there it was still there an hour later \
+         in only 79 % of cases.",
+    );
+    findings.availability_periods = vec![region(8, 0.4)];
+    supports(&findings, "was there for 95 % of the time");
+    findings.hosts[0].to_time_ms = 9_000;
+    supports(&findings, "only periods of 5 min or more count.");
+    findings.parameters.minimum_period_s = 0.0;
+    supports(&findings, "Whether it lasts, a trace of 9 s cannot tell.");
+}
+
+#[test]
+fn the_bar_names_what_is_there_and_leaves_out_what_is_not() {
+    let headline = said(&fleet(1));
+    let labels: Vec<&str> = headline.bar.iter().map(|s| s.label).collect();
+    assert_eq!(labels, ["process", "available"]);
+    let sentence = headline.bar_sentence.replace('\u{a0}', " ");
+    assert_eq!(
+        sentence,
+        "Where the memory is, on average: process 6.0 GiB (38 %) and available 10.0 GiB (62 %)."
+    );
+    let value = |label| {
+        let card = headline.cards.iter().find(|c| c.label == label);
+        card.map(|c| c.value.as_str())
+    };
+    assert_eq!(value("Harvestable"), Some("not known"));
+    assert_eq!(value("Lease quota now"), Some("not known"));
+    assert_eq!(value("On idle hosts"), None);
+}

@@ -1,0 +1,113 @@
+//! The host's deepest dips, and what ran in them.
+
+use crate::page::table::{Cell, Table, numbers, words};
+use crate::view::View;
+use crate::wording::{bytes, list, stored_bytes};
+use gleaner_schemas::findings::{DipProcess, WorstDip};
+
+/// Most names of processes said of a dip.
+const NAMES: usize = 3;
+
+/// What of each threshold was the deepest time below it; absent without any.
+pub(super) fn worst(view: &View) -> Option<Table> {
+    let mut dips: Vec<&WorstDip> = view.findings.worst_dips.iter().collect();
+    dips.sort_by_key(|d| (d.min_available_bytes, d.threshold_bytes, d.from_time_ms));
+    // One fall below several thresholds is one dip: the lowest threshold's is the shortest of them.
+    dips.dedup_by_key(|d| d.min_time_ms);
+    dips.sort_by_key(|d| d.from_time_ms);
+    let rows = dips.iter().map(|dip| {
+        vec![
+            Cell::moment(view.clock.moment(dip.min_time_ms), dip.min_time_ms),
+            Cell::bytes(dip.min_available_bytes as f64),
+            Cell::size(dip.threshold_bytes),
+            Cell::seconds(dip.duration_s),
+            Cell::text(grown(dip)),
+            ran(view, dip),
+        ]
+    });
+    Table::new(
+        format!("{}worst-dips", view.prefix),
+        "The deepest dips, and what ran at their deepest point",
+        vec![
+            words("when"),
+            numbers("least available"),
+            numbers("fell below"),
+            numbers("for"),
+            words("against what is usual"),
+            words("largest processes then"),
+        ],
+    )
+    .with_rows(rows.collect())
+}
+
+/// Which category had grown.
+fn grown(dip: &WorstDip) -> String {
+    let parts = [
+        ("processes", dip.process_bytes, dip.usual_process_bytes),
+        (
+            "files in use",
+            dip.file_cache_bytes,
+            dip.usual_file_cache_bytes,
+        ),
+        (
+            "kernel",
+            dip.dynamic_kernel_bytes,
+            dip.usual_dynamic_kernel_bytes,
+        ),
+    ];
+    let more = parts.into_iter().filter_map(|(label, then, usual)| {
+        let more = then? as f64 - usual?;
+        (more >= 1_048_576.0).then_some((label, more))
+    });
+    let most = more.max_by(|a, b| a.1.total_cmp(&b.1));
+    most.map_or_else(
+        || "nothing had grown that was seen".into(),
+        |(label, more)| format!("{label}: {} more", bytes(more)),
+    )
+}
+
+fn ran(view: &View, dip: &WorstDip) -> Cell {
+    let mut then: Vec<&DipProcess> = view
+        .findings
+        .dip_processes
+        .iter()
+        .filter(|p| p.time_ms == dip.min_time_ms)
+        .collect();
+    then.sort_by_key(|p| p.rank);
+    if then.is_empty() {
+        return Cell::absent();
+    }
+    let told = then.iter().take(NAMES).map(|p| {
+        let usual = p.mean_bytes.max(1.0);
+        let much = p.bytes as f64 >= 1.5 * usual;
+        let usually = if much {
+            format!(", usually {}", bytes(usual))
+        } else {
+            String::new()
+        };
+        format!("{} ({}{usually})", p.name, stored_bytes(p.bytes))
+    });
+    Cell::text(list(&told.collect::<Vec<_>>()))
+}
+
+/// How often available memory was below each threshold.
+pub(super) fn counted(view: &View) -> Option<Table> {
+    let rows = view.findings.absolute_dips().map(|dip| {
+        vec![
+            Cell::size(dip.threshold_bytes),
+            Cell::count(dip.intervals),
+            Cell::share(dip.intervals as f64 / dip.samples_count.max(1) as f64),
+        ]
+    });
+    let mut table = Table::new(
+        format!("{}dips", view.prefix),
+        "How often available memory was below a threshold",
+        vec![
+            numbers("threshold"),
+            numbers("sample intervals"),
+            numbers("of all"),
+        ],
+    );
+    table.in_order = true;
+    table.with_rows(rows.collect())
+}

@@ -1,0 +1,138 @@
+//! A page for each host: its memory over time with the times its owner was away, what used it, what is missing.
+
+mod away;
+mod course;
+mod data;
+mod dips;
+mod memory;
+mod numbers;
+mod overview;
+mod split;
+mod thin;
+mod users;
+
+use crate::page::{Part, Section};
+use crate::questions::without;
+use crate::view::View;
+use crate::wording::stored_bytes;
+use gleaner_schemas::findings::Findings;
+pub(crate) use overview::overview;
+use std::collections::HashMap;
+
+/// One host's page.
+pub(crate) struct HostPage {
+    /// Where it is addressed: `host-otter`.
+    pub id: String,
+    pub name: String,
+    /// In a line, for lists of hosts.
+    pub summary: String,
+    pub sections: Vec<Section>,
+}
+
+/// All of them, in the order of the hosts' names.
+pub(crate) fn pages(view: &View) -> Vec<HostPage> {
+    let before = view.before.map(split::by_host).unwrap_or_default();
+    let before: HashMap<&str, &Findings> = before
+        .iter()
+        .filter_map(|findings| Some((findings.hosts.first()?.host.as_str(), findings)))
+        .collect();
+    let hosts = split::by_host(view.findings);
+    let page = |(index, findings)| page(view, index, findings, &before);
+    hosts.iter().enumerate().filter_map(page).collect()
+}
+
+fn page(
+    fleet: &View,
+    index: usize,
+    findings: &Findings,
+    before: &HashMap<&str, &Findings>,
+) -> Option<HostPage> {
+    let id = findings.hosts.first()?.host.as_str();
+    let view = View {
+        // Not `host-`, which begins the pages' own addresses.
+        prefix: format!("h{}-", index + 1),
+        ..View::new(findings, before.get(id).copied(), fleet.clock, fleet.span)
+    };
+    let answer = numbers::answer(&view, fleet);
+    let section = |id: &str, title, parts| Section {
+        id: format!("{}{id}", view.prefix),
+        title,
+        answer: String::new(),
+        parts,
+    };
+    let mut sections = vec![
+        section("memory", "Where does the memory go?", memory(&view)),
+        section("away", "When is the owner away?", away(&view)),
+        section("users", "Who uses the memory?", users(&view)),
+        section("lending", "What could it lend?", lending(&view)),
+        section("data", "What do these figures rest on?", data::parts(&view)),
+    ];
+    let name = fleet.names.get(id)?;
+    sections[0].answer = answer;
+    Some(HostPage {
+        id: name.page.clone(),
+        name: name.name.to_owned(),
+        summary: numbers::summary(&view),
+        sections: sections
+            .into_iter()
+            .filter(|section| !section.parts.is_empty())
+            .collect(),
+    })
+}
+
+fn memory(view: &View) -> Vec<Part> {
+    let mut parts: Vec<Part> = numbers::table(view).map(Part::Table).into_iter().collect();
+    let figures = [memory::categories(view), memory::available(view)];
+    let figures: Vec<Part> = figures.into_iter().flatten().map(Part::figure).collect();
+    if figures.is_empty() {
+        let reason = without(view, "memory_over_time", "There are no samples of memory.");
+        parts.push(reason);
+    }
+    parts.extend(figures);
+    let tables = [dips::worst(view), dips::counted(view)];
+    parts.extend(tables.into_iter().flatten().map(Part::Table));
+    parts
+}
+
+fn away(view: &View) -> Vec<Part> {
+    match away::days(view) {
+        Some(figure) => vec![Part::figure(figure)],
+        None => vec![Part::Say(away::unknown(view))],
+    }
+}
+
+fn users(view: &View) -> Vec<Part> {
+    let mut parts = match users::processes(view) {
+        Some(table) => vec![Part::Table(table)],
+        None => vec![without(
+            view,
+            "top_processes",
+            "No active process was recorded.",
+        )],
+    };
+    match users::files(view) {
+        Some(table) => parts.extend([Part::Table(table), Part::say(users::files_words(view))]),
+        None => parts.push(without(view, "top_files", "No file in use was recorded.")),
+    }
+    parts
+}
+
+fn lending(view: &View) -> Vec<Part> {
+    let said = view.findings.quotas.iter().map(|quota| {
+        let harvestable = quota.harvestable_bytes.map_or_else(String::new, |bytes| {
+            format!(
+                ", and {} without pushing anything of the owner’s out of memory",
+                stored_bytes(bytes.max(0))
+            )
+        });
+        Part::Say(format!(
+            "At its last sample ({}) it could have lent {}: {}. Were it idle, {} would have been above the reserve and the \
+             headroom{harvestable}.",
+            view.clock.moment(quota.time_ms),
+            stored_bytes(quota.quota_bytes),
+            quota.reason,
+            stored_bytes(quota.recruitable_bytes.max(0)),
+        ))
+    });
+    said.collect()
+}

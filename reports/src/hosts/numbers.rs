@@ -1,0 +1,144 @@
+//! One host's week in numbers, beside the week before.
+
+use crate::change;
+use crate::page::table::{Cell, Kind, Table, numbers, words};
+use crate::view::{Memory, View};
+use crate::wording::{bytes, share, size};
+use gleaner_schemas::findings::{Category, Findings};
+
+/// What is said of the host in a line.
+pub(super) fn summary(view: &View) -> String {
+    let Some(host) = view.only_host() else {
+        return String::new();
+    };
+    match view.memory_of(host) {
+        Some(memory) => format!(
+            "{} of {} available",
+            share(memory.available_share()),
+            size(host.physical_bytes)
+        ),
+        None => "no samples".into(),
+    }
+}
+
+/// What is to be said of it first.
+pub(super) fn answer(view: &View, fleet: &View) -> String {
+    let Some(host) = view.only_host() else {
+        return String::new();
+    };
+    let Some(memory) = view.memory_of(host) else {
+        return "It has no samples of memory.".into();
+    };
+    let then = view
+        .before
+        .and_then(|before| Some((before.hosts.first()?, view.earlier()?)))
+        .and_then(|(host, earlier)| earlier.memory_of(host));
+    let than = match (&then, fleet.before) {
+        (Some(then), _) => change::share_than(
+            view,
+            Some(memory.available_share()),
+            Some(then.available_share()),
+        ),
+        (None, Some(_)) => Some(format!("there are no samples of {}", view.before_label())),
+        (None, None) => None,
+    };
+    format!(
+        "{} of its {} was available on average{}, and never less than {}.",
+        share(memory.available_share()),
+        size(host.physical_bytes),
+        than.map(|than| format!(" ({than})")).unwrap_or_default(),
+        bytes(memory.least_available_bytes),
+    )
+}
+
+/// Its numbers; the week before beside them where that is known.
+pub(super) fn table(view: &View) -> Option<Table> {
+    let now = figures(view);
+    let before = view.earlier().map(|earlier| figures(&earlier));
+    let rows = now.into_iter().filter_map(|(label, kind, value)| {
+        let cell = |value: Option<f64>| Cell::or_absent(value, |v| of(kind, v));
+        let mut cells = vec![Cell::text(&label), cell(value)];
+        let earlier = before.as_ref().map(|before| {
+            let same = before.iter().find(|(other, ..)| *other == label);
+            same.and_then(|(.., value)| *value)
+        });
+        if let Some(earlier) = earlier {
+            let change = value.zip(earlier).map(|(now, then)| now - then);
+            cells.extend([
+                cell(earlier),
+                Cell::or_absent(change, |c| change_of(kind, c)),
+            ]);
+        }
+        value.or(earlier.flatten()).map(|_| cells)
+    });
+    let mut columns = vec![words("measure"), numbers("this time")];
+    if before.is_some() {
+        columns.extend([numbers("the time before"), numbers("change")]);
+    }
+    let caption = match before {
+        Some(_) => format!("In numbers, and against {}", view.before_label()),
+        None => "In numbers".into(),
+    };
+    let mut table = Table::new(format!("{}numbers", view.prefix), caption, columns);
+    table.in_order = true;
+    table.with_rows(rows.collect())
+}
+
+type Figure = (String, Kind, Option<f64>);
+
+fn figures(view: &View) -> Vec<Figure> {
+    let Some(host) = view.only_host() else {
+        return Vec::new();
+    };
+    let memory = view.memory_of(host);
+    let of = |take: fn(&Memory) -> Option<f64>| memory.as_ref().and_then(take);
+    let mean = |c: Category| memory.as_ref().and_then(|m| m.mean_bytes[c as usize]);
+    let bytes = |label: &str, value| (label.to_owned(), Kind::Bytes, value);
+    let mut figures = vec![
+        bytes("available, mean", mean(Category::Available)),
+        bytes("available, least", of(|m| Some(m.least_available_bytes))),
+        bytes("harvestable, mean", of(|m| m.harvestable_bytes)),
+        bytes("active processes, mean", mean(Category::Process)),
+        bytes("files in use, mean", mean(Category::FileCache)),
+        ("idle, of the time".into(), Kind::Share, host.idle_share),
+        (
+            "taken back by the owner, times a day".into(),
+            Kind::Number,
+            view.findings.reclaims.first().map(|r| r.reclaims_per_day),
+        ),
+    ];
+    figures.extend(dips(view.findings));
+    figures.push((
+        "covered by samples".into(),
+        Kind::Share,
+        Some(host.coverage_share),
+    ));
+    figures
+}
+
+/// Shares of the time below each threshold.
+fn dips(findings: &Findings) -> impl Iterator<Item = Figure> {
+    findings.absolute_dips().map(|dip| {
+        (
+            format!("below {}, of the samples", size(dip.threshold_bytes)),
+            Kind::Share,
+            Some(dip.intervals as f64 / dip.samples_count.max(1) as f64),
+        )
+    })
+}
+
+fn of(kind: Kind, value: f64) -> Cell {
+    match kind {
+        Kind::Bytes => Cell::bytes(value),
+        Kind::Share => Cell::share(value),
+        _ => Cell::of(kind, format!("{value:.1}"), "", value),
+    }
+}
+
+fn change_of(kind: Kind, change: f64) -> Cell {
+    match kind {
+        Kind::Bytes => Cell::bytes_change(change),
+        Kind::Share => Cell::share_change(change),
+        _ => Cell::of(kind, format!("{change:+.1}").replace('-', "−"), "", change),
+    }
+}

@@ -1,0 +1,89 @@
+//! All hosts in a table, each leading to its page.
+
+use crate::page::table::{Cell, Table, numbers, words};
+use crate::page::{Part, Section};
+use crate::view::View;
+use crate::wording::count;
+use gleaner_schemas::findings::HostSummary;
+use std::collections::HashMap;
+
+/// The list of hosts; absent where there is but one.
+pub(crate) fn overview(view: &View) -> Option<Section> {
+    let hosts = &view.findings.hosts;
+    if hosts.len() < 2 {
+        return None;
+    }
+    Some(Section {
+        id: "each-host".into(),
+        title: "Host by host",
+        answer: format!(
+            "A page for each of {}: choose a name.",
+            count(hosts.len() as i64, "host")
+        ),
+        parts: vec![Part::Table(table(view)?)],
+    })
+}
+
+fn table(view: &View) -> Option<Table> {
+    let now = view.memories();
+    let earlier = view.earlier();
+    let before = earlier.as_ref().map(View::memories);
+    let dips = worst_shares(view);
+    let row = |host: &HostSummary| {
+        let memory = now.get(host.host.as_str());
+        let mut cells = vec![
+            view.host_cell(&host.host),
+            Cell::size(host.physical_bytes),
+            Cell::or_absent(memory, |m| {
+                Cell::share(m.available_share())
+                    .swatch("available")
+                    .bar(m.available_share())
+            }),
+        ];
+        if let Some(before) = &before {
+            let then = before.get(host.host.as_str());
+            let change = memory
+                .zip(then)
+                .map(|(now, then)| now.available_share() - then.available_share());
+            cells.push(Cell::or_absent(change, Cell::share_change));
+        }
+        cells.extend([
+            Cell::or_absent(memory, |m| Cell::bytes(m.least_available_bytes)),
+            Cell::or_absent(dips.get(host.host.as_str()).copied(), Cell::share),
+            Cell::or_absent(host.idle_share, Cell::share),
+            Cell::share(host.coverage_share),
+        ]);
+        cells
+    };
+    let mut columns = vec![words("host"), numbers("memory"), numbers("available")];
+    columns.extend(before.is_some().then(|| numbers("change")));
+    columns.extend(["least available", "in dips", "idle", "covered"].map(numbers));
+    let mut table = Table::new(
+        "hosts".into(),
+        format!("All {}", count(view.findings.hosts.len() as i64, "host")),
+        columns,
+    );
+    // Who looks for a host finds it here, however many there are.
+    table.rows_shown = usize::MAX;
+    let note = "Available, idle: means over the time covered. In dips: the part of the samples below the lowest threshold that \
+                the host fell below; 0 where it stayed above all.";
+    Some(
+        table
+            .with_rows(view.findings.hosts.iter().map(row).collect())?
+            .with_note(note),
+    )
+}
+
+/// By host, the share of samples below the lowest threshold that it fell below.
+fn worst_shares<'a>(view: &View<'a>) -> HashMap<&'a str, f64> {
+    let mut lowest: HashMap<&str, (i64, f64)> = HashMap::new();
+    for dip in view.findings.absolute_dips() {
+        let share = dip.intervals as f64 / dip.samples_count.max(1) as f64;
+        let entry = lowest.entry(dip.host.as_str()).or_insert((i64::MAX, 0.0));
+        if dip.intervals > 0 && dip.threshold_bytes < entry.0 {
+            *entry = (dip.threshold_bytes, share);
+        }
+    }
+    let share = |(host, (_, share)): (&'a str, (i64, f64))| (host, share);
+    lowest.into_iter().map(share).collect()
+}

@@ -1,0 +1,81 @@
+//! Who uses the memory: processes and files.
+
+use crate::page::table::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
+use crate::view::View;
+
+/// Process names by their mean memory while active.
+pub(crate) fn processes(view: &View) -> Option<Table> {
+    let many = view.only_host().is_none();
+    let sorted = largest_first(&view.findings.top_processes, |p| p.mean_bytes);
+    let most = sorted.first().map_or(1.0, |p| p.mean_bytes.max(1.0));
+    let rows = sorted.iter().map(|p| {
+        let cells = vec![
+            Cell::text(&p.name),
+            Cell::bytes(p.mean_bytes).bar(p.mean_bytes / most),
+            Cell::bytes(p.max_bytes as f64),
+            Cell::count(p.active_samples_count),
+            Cell::seconds(p.cpu_s),
+        ];
+        host_cell(many, view.host_cell(&p.host), cells)
+    });
+    Table::new(
+        format!("{}processes", view.prefix),
+        "Active processes by memory, those of one name together",
+        host_column(
+            many,
+            vec![
+                words("process"),
+                numbers("mean memory"),
+                numbers("most"),
+                numbers("active in samples"),
+                numbers("CPU time"),
+            ],
+        ),
+    )
+    .with_rows(rows.collect())
+}
+
+/// How they are named.
+pub(crate) fn files_words(view: &View) -> &'static str {
+    if view
+        .findings
+        .top_files
+        .iter()
+        .any(|f| !f.file.contains('/'))
+    {
+        "Files are named by ids: the host’s owner has not allowed paths to leave it. An id stays the same from sample to sample \
+         and says nothing about the path."
+    } else {
+        "Files are named by their paths, as the host’s owner allows."
+    }
+}
+
+/// Files by the page cache they held.
+pub(crate) fn files(view: &View) -> Option<Table> {
+    let many = view.only_host().is_none();
+    let sorted = largest_first(&view.findings.top_files, |f| f.mean_cached_bytes);
+    let most = sorted.first().map_or(1.0, |f| f.mean_cached_bytes.max(1.0));
+    let rows = sorted.iter().map(|f| {
+        let cells = vec![
+            Cell::text(&f.file),
+            Cell::bytes(f.mean_cached_bytes).bar(f.mean_cached_bytes / most),
+            Cell::bytes(f.max_cached_bytes as f64),
+            Cell::count(f.samples_count),
+        ];
+        host_cell(many, view.host_cell(&f.host), cells)
+    });
+    Table::new(
+        format!("{}files", view.prefix),
+        "Files in use by the page cache they held",
+        host_column(
+            many,
+            vec![
+                words("file"),
+                numbers("mean cached"),
+                numbers("most"),
+                numbers("in use in samples"),
+            ],
+        ),
+    )
+    .with_rows(rows.collect())
+}

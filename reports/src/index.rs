@@ -1,0 +1,63 @@
+//! A page that lists reports.
+
+use crate::ReportError;
+use askama::Template;
+
+/// A report in an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// Where its page is, seen from the index.
+    pub page: String,
+    /// What else there is of it: what to call it, and where it is.
+    pub companions: Vec<(String, String)>,
+    /// Title of the page.
+    pub title: String,
+    /// Whom it is about.
+    pub subject: String,
+    /// The time that it is of.
+    pub period: String,
+    /// The headline.
+    pub lead: String,
+}
+
+#[derive(Template)]
+#[template(path = "index.html")]
+struct Document<'a> {
+    style: &'a str,
+    entries: &'a [IndexEntry],
+}
+
+/// One self-contained page that lists reports in the order given; the same entries give the same page.
+///
+/// # Errors
+/// When the template cannot be filled in.
+pub fn index(entries: &[IndexEntry]) -> Result<String, ReportError> {
+    let style = include_str!("../assets/style.css");
+    Ok(Document { style, entries }.render()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_listed_and_their_words_stay_words() {
+        let entry = IndexEntry {
+            page: "2026-W47.html".into(),
+            companions: vec![("CSV".into(), "2026-W47-tables/".into())],
+            title: "Memory of <script>alert(1)</script>".into(),
+            subject: "4 hosts".into(),
+            period: "Week 47 of 2026".into(),
+            lead: "Half & more is idle.".into(),
+        };
+        let page = index(&[entry]).unwrap();
+        assert!(
+            page.contains("<a href=\"2026-W47.html\">Week 47 of 2026</a>"),
+            "{page}"
+        );
+        assert!(page.contains("href=\"2026-W47-tables/\""));
+        assert!(page.contains("Half &#38; more is idle."));
+        assert!(!page.contains("<script"));
+        assert!(index(&[]).unwrap().contains("No report yet"));
+    }
+}

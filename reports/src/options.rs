@@ -1,0 +1,41 @@
+//! How a report is made.
+
+/// How a report is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Title of the page.
+    pub title: String,
+    /// IANA name of the time zone that times are shown in.
+    pub time_zone: String,
+    /// When the report was made, told by the caller so that the same input gives the same page.
+    pub made_at_ms: i64,
+    /// The time that was asked for; absent: all there is.
+    pub span: Option<Span>,
+    /// Whether hosts go by numbers instead of their names and ids.
+    pub anonymous: bool,
+}
+
+/// The time that a report is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its name for people: `Week 47 of 2026`.
+    pub label: String,
+    /// Begin, ms since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// End, which is not in it.
+    pub until_ms: i64,
+    /// What the time before it is called, in a sentence: `the week before`.
+    pub before_label: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            title: "Idle memory".into(),
+            time_zone: "UTC".into(),
+            made_at_ms: 0,
+            span: None,
+            anonymous: false,
+        }
+    }
+}

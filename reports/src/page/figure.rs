@@ -1,0 +1,154 @@
+//! Figures: Plotly traces and layout, a sentence that says with numbers what is to be seen, and a
+//! key.
+//!
+//! No name that comes from a host (hosts, processes, files) enters a figure: Plotly reads some
+//! markup in its texts. Colours are named here and set in `style.css`, for light and dark.
+
+use plotly::common::Font;
+use plotly::layout::{Axis, AxisType, HoverMode, Margin};
+use plotly::{Layout, Trace};
+use serde::{Serialize, Serializer};
+
+/// A figure of the page.
+pub(crate) struct Figure {
+    pub id: String,
+    pub title: String,
+    /// What it shows, with numbers.
+    pub sentence: String,
+    pub key: Vec<Key>,
+    pub height_px: usize,
+    pub plot: Plot,
+}
+
+/// One line of the key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Key {
+    /// Name of the colour in `style.css`.
+    pub colour: &'static str,
+    /// Class of the mark: `area`, `line`, `dash`, `band`, `dot`, `ring`, `scale`.
+    pub mark: &'static str,
+    pub label: String,
+    pub value: String,
+}
+
+/// What `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
+///
+/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `time.js` puts its ticks
+/// where the report's zone has its hours and midnights: a day has as many hours as it had. Where a trace's hover text
+/// says `%{text}` and it has none, it says the time.
+#[derive(Serialize)]
+pub(crate) struct Plot {
+    /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is one number takes the times of that run.
+    ///
+    /// Written as the first and then the differences, which take less.
+    #[serde(serialize_with = "differences")]
+    pub times: Vec<Vec<i64>>,
+    pub data: Vec<Box<dyn Trace>>,
+    pub layout: Layout,
+}
+
+fn differences<S: Serializer>(times: &[Vec<i64>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(times.iter().map(|run| {
+        let mut before = 0;
+        let since = |time: &i64| time - std::mem::replace(&mut before, *time);
+        run.iter().map(since).collect::<Vec<i64>>()
+    }))
+}
+
+impl Figure {
+    /// The plot as JSON that is inert inside a script element, whatever the texts in it.
+    pub(crate) fn json(&self) -> askama::Result<String> {
+        json(&self.plot)
+    }
+}
+
+/// As JSON that is inert inside a script element.
+pub(crate) fn json(value: &impl Serialize) -> askama::Result<String> {
+    serde_json::to_string(value)
+        .map(|json| inert(&json))
+        .map_err(askama::Error::custom)
+}
+
+/// The same JSON without a character that could end a script element or a line of script.
+fn inert(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// What all figures share.
+pub(crate) fn layout() -> Layout {
+    Layout::new()
+        .auto_size(true)
+        .show_legend(false)
+        .hover_mode(HoverMode::Closest)
+        .font(Font::new().size(13))
+        .margin(Margin::new().left(8).right(12).top(12).bottom(8))
+}
+
+pub(crate) fn axis() -> Axis {
+    Axis::new().auto_margin(true).zero_line(false)
+}
+
+/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `time.js`'s.
+pub(crate) fn time_axis(title: &str) -> Axis {
+    axis().type_(AxisType::Date).show_grid(false).title(title)
+}
+
+/// The unit that an axis of memory is in.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit {
+    pub name: &'static str,
+    bytes: f64,
+}
+
+impl Unit {
+    /// The one in which `largest_bytes` reads well.
+    pub(crate) fn of(largest_bytes: f64) -> Self {
+        const MIB: f64 = 1_048_576.0;
+        if largest_bytes < 2048.0 * MIB {
+            Self {
+                name: "MiB",
+                bytes: MIB,
+            }
+        } else {
+            Self {
+                name: "GiB",
+                bytes: 1024.0 * MIB,
+            }
+        }
+    }
+
+    /// To four decimals: finer than a pixel, and half the page.
+    pub(crate) fn number(self, bytes: f64) -> f64 {
+        (bytes / self.bytes * 10_000.0).round() / 10_000.0
+    }
+
+    pub(crate) fn hover(self, label: &str) -> String {
+        let decimals = if self.name == "GiB" { 2 } else { 0 };
+        format!("{label} %{{y:.{decimals}f}} {}<extra></extra>", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_a_script_element_stays_json_and_stays_there() {
+        let hostile = "</script><script>alert(1)</script>\u{2028}&\u{2029}";
+        let json = inert(&serde_json::to_string(hostile).unwrap());
+        assert!(
+            !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']),
+            "{json}"
+        );
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile);
+    }
+}

@@ -1,0 +1,332 @@
+//! Tables: every cell knows its number, so that a reader sees units and a sort sees magnitudes.
+
+use crate::wording;
+
+/// Rows beyond this stay out of the page, unless a table says otherwise: the companions have them all.
+pub(crate) const ROWS_SHOWN: usize = 100;
+
+/// A table with a caption; its first column names the row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    pub id: String,
+    pub caption: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+    /// Said beneath it.
+    pub note: Option<String>,
+    /// So many rows are on the page; the companions have all.
+    pub rows_shown: usize,
+    /// Whether its order is its own: no column sorts it.
+    pub in_order: bool,
+}
+
+/// A column's heading and how its cells stand.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    pub label: &'static str,
+    pub is_number: bool,
+}
+
+/// What a cell's value is in: what its column is called where programs read it ends so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Text,
+    /// A plain number.
+    Number,
+    Bytes,
+    /// From 0 to 1; of changes, the difference of two.
+    Share,
+    Seconds,
+    Milliseconds,
+    /// Milliseconds since 1970-01-01 UTC.
+    Moment,
+}
+
+impl Kind {
+    /// `_bytes`.
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Text | Self::Number => "",
+            Self::Bytes => "_bytes",
+            Self::Share => "_share",
+            Self::Seconds => "_s",
+            Self::Milliseconds => "_ms",
+            Self::Moment => "_time_ms",
+        }
+    }
+}
+
+/// One cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Cell {
+    /// As read; a unit stands apart so that numbers align.
+    pub text: String,
+    pub unit: String,
+    /// What it sorts by; text sorts as text.
+    pub value: Option<f64>,
+    /// What `value` is in.
+    pub kind: Kind,
+    /// Name of the colour that its figure uses.
+    pub swatch: Option<&'static str>,
+    /// Length of a bar before the number, in percent.
+    pub bar: Option<f64>,
+    /// Id of the element that it leads to: a host's page.
+    pub link: Option<String>,
+    /// What a screen reader says where the eye sees a dash.
+    pub absent: bool,
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn of(kind: Kind, text: impl Into<String>, unit: &str, value: f64) -> Self {
+        Self {
+            text: text.into(),
+            unit: unit.into(),
+            value: Some(value),
+            kind,
+            ..Self::default()
+        }
+    }
+
+    /// What is not known: a dash, never 0.
+    pub(crate) fn absent() -> Self {
+        Self {
+            text: "–".into(),
+            absent: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn count(number: i64) -> Self {
+        Self::of(Kind::Number, wording::thousands(number), "", number as f64)
+    }
+
+    pub(crate) fn bytes(bytes: f64) -> Self {
+        let printed = wording::bytes(bytes);
+        let (number, unit) = printed.rsplit_once('\u{a0}').unwrap_or((&printed, ""));
+        Self::of(Kind::Bytes, number, unit, bytes)
+    }
+
+    /// A size that was chosen: `4 GiB`.
+    pub(crate) fn size(stored: i64) -> Self {
+        let printed = wording::size(stored);
+        let (number, unit) = printed.rsplit_once('\u{a0}').unwrap_or((&printed, ""));
+        Self::of(Kind::Bytes, number, unit, stored as f64)
+    }
+
+    pub(crate) fn share(share: f64) -> Self {
+        let printed = wording::share(share);
+        let number = printed.trim_end_matches(['%', '\u{a0}']);
+        Self::of(Kind::Share, number, "%", share)
+    }
+
+    pub(crate) fn seconds(seconds: f64) -> Self {
+        Self::of(Kind::Seconds, wording::seconds(seconds), "", seconds)
+    }
+
+    pub(crate) fn ms(ms: f64) -> Self {
+        Self::of(Kind::Milliseconds, format!("{ms:.1}"), "ms", ms)
+    }
+
+    /// A moment: reads as `text`, sorts by time.
+    pub(crate) fn moment(text: String, time_ms: i64) -> Self {
+        Self::of(Kind::Moment, text, "", time_ms as f64)
+    }
+
+    /// A difference of sizes, with its sign.
+    pub(crate) fn bytes_change(bytes: f64) -> Self {
+        let cell = Self::bytes(bytes.abs());
+        cell.signed(bytes)
+    }
+
+    /// A difference of shares, in points of a hundred.
+    pub(crate) fn share_change(share: f64) -> Self {
+        let points = (share * 1000.0).round() / 10.0;
+        let cell = Self::of(Kind::Share, format!("{:.1}", points.abs()), "points", share);
+        cell.signed(points)
+    }
+
+    fn signed(mut self, value: f64) -> Self {
+        if value > 0.0 {
+            self.text.insert(0, '+');
+        } else if value < 0.0 {
+            self.text.insert(0, '−');
+        }
+        if self.kind == Kind::Bytes {
+            self.value = Some(value);
+        }
+        self
+    }
+
+    pub(crate) fn or_absent<T>(value: Option<T>, cell: impl Fn(T) -> Self) -> Self {
+        value.map_or_else(Self::absent, cell)
+    }
+
+    /// Leading to the element of this id.
+    pub(crate) fn link(mut self, id: &str) -> Self {
+        self.link = Some(id.to_owned());
+        self
+    }
+
+    pub(crate) fn swatch(mut self, colour: &'static str) -> Self {
+        self.swatch = Some(colour);
+        self
+    }
+
+    /// With a bar, `length` from 0 to 1.
+    pub(crate) fn bar(mut self, length: f64) -> Self {
+        self.bar = Some((length.clamp(0.0, 1.0) * 1000.0).round() / 10.0);
+        self
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+/// A column of words.
+pub(crate) const fn words(label: &'static str) -> Column {
+    Column {
+        label,
+        is_number: false,
+    }
+}
+
+/// A column of numbers.
+pub(crate) const fn numbers(label: &'static str) -> Column {
+    Column {
+        label,
+        is_number: true,
+    }
+}
+
+impl Table {
+    pub(crate) fn new(id: String, caption: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self {
+            id,
+            caption: caption.into(),
+            columns,
+            rows_shown: ROWS_SHOWN,
+            ..Self::default()
+        }
+    }
+
+    /// With these rows; absent without any.
+    pub(crate) fn with_rows(mut self, rows: Vec<Vec<Cell>>) -> Option<Self> {
+        self.rows = rows;
+        (!self.rows.is_empty()).then_some(self)
+    }
+
+    /// With a note beneath it.
+    pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    /// Whether it is long enough to be worth searching.
+    pub(crate) fn has_filter(&self) -> bool {
+        const ROWS: usize = 15;
+        self.shown().len() > ROWS
+    }
+
+    /// The rows that are on the page.
+    pub(crate) fn shown(&self) -> &[Vec<Cell>] {
+        &self.rows[..self.rows.len().min(self.rows_shown)]
+    }
+
+    /// What is said where rows are left out.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        (self.rows.len() > self.rows_shown).then(|| {
+            format!(
+                "The first {} of {} rows; the CSV and JSON beside this report have them all.",
+                self.rows_shown,
+                wording::thousands(self.rows.len() as i64)
+            )
+        })
+    }
+
+    /// What each column is called where programs read it: its label and its unit, `mean_share`.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let key = |(at, column): (usize, &Column)| {
+            let label = column.label.to_lowercase();
+            let words = label.split(|c: char| !c.is_ascii_alphanumeric());
+            let stem = words
+                .filter(|w| !w.is_empty())
+                .collect::<Vec<_>>()
+                .join("_");
+            let kinds = self.rows.iter().filter_map(|row| row.get(at));
+            let kind = kinds.map(|cell| cell.kind).find(|kind| *kind != Kind::Text);
+            format!("{stem}{}", kind.unwrap_or_default().suffix())
+        };
+        self.columns.iter().enumerate().map(key).collect()
+    }
+}
+
+/// The host's column where several hosts share a table.
+pub(crate) fn host_column(many: bool, rest: Vec<Column>) -> Vec<Column> {
+    let mut columns = Vec::from_iter(many.then_some(words("host")));
+    columns.extend(rest);
+    columns
+}
+
+/// The host's cell likewise.
+pub(crate) fn host_cell(many: bool, host: impl Into<Cell>, rest: Vec<Cell>) -> Vec<Cell> {
+    let mut cells = Vec::from_iter(many.then(|| host.into()));
+    cells.extend(rest);
+    cells
+}
+
+/// A list by decreasing number.
+pub(crate) fn largest_first<T>(items: &[T], number: impl Fn(&T) -> f64) -> Vec<&T> {
+    let mut sorted: Vec<&T> = items.iter().collect();
+    sorted.sort_by(|a, b| number(b).total_cmp(&number(a)));
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_named_by_their_units_for_programs() {
+        let columns = vec![words("host"), numbers("mean, of memory"), numbers("when")];
+        let row = vec![
+            Cell::text("otter"),
+            Cell::share(0.5),
+            Cell::moment("now".into(), 7),
+        ];
+        let table = Table::new("t".into(), "T", columns).with_rows(vec![row]);
+        assert_eq!(
+            table.unwrap().keys(),
+            ["host", "mean_of_memory_share", "when_time_ms"]
+        );
+    }
+
+    #[test]
+    fn a_table_too_long_to_read_says_so() {
+        let rows = vec![vec![Cell::count(1)]; 1250];
+        let table = Table::new("t".into(), "T", vec![numbers("n")]).with_rows(rows);
+        let table = table.unwrap();
+        assert_eq!(table.shown().len(), ROWS_SHOWN);
+        let note = table.left_out().unwrap();
+        assert!(note.starts_with("The first 100 of 1,250 rows"), "{note}");
+    }
+
+    #[test]
+    fn changes_have_signs() {
+        let said = |cell: Cell| format!("{} {}", cell.text, cell.unit);
+        assert_eq!(said(Cell::bytes_change(-2_147_483_648.0)), "−2.0 GiB");
+        assert_eq!(said(Cell::bytes_change(0.0)), "0 B");
+        assert_eq!(said(Cell::share_change(0.0312)), "+3.1 points");
+        assert_eq!(Cell::bytes_change(-5.0).value, Some(-5.0));
+    }
+}

@@ -1,0 +1,151 @@
+//! What would have to be paged in again at returns.
+
+use super::{MODES, class_cell, mode_words};
+use crate::page::table::{self, Cell, Table, numbers};
+use crate::view::View;
+use crate::wording::{bytes, count, share};
+use gleaner_schemas::findings::{Findings, LendingMode, MemoryContext};
+
+/// Hosts of all sizes together, in one mode.
+pub(super) fn pooled(findings: &Findings, mode: LendingMode) -> Option<&MemoryContext> {
+    of_class(findings, "all", mode)
+}
+
+fn of_class<'a>(
+    findings: &'a Findings,
+    class: &str,
+    mode: LendingMode,
+) -> Option<&'a MemoryContext> {
+    let mut all = findings.memory_context.iter();
+    all.find(|c| c.host.is_none() && c.size_class == class && c.mode == mode && c.returns > 0)
+}
+
+/// Both modes beside each other.
+pub(super) fn words(view: &View) -> Option<String> {
+    let f = view.findings;
+    let paper = pooled(f, LendingMode::Paper);
+    let gentle = pooled(f, LendingMode::Gentle);
+    let first = paper.or(gentle)?;
+    let of = |c: &MemoryContext| {
+        let lent = c
+            .mean_lendable_bytes
+            .map(bytes)
+            .unwrap_or_else(|| "an unknown amount".into());
+        format!(
+            "{} a host lent while idle, and {} of the returns with anything to page in again, {} on average",
+            lent,
+            share(c.share_of_returns_with_any),
+            bytes(c.mean_bytes)
+        )
+    };
+    let both = match (paper, gentle) {
+        (Some(paper), Some(gentle)) => format!(
+            "In the paper’s way of lending: {}. In the gentle way: {}.",
+            of(paper),
+            of(gentle)
+        ),
+        _ => format!("{}.", capital(&of(first))),
+    };
+    Some(format!(
+        "{both} It rests on {}; owners are active with {} then. This is a size and no delay: an owner waits for the pages that are touched, \
+         as fast as disk or network give them back.",
+        count(first.returns, "return"),
+        bytes(first.mean_footprint_bytes)
+    ))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+        .unwrap_or_default()
+}
+
+/// By mode and class of hosts.
+pub(super) fn table(view: &View) -> Option<Table> {
+    let f = view.findings;
+    let mut classes: Vec<&str> = Vec::new();
+    for c in f.memory_context.iter().filter(|c| c.host.is_none()) {
+        if !classes.contains(&c.size_class.as_str()) {
+            classes.push(&c.size_class);
+        }
+    }
+    let one = classes.len() <= 2 && classes.contains(&"all");
+    classes.retain(|class| !one || *class == "all");
+    classes.sort_by_key(|class| *class != "all");
+    let before = view
+        .before
+        .filter(|b| b.memory_context.iter().any(|c| c.host.is_none()));
+    let rows = [LendingMode::Paper, LendingMode::Gentle]
+        .into_iter()
+        .flat_map(|mode| {
+            let known = classes
+                .iter()
+                .filter_map(move |class| of_class(f, class, mode));
+            known.map(move |c| {
+                let mut row = vec![
+                    Cell::text(mode_words(mode)),
+                    class_cell(&c.size_class),
+                    Cell::or_absent(c.mean_lendable_bytes, Cell::bytes),
+                    Cell::share(c.share_of_returns_with_any),
+                    Cell::bytes(c.mean_bytes),
+                    Cell::bytes(c.p90_bytes),
+                    Cell::bytes(c.p99_bytes),
+                ];
+                row.extend(before.map(|b| {
+                    Cell::or_absent(of_class(b, &c.size_class, mode), |b| {
+                        Cell::bytes_change(c.mean_bytes - b.mean_bytes)
+                    })
+                }));
+                row
+            })
+        });
+    let mut columns = vec![
+        table::words("lending"),
+        numbers("hosts of"),
+        numbers("lent while idle"),
+        numbers("with any"),
+        numbers("mean"),
+        numbers("9 of 10 up to"),
+        numbers("99 of 100 up to"),
+    ];
+    columns.extend(before.map(|_| numbers("mean, change")));
+    let table = Table::new(
+        format!("{}memory-context", view.prefix),
+        "Memory context: what would have to be paged in again at a return",
+        columns,
+    )
+    .with_rows(rows.collect())?;
+    Some(table.with_note(MODES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::context;
+    use super::*;
+    use crate::view::ask as of;
+
+    #[test]
+    fn modes_stand_beside_each_other() {
+        let mut findings = Findings {
+            memory_context: vec![context(0.0, 0.0)],
+            ..Findings::default()
+        };
+        let one = of(&findings, None, words).unwrap().replace('\u{a0}', " ");
+        assert!(
+            one.starts_with("8.0 GiB a host lent while idle, and 2.0 % of"),
+            "{one}"
+        );
+        findings.memory_context.push(MemoryContext {
+            mode: LendingMode::Gentle,
+            ..context(0.0, 0.0)
+        });
+        let both = of(&findings, None, words).unwrap();
+        assert!(both.contains("In the gentle way"), "{both}");
+        let table = of(&findings, Some(&findings), table).unwrap();
+        assert_eq!(table.rows.len(), 2);
+        assert_eq!(table.rows[1][7].value, Some(0.0));
+        assert!(of(&Findings::default(), None, words).is_none());
+    }
+}

@@ -1,0 +1,149 @@
+//! What returns cost in fact: the kernel's counters.
+
+use super::decimal;
+use crate::page::table::{Cell, Table, numbers, words as text};
+use crate::view::View;
+use crate::wording::{count, seconds};
+use gleaner_schemas::findings::{CostWindow, Findings, OwnerCost};
+
+fn pooled(f: &Findings) -> impl Iterator<Item = &OwnerCost> {
+    let all = f.owner_cost.iter();
+    all.filter(|c| c.size_class == "all" && c.windows > 0)
+}
+
+/// Whether anything was lent, and what that did to returns.
+pub(super) fn words(view: &View) -> Option<String> {
+    let of = |lent| {
+        let mut all = pooled(view.findings);
+        all.find(|c| c.window == CostWindow::Return && c.lent == lent)
+    };
+    let stall = |c: &OwnerCost| match c.mean_psi_memory_some_us {
+        Some(us) if us < 50.0 => "less than 0.1\u{a0}ms".into(),
+        Some(us) => format!("{:.1}\u{a0}ms", us / 1000.0),
+        None => "an unknown time".into(),
+    };
+    match (of(true), of(false)) {
+        (None, None) => None,
+        (None, Some(c)) => Some(format!(
+            "Nothing was lent in the traced time, so this is what returns cost by themselves, to compare with later: in the {} or so \
+             after each of {}, tasks waited for memory for {} on average.",
+            seconds(c.mean_window_s.round()),
+            count(c.windows, "return"),
+            stall(c)
+        )),
+        (Some(lent), other) => Some(format!(
+            "With memory lent, tasks waited for memory for {} on average after each of {}{}. Hosts and hours differ as well: this is no \
+             experiment.",
+            stall(lent),
+            count(lent.windows, "return"),
+            other
+                .map(|c| format!(
+                    "; without, for {} ({})",
+                    stall(c),
+                    count(c.windows, "return")
+                ))
+                .unwrap_or_default()
+        )),
+    }
+}
+
+/// Returns beside the busy time that follows, lent and not.
+pub(super) fn table(view: &View) -> Option<Table> {
+    let any_lent = pooled(view.findings).any(|c| c.lent);
+    let rows = pooled(view.findings).map(|c| {
+        let window = match c.window {
+            CostWindow::Return => "a return",
+            CostWindow::Busy => "later on",
+        };
+        let ms = |us: Option<f64>| Cell::or_absent(us, |us| Cell::ms(us / 1000.0));
+        let number = |n: Option<f64>| Cell::or_absent(n, decimal);
+        let mut row = vec![Cell::text(window)];
+        row.extend(any_lent.then(|| Cell::bytes(c.mean_guest_bytes)));
+        row.extend([
+            Cell::count(c.windows),
+            Cell::seconds(c.mean_window_s.round()),
+            ms(c.mean_psi_memory_some_us),
+            ms(c.p99_psi_memory_some_us),
+            number(c.mean_refault_file_count),
+            number(c.mean_swap_in_count),
+            number(c.mean_major_fault_count),
+        ]);
+        row
+    });
+    let mut columns = vec![text("time of")];
+    columns.extend(any_lent.then(|| numbers("lent")));
+    columns.extend([
+        numbers("windows"),
+        numbers("length"),
+        numbers("waited"),
+        numbers("99 of 100 up to"),
+        numbers("file pages read again"),
+        numbers("swapped in"),
+        numbers("major faults"),
+    ]);
+    let table = Table::new(
+        format!("{}owner-cost", view.prefix),
+        "The kernels’ counters after a return and in the middle of the same presence: means",
+        columns,
+    )
+    .with_rows(rows.collect())?;
+    Some(table.with_note(
+        "Waited: time in which some task waited for memory. As wide as the samples allow. What a return costs beyond the time that follows \
+         is what matters, and whether lending adds to it.",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::ask as of;
+
+    fn cost(lent: bool, us: f64) -> OwnerCost {
+        OwnerCost {
+            size_class: "all".into(),
+            window: CostWindow::Return,
+            lent,
+            windows: 12,
+            mean_window_s: 270.0,
+            mean_guest_bytes: 0.0,
+            mean_memory_context_bytes: None,
+            mean_psi_memory_some_us: Some(us),
+            median_psi_memory_some_us: None,
+            p99_psi_memory_some_us: None,
+            mean_psi_memory_full_us: None,
+            median_psi_memory_full_us: None,
+            p99_psi_memory_full_us: None,
+            mean_refault_file_count: None,
+            median_refault_file_count: None,
+            p99_refault_file_count: None,
+            mean_refault_anon_count: None,
+            median_refault_anon_count: None,
+            p99_refault_anon_count: None,
+            mean_swap_in_count: None,
+            median_swap_in_count: None,
+            p99_swap_in_count: None,
+            mean_major_fault_count: None,
+            median_major_fault_count: None,
+            p99_major_fault_count: None,
+        }
+    }
+
+    #[test]
+    fn it_is_said_whether_anything_was_lent() {
+        let mut findings = Findings::default();
+        assert_eq!(of(&findings, None, words), None);
+        findings.owner_cost.push(cost(false, 170.0));
+        let said = of(&findings, None, words).unwrap();
+        assert!(
+            said.starts_with("Nothing was lent") && said.contains("0.2\u{a0}ms"),
+            "{said}"
+        );
+        findings.owner_cost.push(cost(true, 2500.0));
+        let said = of(&findings, None, words).unwrap();
+        assert!(
+            said.starts_with("With memory lent, tasks waited for memory for 2.5\u{a0}ms"),
+            "{said}"
+        );
+        assert!(of(&findings, None, table).unwrap().rows[0][7].absent);
+    }
+}

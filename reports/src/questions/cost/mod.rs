@@ -1,0 +1,252 @@
+//! What would lending cost the owners?
+
+mod context;
+mod lendable;
+mod measured;
+mod reclaims;
+mod returns;
+mod settings;
+
+use super::{parts, without};
+use crate::change;
+use crate::page::table::{Cell, Kind};
+use crate::page::{Part, Section};
+use crate::view::View;
+use crate::wording::{bytes, share};
+use gleaner_schemas::findings::LendingMode;
+
+pub(crate) fn section(view: &View) -> Section {
+    let mut all = Vec::new();
+    let mut add = |title: &str, under: Vec<Part>| {
+        if !under.is_empty() {
+            all.push(Part::Heading(title.into()));
+            all.extend(under);
+        }
+    };
+    add(
+        "How often would memory be taken back?",
+        parts([
+            reclaims::map(view).map(Part::figure),
+            reclaims::table(view).map(Part::Table),
+        ]),
+    );
+    add(
+        "What would a return cost?",
+        parts([
+            context::words(view).map(Part::Say),
+            context::table(view).map(Part::Table),
+        ]),
+    );
+    add(
+        "How much would have been lent?",
+        parts([
+            lendable::figure(view).map(Part::figure),
+            lendable::by_host(view).map(Part::Table),
+        ]),
+    );
+    add(
+        "Would other limits be better?",
+        parts([
+            settings::figure(view).map(Part::figure),
+            settings::table(view).map(Part::Table),
+        ]),
+    );
+    add(
+        "How many come back at once?",
+        parts([
+            returns::figure(view).map(Part::figure),
+            returns::worst(view).map(Part::Table),
+        ]),
+    );
+    add(
+        "What did returns cost, as the kernels measured it?",
+        parts([
+            measured::words(view).map(Part::Say),
+            measured::table(view).map(Part::Table),
+        ]),
+    );
+    if all.is_empty() {
+        let otherwise = "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little.";
+        all.push(match view.only_host() {
+            Some(_) => without(view, "reclaims", otherwise),
+            None => Part::say(otherwise),
+        });
+    }
+    Section {
+        id: "cost".into(),
+        title: "What would lending cost the owners?",
+        answer: answer(view),
+        parts: all,
+    }
+}
+
+/// How often owners come back, and what each return would cost, against the week before.
+fn answer(view: &View) -> String {
+    let f = view.findings;
+    let Some(now) = reclaims::pooled(f) else {
+        return "It cannot be told: on no host is it known for long enough when its owner is away."
+            .into();
+    };
+    let mut text = format!(
+        "Owners come back {:.1} times a host and day",
+        now.reclaims_per_day
+    );
+    if let Some(before) = view.before.and_then(reclaims::pooled) {
+        let words = number_words(now.reclaims_per_day, before.reclaims_per_day);
+        text.push_str(&format!(", {words} {}", view.before_label()));
+    }
+    text.push('.');
+    let paper = context::pooled(f, LendingMode::Paper).or(context::pooled(f, LendingMode::Gentle));
+    if let Some(context) = paper {
+        let lent = context.mean_lendable_bytes.map(|lent| {
+            format!(
+                "Had idle hosts lent all they may, {} each on average,",
+                bytes(lent)
+            )
+        });
+        text.push_str(&format!(
+            " {} {} of the returns would have found something to page in again: {} on average{}",
+            lent.unwrap_or_else(|| "Had idle hosts lent all they may,".into()),
+            share(context.share_of_returns_with_any),
+            bytes(context.mean_bytes),
+            match context.p99_bytes {
+                0.0 => ", nothing in 99 of 100 returns".into(),
+                p99 => format!(", more than {} in one of 100", bytes(p99)),
+            }
+        ));
+        let before = view.before.and_then(|b| context::pooled(b, context.mode));
+        if let Some(before) = before {
+            let words = match change::bytes_words(context.mean_bytes, before.mean_bytes).as_str() {
+                "no change" => "as in".into(),
+                words => format!("{words} than in"),
+            };
+            text.push_str(&format!(" (the mean: {words} {})", view.before_label()));
+        }
+        text.push('.');
+    }
+    text
+}
+
+/// `2.3 more than in`, `as in`.
+fn number_words(now: f64, before: f64) -> String {
+    let difference = ((now - before) * 10.0).round() / 10.0;
+    if difference > 0.0 {
+        format!("{difference:.1} more than in")
+    } else if difference < 0.0 {
+        format!("{:.1} less than in", -difference)
+    } else {
+        "as in".into()
+    }
+}
+
+/// A plain number with one decimal.
+fn decimal(number: f64) -> Cell {
+    Cell::of(Kind::Number, format!("{number:.1}"), "", number)
+}
+
+/// A difference of such, with its sign.
+fn decimal_change(difference: f64) -> Cell {
+    let rounded = (difference * 10.0).round() / 10.0;
+    let sign = match rounded {
+        r if r > 0.0 => "+",
+        r if r < 0.0 => "−",
+        _ => "",
+    };
+    Cell::of(
+        Kind::Number,
+        format!("{sign}{:.1}", rounded.abs()),
+        "",
+        difference,
+    )
+}
+
+/// A class of hosts, on one line.
+fn class_cell(class: &str) -> Cell {
+    Cell::text(class.replace(' ', "\u{a0}"))
+}
+
+/// How far lending goes, in a table's cell.
+const fn mode_words(mode: LendingMode) -> &'static str {
+    match mode {
+        LendingMode::Paper => "paper",
+        LendingMode::Gentle => "gentle",
+    }
+}
+
+/// Said beneath tables that have both.
+const MODES: &str = "Paper: everything that is not in use, less the headroom, idle processes’ pages included. Gentle: of that, what can be \
+                     taken without pushing the owner’s pages out.";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::view::ask as of;
+    use gleaner_schemas::findings::{Findings, MemoryContext, Reclaims};
+
+    pub(super) fn reclaims(reclaims_per_day: f64) -> Reclaims {
+        Reclaims {
+            host: None,
+            size_class: "all".into(),
+            hosts_count: 3,
+            reclaims: 42,
+            observed_days: 21.0,
+            reclaims_per_day,
+        }
+    }
+
+    pub(super) fn context(mean_bytes: f64, p99_bytes: f64) -> MemoryContext {
+        MemoryContext {
+            host: None,
+            size_class: "all".into(),
+            mode: LendingMode::Paper,
+            mean_lendable_bytes: Some(8.0 * 1_073_741_824.0),
+            returns: 42,
+            mean_footprint_bytes: 1e9,
+            mean_bytes,
+            median_bytes: 0.0,
+            p90_bytes: 0.0,
+            p99_bytes,
+            max_bytes: 1 << 30,
+            upper_bound_mean_bytes: 1e9,
+            share_of_returns_with_any: 0.02,
+        }
+    }
+
+    #[test]
+    fn the_answer_says_how_often_how_much_and_what_changed() {
+        let mib = 1_048_576.0;
+        let mut now = Findings {
+            reclaims: vec![reclaims(4.2)],
+            memory_context: vec![context(3.0 * mib, 64.0 * mib)],
+            ..Findings::default()
+        };
+        let plain = |text: String| text.replace('\u{a0}', " ");
+        assert_eq!(
+            plain(of(&now, None, answer)),
+            "Owners come back 4.2 times a host and day. Had idle hosts lent all they may, 8.0 GiB each on average, 2.0 % of the returns \
+             would have found something to page in again: 3.0 MiB on average, more than 64.0 MiB in one of 100."
+        );
+        let before = Findings {
+            reclaims: vec![reclaims(4.9)],
+            memory_context: vec![context(2.0 * mib, 0.0)],
+            ..Findings::default()
+        };
+        let changed = plain(of(&now, Some(&before), answer));
+        assert!(
+            changed.contains("4.2 times a host and day, 0.7 less than in the time before."),
+            "{changed}"
+        );
+        assert!(
+            changed.ends_with("(the mean: 1.0 MiB more than in the time before)."),
+            "{changed}"
+        );
+        now.reclaims.clear();
+        assert!(of(&now, None, answer).starts_with("It cannot be told"));
+    }
+
+    #[test]
+    fn nothing_known_is_said_once() {
+        let section = of(&Findings::default(), None, section);
+        assert_eq!(section.parts.len(), 1);
+    }
+}

@@ -1,0 +1,268 @@
+//! All hosts together over time: available on idle hosts and on hosts in use, below what their owners use.
+
+use crate::fleet::{self, mean};
+use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};
+use crate::view::View;
+use crate::wording::{bytes, share};
+use gleaner_schemas::findings::{ClusterPoint, Findings};
+use plotly::common::{DashType, Line, Marker, Mode};
+use plotly::layout::{HoverMode, RangeMode};
+use plotly::{Scatter, Trace};
+
+/// Stretches that no gap interrupts.
+type Runs<'a> = Vec<&'a [ClusterPoint]>;
+
+/// What one line or area shows of a stretch.
+type Value = fn(&ClusterPoint) -> Option<f64>;
+
+struct Area {
+    label: &'static str,
+    colour: &'static str,
+    value: Value,
+}
+
+pub(super) fn figure(view: &View) -> Option<Figure> {
+    let points = &view.findings.cluster_over_time;
+    if points.len() < 2 {
+        return None;
+    }
+    let runs = runs(points);
+    let before = earlier_points(view);
+    let earlier_runs = before.map(|(points, _)| self::runs(points));
+    let largest = points.iter().map(|p| p.installed_bytes).fold(0.0, f64::max);
+    let unit = Unit::of(largest);
+    let areas = areas(points);
+    let mut data: Vec<Box<dyn Trace>> = Vec::new();
+    let mut times = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        times.push(run.iter().map(|p| p.time_ms).collect());
+        for area in &areas {
+            let area_trace = trace(unit, number, run, area.label, area.colour, area.value);
+            data.push(
+                area_trace
+                    .stack_group(format!("run-{number}"))
+                    .line(Line::new().width(0.0)),
+            );
+        }
+        let mut line = |label, colour, value: Value, width, dash| {
+            if run.iter().any(|p| value(p).is_some()) {
+                let drawn = trace(unit, number, run, label, colour, value);
+                data.push(drawn.line(Line::new().width(width).dash(dash)));
+            }
+        };
+        line(
+            "least available",
+            "available-line",
+            least,
+            0.8,
+            DashType::Solid,
+        );
+        line(
+            "harvestable",
+            "harvestable",
+            harvestable,
+            2.0,
+            DashType::Dash,
+        );
+    }
+    for (run, shift_ms) in earlier_runs
+        .iter()
+        .flatten()
+        .zip(std::iter::repeat(before.map_or(0, |(_, shift)| shift)))
+    {
+        let number = times.len();
+        times.push(run.iter().map(|p| p.time_ms + shift_ms).collect());
+        let label = format!("available {}", view.before_label());
+        let drawn = trace(unit, number, run, &label, "soft", available);
+        data.push(drawn.line(Line::new().width(1.3).dash(DashType::Dot)));
+    }
+    let (from, to) = (points[0].time_ms, points[points.len() - 1].time_ms);
+    Some(Figure {
+        id: format!("{}cluster-over-time", view.prefix),
+        title: "Memory of all hosts together over time".into(),
+        sentence: sentence(view, points),
+        key: key(view, points, &areas, before.map(|(points, _)| points)),
+        height_px: 380,
+        plot: Plot {
+            times,
+            data,
+            layout: layout()
+                .hover_mode(HoverMode::XUnified)
+                .x_axis(time_axis(&format!(
+                    "time, {}",
+                    view.clock.zone_at(from.midpoint(to))
+                )))
+                .y_axis(
+                    axis()
+                        .title(unit.name)
+                        .range_mode(RangeMode::ToZero)
+                        .tick_format(",~r"),
+                ),
+        },
+    })
+}
+
+fn available(p: &ClusterPoint) -> Option<f64> {
+    Some(p.available_bytes)
+}
+
+fn on_idle(p: &ClusterPoint) -> Option<f64> {
+    Some(p.idle_available_bytes.unwrap_or(0.0))
+}
+
+fn on_in_use(p: &ClusterPoint) -> Option<f64> {
+    Some((p.available_bytes - p.idle_available_bytes.unwrap_or(0.0)).max(0.0))
+}
+
+fn owners(p: &ClusterPoint) -> Option<f64> {
+    Some((p.installed_bytes - p.available_bytes).max(0.0))
+}
+
+fn least(p: &ClusterPoint) -> Option<f64> {
+    Some(p.available_min_bytes as f64)
+}
+
+fn harvestable(p: &ClusterPoint) -> Option<f64> {
+    p.harvestable_bytes
+}
+
+/// From the foot up. Where nobody knows which hosts were idle, what is available is one area.
+fn areas(points: &[ClusterPoint]) -> Vec<Area> {
+    let area = |label, colour, value| Area {
+        label,
+        colour,
+        value,
+    };
+    let mut areas = if points.iter().any(|p| p.idle_available_bytes.is_some()) {
+        vec![
+            area(
+                "available on idle hosts",
+                "available-idle",
+                on_idle as Value,
+            ),
+            area("available on hosts in use", "available-in-use", on_in_use),
+        ]
+    } else {
+        vec![area("available", "available-idle", available as Value)]
+    };
+    areas.push(area("in use by owners", "owners", owners));
+    areas
+}
+
+fn runs(points: &[ClusterPoint]) -> Runs<'_> {
+    points.chunk_by(|_, next| !next.after_gap).collect()
+}
+
+fn trace(
+    unit: Unit,
+    run_number: usize,
+    run: &[ClusterPoint],
+    label: &str,
+    colour: &str,
+    value: Value,
+) -> Box<Scatter<usize, Option<f64>>> {
+    let y = run.iter().map(|p| value(p).map(|b| unit.number(b)));
+    let trace = Scatter::new(vec![run_number], y.collect())
+        .name(label)
+        .meta(colour)
+        .hover_template(unit.hover(label));
+    match run.len() {
+        1 => trace.mode(Mode::Markers).marker(Marker::new().size(4)),
+        _ => trace.mode(Mode::Lines),
+    }
+}
+
+/// The points of the week before, and by how much later they are drawn so that its Monday lies on this week's.
+fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint], i64)> {
+    let before = view.before?;
+    let points = before.cluster_over_time.as_slice();
+    let first = points.first()?;
+    let from_ms = |findings: &Findings| findings.parameters.from_time_ms;
+    let shift = match (from_ms(view.findings), from_ms(before), view.span) {
+        (Some(now), Some(then), _) => now - then,
+        (_, _, Some(span)) => span.until_ms - span.from_ms,
+        _ => whole_days(view.findings.cluster_over_time.first()?.time_ms - first.time_ms),
+    };
+    Some((points, shift))
+}
+
+/// The nearest number of whole days, for traces that begin at any time of the day.
+fn whole_days(ms: i64) -> i64 {
+    const DAY_MS: i64 = 86_400_000;
+    (ms + DAY_MS / 2).div_euclid(DAY_MS) * DAY_MS
+}
+
+fn key(
+    view: &View,
+    points: &[ClusterPoint],
+    areas: &[Area],
+    before: Option<&[ClusterPoint]>,
+) -> Vec<Key> {
+    let value = |points: &[ClusterPoint], value: Value| mean(points, value).map(bytes);
+    let mut key: Vec<Key> = areas
+        .iter()
+        .map(|area| Key {
+            colour: area.colour,
+            mark: "area",
+            label: area.label.into(),
+            value: value(points, area.value).unwrap_or_default(),
+        })
+        .collect();
+    key.push(Key {
+        colour: "available-line",
+        mark: "hairline",
+        label: "least available in each stretch".into(),
+        value: String::new(),
+    });
+    key.extend(value(points, harvestable).map(|value| Key {
+        colour: "harvestable",
+        mark: "dash",
+        label: "harvestable".into(),
+        value,
+    }));
+    key.extend(before.map(|before| Key {
+        colour: "soft",
+        mark: "dot-line",
+        label: format!("available {}", view.before_label()),
+        value: value(before, available).unwrap_or_default(),
+    }));
+    key
+}
+
+fn sentence(view: &View, points: &[ClusterPoint]) -> String {
+    let least = fleet::least(points);
+    let most = points
+        .iter()
+        .max_by(|a, b| a.available_bytes.total_cmp(&b.available_bytes));
+    let at = |p: &ClusterPoint| view.clock.moment_to_minute(p.time_ms);
+    let range = least.zip(most).map(|(least, most)| {
+        format!(
+            "What was available together was least around {} ({}) and most around {} ({}).",
+            at(least),
+            bytes(least.available_min_bytes as f64),
+            at(most),
+            bytes(most.available_bytes)
+        )
+    });
+    let idle = mean(points, |p| p.idle_available_bytes).zip(mean(points, available));
+    let where_from = match idle {
+        Some((idle, available)) => format!(
+            "On average {} of it lay on hosts whose owners were away.",
+            share(idle / available.max(1.0))
+        ),
+        None => "Which hosts were idle is not known, so it is one area.".into(),
+    };
+    let seen = |p: &ClusterPoint| p.hosts_seen_count.round() as i64;
+    let fewest = points.iter().map(seen).min().unwrap_or(0);
+    let most_seen = points.iter().map(seen).max().unwrap_or(0);
+    let hosts = (fewest < most_seen).then(|| {
+        format!(
+            "It rises and falls with the hosts that were on, too: {fewest} to {most_seen} at a time."
+        )
+    });
+    let said = [range, Some(where_from), hosts];
+    said.into_iter()
+        .flatten()
+        .collect::<Vec<String>>()
+        .join(" ")
+}

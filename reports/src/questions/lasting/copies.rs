@@ -1,0 +1,86 @@
+//! Copies of a region on several hosts.
+
+use super::odds::{SCOPE_NOTE, scope_cell};
+use super::regions;
+use crate::page::table::{Cell, Kind, Table, numbers, words};
+use crate::view::View;
+use crate::wording::{seconds, share, size};
+use gleaner_schemas::findings::{Copies, Scope};
+
+/// The size that is told: the one that the section speaks of, where it is known.
+fn told<'a>(view: &'a View) -> Vec<&'a Copies> {
+    let all = &view.findings.copies;
+    let middle = regions::middle(view.findings);
+    let has = |region: i64| all.iter().any(|c| c.region_bytes == region);
+    let region = middle
+        .filter(|region| has(*region))
+        .or_else(|| all.iter().map(|c| c.region_bytes).max());
+    all.iter()
+        .filter(|c| Some(c.region_bytes) == region)
+        .collect()
+}
+
+/// In a sentence: two copies an hour later.
+pub(super) fn sentence(view: &View) -> Option<String> {
+    let told = told(view);
+    let mut two = told
+        .iter()
+        .filter(|c| c.copies_count == 2 && c.scope == Scope::All);
+    let hour = two
+        .clone()
+        .find(|c| c.ahead_s == 3600.0)
+        .or_else(|| two.next())?;
+    let ratio = match hour.all_lost_ratio {
+        Some(ratio) if ratio > 1.2 => format!(
+            ", {ratio:.1} times as likely as if hosts were lost independently of each other: hosts go at the same hours"
+        ),
+        Some(_) => ", about as likely as if hosts were lost independently of each other".into(),
+        None => String::new(),
+    };
+    Some(format!(
+        "Two copies of a region of {} on two hosts chosen at random: {} later one given copy is lost with {} probability, both with {}{ratio}.",
+        size(hour.region_bytes),
+        seconds(hour.ahead_s),
+        share(hour.one_lost),
+        share(hour.all_lost)
+    ))
+}
+
+/// What is lost if one copy is, and if all are.
+pub(super) fn table(view: &View) -> Option<Table> {
+    let told = told(view);
+    let region = told.first()?.region_bytes;
+    let rows = told.iter().map(|c| {
+        vec![
+            Cell::seconds(c.ahead_s),
+            scope_cell(c.scope),
+            Cell::count(c.copies_count),
+            Cell::share(c.one_lost),
+            Cell::share(c.all_lost),
+            Cell::share(c.all_lost_if_independent),
+            Cell::or_absent(c.all_lost_ratio, |ratio| {
+                Cell::of(Kind::Number, format!("{ratio:.1}"), "", ratio)
+            }),
+            Cell::share(c.none_lost),
+        ]
+    });
+    let table = Table::new(
+        format!("{}copies", view.prefix),
+        format!("Copies of a region of {} on different hosts", size(region)),
+        vec![
+            numbers("later"),
+            words("time"),
+            numbers("copies"),
+            numbers("one is lost"),
+            numbers("all are lost"),
+            numbers("if independent"),
+            numbers("times as likely"),
+            numbers("none is lost"),
+        ],
+    )
+    .with_rows(rows.collect())?;
+    Some(table.with_note(format!(
+        "One is lost: a given one of them. If independent: how likely it would be to lose all, were hosts independent. Every choice of \
+         hosts counts alike; a placement that knows the hosts may do better. {SCOPE_NOTE}"
+    )))
+}

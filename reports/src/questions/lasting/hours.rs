@@ -1,0 +1,186 @@
+//! At which hours of the week memory is there, and stays.
+
+use super::regions;
+use crate::page::Part;
+use crate::page::hours::{Map, Measure, Week};
+use crate::view::View;
+use crate::wording::size;
+use gleaner_schemas::findings::{AvailabilityByHour, Findings, Scope};
+
+/// Cells that are off their mean by less than this, on average, need no map: a sentence has them all.
+const FLAT_SHARE: f64 = 0.01;
+
+/// Hours of one category of memory: mean of a host.
+pub(super) fn memory(findings: &Findings, category: &str) -> Week {
+    let hours = findings.memory_usage_by_hour.iter();
+    Week::of(
+        hours
+            .filter(|m| m.size_class == "all" && m.category == category && m.samples_count > 0)
+            .map(|m| (m.weekday, m.hour, Some(m.mean_bytes))),
+    )
+}
+
+/// Hours in which owners are away.
+pub(super) fn idle(findings: &Findings) -> Week {
+    let hours = findings.idle_by_hour.iter();
+    Week::of(
+        hours
+            .filter(|i| i.size_class == "all" && i.samples_count > 0)
+            .map(|i| (i.weekday, i.hour, Some(i.idle_share))),
+    )
+}
+
+/// Hours of one region.
+pub(super) fn region(
+    findings: &Findings,
+    scope: Scope,
+    region_bytes: i64,
+    value: impl Fn(&AvailabilityByHour) -> Option<f64>,
+) -> Week {
+    let hours = findings.availability_by_hour.iter();
+    Week::of(
+        hours
+            .filter(|a| a.size_class == "all" && a.scope == scope && a.region_bytes == region_bytes)
+            .map(|a| (a.weekday, a.hour, value(a))),
+    )
+}
+
+/// The maps, and a sentence in place of one that would have one colour.
+pub(super) fn maps(view: &View) -> Vec<Part> {
+    let f = view.findings;
+    let mut parts = Vec::new();
+    let zone = zone_words(view);
+    let mut add = |id: &str, title: String, week: Week, measure: Measure, said: &str, label| {
+        let Some(mean) = week.mean() else {
+            return;
+        };
+        let least = week.hour_words(false);
+        let least = least.map(|(when, value)| format!(" Least: {when}, {}.", measure.words(value)));
+        let hours = week.known().count() as f64;
+        let off = week.known().map(|(_, _, v)| (v - mean).abs()).sum::<f64>() / hours;
+        if measure == Measure::Share && off < FLAT_SHARE {
+            let mean = measure.words(mean);
+            let least = least.filter(|_| off > 0.0).unwrap_or_default();
+            parts.push(Part::say(format!(
+                "{said}: it hardly differs by the hour, and is {mean} on average.{least}"
+            )));
+            return;
+        }
+        let sentence = format!(
+            "{said}: {}.{}",
+            week.parts_words(measure),
+            least.unwrap_or_default()
+        );
+        let map = Map {
+            id: format!("{}{id}", view.prefix),
+            title: format!("{title}, by hour of the week{zone}"),
+            sentence,
+            measure,
+            colour: "gain",
+            label,
+        };
+        parts.extend(week.figure(map).map(Part::figure));
+    };
+    add(
+        "hours-available",
+        "Available memory of a host".into(),
+        memory(f, "available"),
+        Measure::Bytes,
+        "On average a host has available",
+        "available",
+    );
+    add(
+        "hours-idle",
+        "Owners away".into(),
+        idle(f),
+        Measure::Share,
+        "Share of hosts whose owner is away",
+        "owner away",
+    );
+    if let Some(middle) = regions::middle(f) {
+        let name = size(middle);
+        add(
+            "hours-region",
+            format!("A region of {name} is available"),
+            region(f, Scope::All, middle, |a| Some(a.available_share)),
+            Measure::Share,
+            &format!("Share of the time in which a region of {name} is available"),
+            "available",
+        );
+        let scope = if super::odds::idle_is_known(f) {
+            Scope::Idle
+        } else {
+            Scope::All
+        };
+        let until = match scope {
+            Scope::Idle => ", the owner being away all the while",
+            Scope::All => "",
+        };
+        add(
+            "hours-stays",
+            format!("A region of {name} is still available an hour later{until}"),
+            region(f, scope, middle, |a| a.still_available_1h),
+            Measure::Share,
+            &format!(
+                "Of what is available at that hour, {name} at a time, there is still an hour later{until}"
+            ),
+            "still there",
+        );
+    }
+    parts
+}
+
+/// The clock that hours go by.
+fn zone_words(view: &View) -> String {
+    match view.findings.parameters.time_zone.as_str() {
+        "" => String::new(),
+        zone => format!(" ({zone} time)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::ask;
+    use gleaner_schemas::findings::IdleByHour;
+
+    fn hour(weekday: i64, hour: i64, idle_share: f64) -> IdleByHour {
+        IdleByHour {
+            size_class: "all".into(),
+            weekday,
+            hour,
+            samples_count: 40,
+            idle_share,
+        }
+    }
+
+    fn said(findings: &Findings) -> String {
+        let text = |part: &Part| match part {
+            Part::Say(text) => text.clone(),
+            Part::Figure(figure) => format!("[{}] {}", figure.title, figure.sentence),
+            _ => String::new(),
+        };
+        let parts: Vec<String> = ask(findings, None, maps).iter().map(text).collect();
+        parts.join("\n").replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn a_map_of_one_colour_is_a_sentence() {
+        let mut findings = Findings {
+            idle_by_hour: vec![hour(1, 9, 0.8), hour(1, 10, 0.803)],
+            ..Findings::default()
+        };
+        assert_eq!(
+            said(&findings),
+            "Share of hosts whose owner is away: it hardly differs by the hour, and is 80 % on average. Least: Monday from 9:00, 80 %."
+        );
+        findings.idle_by_hour.push(hour(2, 14, 0.2));
+        let text = said(&findings);
+        assert!(
+            text.starts_with("[Owners away, by hour of the week (UTC time)]"),
+            "{text}"
+        );
+        assert!(text.contains("Least: Tuesday from 14:00, 20 %."), "{text}");
+        assert!(said(&Findings::default()).is_empty());
+    }
+}

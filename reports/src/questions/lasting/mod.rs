@@ -1,0 +1,106 @@
+//! How long does it last?
+
+mod axes;
+mod coming;
+mod copies;
+mod curves;
+mod figures;
+mod hours;
+mod odds;
+mod outlook;
+mod regions;
+mod tables;
+
+use super::{parts, without};
+use crate::page::{Part, Section};
+use crate::view::View;
+use crate::wording::{seconds, size};
+use gleaner_schemas::findings::Notion;
+
+pub(crate) fn section(view: &View) -> Section {
+    let (unknown, lengths) = stays(view);
+    let answer = odds::answer(view).or(unknown).unwrap_or_default();
+    let mut all = parts([
+        odds::figure(view).map(Part::figure),
+        odds::table(view).map(Part::Table),
+        odds::causes(view).map(Part::figure),
+        odds::all(view).map(Part::Table),
+    ]);
+    if all.is_empty() && !lengths.is_empty() {
+        all.push(without(
+            view,
+            "availability_odds",
+            "Whether what is available now will be so later cannot be told: nothing could be followed for ten minutes.",
+        ));
+    }
+    let mut add = |title: &str, under: Vec<Part>| {
+        if !under.is_empty() {
+            all.push(Part::Heading(title.into()));
+            all.extend(under);
+        }
+    };
+    add("At which hours is it there?", hours::maps(view));
+    add("How long do periods last?", lengths);
+    add("What will the coming week bring?", coming::parts(view));
+    add("What can be counted on from now on?", outlook::parts(view));
+    add(
+        "Do copies help?",
+        parts([
+            copies::sentence(view).map(Part::Say),
+            copies::table(view).map(Part::Table),
+        ]),
+    );
+    Section {
+        id: "lasting".into(),
+        title: "How long does it last?",
+        answer,
+        parts: all,
+    }
+}
+
+/// Why nothing can be said of periods, and what there is of them.
+fn stays(view: &View) -> (Option<String>, Vec<Part>) {
+    let periods: Vec<_> = view
+        .findings
+        .availability_periods
+        .iter()
+        .filter(|p| p.notion == Notion::Available)
+        .collect();
+    let minimum_s = view.findings.parameters.minimum_period_s;
+    let longest_s = view.longest_trace_s();
+    let kept = periods.iter().filter(|p| p.periods > 0);
+    let largest = kept.clone().max_by_key(|p| p.region_bytes);
+    let words = match largest {
+        None if longest_s < minimum_s => Some(format!(
+            "Nothing to show yet: only periods of {} or more count, and the trace is {} long. Trace for some days, with nights \
+             and a weekend in them, to learn how long memory stays available.",
+            seconds(minimum_s),
+            seconds(longest_s)
+        )),
+        None if periods.is_empty() => Some("No size of region was asked about.".into()),
+        None => Some(format!(
+            "No region stayed available for {}, the shortest that counts.",
+            seconds(minimum_s)
+        )),
+        Some(largest) if kept.clone().all(|p| p.censored >= p.periods) => Some(format!(
+            "No period was seen whole: each touches a gap or an end of the trace, so how long a region stays available cannot be \
+             told from it. A region of {} was available for at least {} at a stretch.",
+            size(largest.region_bytes),
+            largest.longest_s.map(seconds).unwrap_or_default()
+        )),
+        Some(_) => None,
+    };
+    let figure = words.is_none().then(|| figures::periods(view)).flatten();
+    // Without a single period the table would be rows of dashes.
+    let table = largest.and_then(|_| tables::availability(view));
+    let has_odds = odds::answer(view).is_some();
+    let lengths = parts([
+        // Where there are odds, they are the answer, and this is said here.
+        words.clone().filter(|_| has_odds).map(Part::Say),
+        curves::figure(view).map(Part::figure),
+        figure.map(Part::figure),
+        curves::bounds(view).map(Part::Table),
+        table.map(Part::Table),
+    ]);
+    (words, lengths)
+}

@@ -1,0 +1,576 @@
+//! Whether what is available now is still there some time later, and if not, what took it.
+
+use super::axes::log_time_axis;
+use super::regions::{self, odds_of, pooled};
+use crate::change::share_words;
+use crate::page::figure::{Figure, Key, Plot, axis, layout};
+use crate::page::table::{Cell, Table, numbers, words};
+use crate::view::View;
+use crate::wording::{list, seconds, share, size};
+use gleaner_schemas::findings::{AvailabilityOdds, EndCause, Findings, Scope};
+use plotly::common::{DashType, Fill, Line, Marker, MarkerSymbol, Mode, Orientation};
+use plotly::layout::BarMode;
+use plotly::{Bar, Scatter, Trace};
+
+/// A colour for each size, the middle one first; each has its own mark as well.
+pub(super) const SIZES: [(&str, MarkerSymbol, &str); 3] = [
+    ("size-1", MarkerSymbol::Circle, "dot"),
+    ("size-2", MarkerSymbol::Square, "area"),
+    ("size-3", MarkerSymbol::Diamond, "diamond"),
+];
+
+/// Times ahead that tables and bars have.
+const TOLD_S: [f64; 5] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0];
+
+const HOUR_S: f64 = 3600.0;
+const DAY_S: f64 = 86_400.0;
+
+/// In a sentence or two: the middle size, an hour and a day later, against the week before. Absent without odds.
+pub(super) fn answer(view: &View) -> Option<String> {
+    let f = view.findings;
+    let region = regions::middle(f)?;
+    let of = |scope, ahead_s| odds_of(f, scope, region, ahead_s);
+    let first = pooled(f).find(|o| o.scope == Scope::All && o.region_bytes == region);
+    let hour = of(Scope::All, HOUR_S).or(first)?;
+    let mut text = format!(
+        "A region of {} that is available now is still so {} later with {}{}",
+        size(region),
+        seconds(hour.ahead_s),
+        share(hour.still_available),
+        interval(hour).unwrap_or_default()
+    );
+    if let Some(day) = of(Scope::All, DAY_S).filter(|_| hour.ahead_s < DAY_S) {
+        text.push_str(&format!(
+            " and a day later with {}",
+            share(day.still_available)
+        ));
+    }
+    text.push_str(" probability, whatever the owner does");
+    let before = view
+        .before
+        .and_then(|b| odds_of(b, Scope::All, region, hour.ahead_s));
+    if let Some(before) = before {
+        text.push_str(&format!(
+            "; {} later, that is {}",
+            seconds(hour.ahead_s),
+            change(view, hour.still_available, before.still_available)
+        ));
+    }
+    text.push('.');
+    if let Some(idle) = of(Scope::Idle, hour.ahead_s) {
+        text.push_str(&format!(
+            " Lent only while the owner is away, it lasts {} with {}",
+            seconds(idle.ahead_s),
+            share(idle.still_available)
+        ));
+        let before = view
+            .before
+            .and_then(|b| odds_of(b, Scope::Idle, region, idle.ahead_s));
+        if let Some(before) = before {
+            let change = change(view, idle.still_available, before.still_available);
+            text.push_str(&format!(", {change}"));
+        }
+        text.push('.');
+    }
+    Some(text)
+}
+
+/// `1.2 points less than in the week before`, `as in the week before`.
+fn change(view: &View, now: f64, before: f64) -> String {
+    match share_words(now, before).as_str() {
+        "no change" => format!("as in {}", view.before_label()),
+        words => format!("{words} than in {}", view.before_label()),
+    }
+}
+
+/// ` (94 to 98 %)`.
+fn interval(odds: &AvailabilityOdds) -> Option<String> {
+    let (low, high) = (odds.low?, odds.high?);
+    Some(format!(" ({} to {})", share(low), share(high)))
+}
+
+/// The odds by size over the time ahead; absent without any.
+pub(super) fn figure(view: &View) -> Option<Figure> {
+    let f = view.findings;
+    let regions = regions::shown(f);
+    let middle = *regions.first()?;
+    let mut data: Vec<Box<dyn Trace>> = Vec::new();
+    let of = |scope, region| -> Vec<&AvailabilityOdds> {
+        let mut points: Vec<_> = pooled(f)
+            .filter(|o| o.scope == scope && o.region_bytes == region)
+            .collect();
+        points.sort_by(|a, b| a.ahead_s.total_cmp(&b.ahead_s));
+        points
+    };
+    let middle_points = of(Scope::All, middle);
+    let limits: Vec<(f64, f64, f64)> = middle_points
+        .iter()
+        .filter_map(|o| Some((o.ahead_s, o.low?, o.high?)))
+        .collect();
+    let mut key = Vec::new();
+    if limits.len() > 1 {
+        data.push(band(&limits));
+    }
+    for (region, (colour, symbol, mark)) in regions.iter().zip(SIZES) {
+        key.push(Key {
+            colour,
+            mark,
+            label: size(*region),
+            value: String::new(),
+        });
+        for (scope, dash) in [(Scope::All, DashType::Solid), (Scope::Idle, DashType::Dash)] {
+            let points = of(scope, *region);
+            if points.is_empty() {
+                continue;
+            }
+            let trace = Scatter::new(
+                points.iter().map(|o| o.ahead_s).collect(),
+                points.iter().map(|o| percent(o.still_available)).collect(),
+            )
+            .mode(Mode::LinesMarkers)
+            .name(size(*region))
+            .meta(colour)
+            .line(Line::new().width(2.0).dash(dash))
+            .marker(Marker::new().size(7).symbol(symbol.clone()))
+            .hover_text_array(points.iter().map(|o| hover(o)).collect::<Vec<String>>())
+            .hover_template("%{hovertext}<extra></extra>");
+            data.push(trace);
+        }
+    }
+    let idle = pooled(f).any(|o| o.scope == Scope::Idle);
+    key.extend(scope_keys(idle));
+    if limits.len() > 1 {
+        key.push(Key {
+            colour: "size-1-range",
+            mark: "band",
+            label: format!("95 % interval of {}", size(middle)),
+            value: String::new(),
+        });
+    }
+    let (from_s, to_s) = ends(pooled(f).map(|o| o.ahead_s))?;
+    let gone = regions.iter().filter_map(|region| {
+        let last = *of(Scope::All, *region).last()?;
+        Some(format!(
+            "of {} {} is left after {}",
+            size(*region),
+            share(last.still_available),
+            seconds(last.ahead_s)
+        ))
+    });
+    Some(Figure {
+        id: format!("{}odds", view.prefix),
+        title: "Of what is available now, how much is still so later".into(),
+        sentence: format!(
+            "Counted over every instant that can be followed so long: {}.",
+            list(&gone.collect::<Vec<String>>())
+        ),
+        key,
+        height_px: 380,
+        plot: Plot {
+            times: Vec::new(),
+            data,
+            layout: layout()
+                .x_axis(log_time_axis("time later", from_s / 1.2, to_s * 1.2))
+                .y_axis(share_axis("still available")),
+        },
+    })
+}
+
+/// What solid and dashed lines mean.
+pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
+    let entry = |mark, label: &str| Key {
+        colour: "idle",
+        mark,
+        label: label.into(),
+        value: String::new(),
+    };
+    if idle {
+        vec![
+            entry("line", "whatever the owner does"),
+            entry("dash", "until the owner returns"),
+        ]
+    } else {
+        Vec::new()
+    }
+}
+
+/// An area between low and high, under the lines.
+pub(super) fn band(limits: &[(f64, f64, f64)]) -> Box<dyn Trace> {
+    let there = limits.iter().map(|(x, low, _)| (*x, percent(*low)));
+    let back = limits.iter().rev().map(|(x, _, high)| (*x, percent(*high)));
+    let (x, y): (Vec<f64>, Vec<f64>) = there.chain(back).unzip();
+    Scatter::new(x, y)
+        .mode(Mode::Lines)
+        .fill(Fill::ToSelf)
+        .meta("size-1-range")
+        .line(Line::new().width(0.0))
+        .hover_info(plotly::common::HoverInfo::Skip)
+}
+
+pub(super) fn share_axis(title: &str) -> plotly::layout::Axis {
+    axis()
+        .title(title)
+        .range(vec![0.0, 102.0])
+        .tick_suffix(" %")
+}
+
+pub(super) fn percent(share: f64) -> f64 {
+    (share * 1000.0).round() / 10.0
+}
+
+pub(super) fn ends(of: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    of.fold(None, |ends, x| {
+        let (low, high) = ends.unwrap_or((x, x));
+        Some((x.min(low), x.max(high)))
+    })
+}
+
+fn hover(odds: &AvailabilityOdds) -> String {
+    format!(
+        "{}, {}<br>{} later: {}{}",
+        size(odds.region_bytes),
+        scope_words(odds.scope),
+        seconds(odds.ahead_s),
+        share(odds.still_available),
+        interval(odds).unwrap_or_default()
+    )
+}
+
+pub(super) const fn scope_words(scope: Scope) -> &'static str {
+    match scope {
+        Scope::All => "whatever the owner does",
+        Scope::Idle => "until the owner returns",
+    }
+}
+
+/// In a table's column `time`.
+pub(super) fn scope_cell(scope: Scope) -> Cell {
+    Cell::text(match scope {
+        Scope::All => "all",
+        Scope::Idle => "idle",
+    })
+}
+
+/// Said beneath tables that have that column.
+pub(super) const SCOPE_NOTE: &str = "Time: all of it, whatever the owner does, or idle time alone, in which the owner’s return is a loss too.";
+
+/// What ends it, as a person says it, and its colour.
+const CAUSES: [(EndCause, &str, &str); 6] = [
+    (EndCause::Owner, "the owner came back", "process"),
+    (EndCause::Load, "the load rose", "file-cache"),
+    (EndCause::Memory, "the host needed its memory", "reserve"),
+    (EndCause::SleepOrPower, "sleep or power", "static-kernel"),
+    (EndCause::Network, "the network", "guest"),
+    (EndCause::Agent, "the agent fell silent", "balloon"),
+];
+
+fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
+    match cause {
+        EndCause::Owner => odds.lost_to_owner,
+        EndCause::Load => odds.lost_to_load,
+        EndCause::Memory => odds.lost_to_memory,
+        EndCause::SleepOrPower => odds.lost_to_sleep_or_power,
+        EndCause::Network => odds.lost_to_network,
+        EndCause::Agent => odds.lost_to_agent,
+    }
+}
+
+/// What became of the middle size, by time ahead: still there, or lost to what. In idle time, where that is known.
+pub(super) fn causes(view: &View) -> Option<Figure> {
+    let f = view.findings;
+    let region = regions::middle(f)?;
+    let scope = if pooled(f).any(|o| o.scope == Scope::Idle && o.region_bytes == region) {
+        Scope::Idle
+    } else {
+        Scope::All
+    };
+    let mut bars: Vec<&AvailabilityOdds> = pooled(f)
+        .filter(|o| o.scope == scope && o.region_bytes == region)
+        .collect();
+    bars.sort_by(|a, b| b.ahead_s.total_cmp(&a.ahead_s));
+    let labels: Vec<String> = bars.iter().map(|o| seconds(o.ahead_s)).collect();
+    let hour = bars.iter().find(|o| o.ahead_s == HOUR_S).or(bars.last())?;
+    let mut data: Vec<Box<dyn Trace>> = Vec::new();
+    let mut key = Vec::new();
+    let mut add = |colour: &'static str, label: &str, part: &dyn Fn(&AvailabilityOdds) -> f64| {
+        let widths: Vec<f64> = bars.iter().map(|o| percent(part(o))).collect();
+        if widths.iter().all(|w| *w <= 0.0) {
+            return;
+        }
+        data.push(
+            Bar::new(widths, labels.clone())
+                .orientation(Orientation::Horizontal)
+                .name(colour)
+                .hover_template(format!("{label} %{{x:.1f}} %<extra></extra>")),
+        );
+        key.push(Key {
+            colour,
+            mark: "area",
+            label: label.into(),
+            value: String::new(),
+        });
+    };
+    add("available", "still available", &|o| o.still_available);
+    for (cause, label, colour) in CAUSES {
+        add(colour, label, &|o| lost(o, cause));
+    }
+    Some(Figure {
+        id: format!("{}odds-ends", view.prefix),
+        title: format!(
+            "What ends it: a region of {}, {}",
+            size(region),
+            scope_words(scope)
+        ),
+        sentence: causes_sentence(hour),
+        key,
+        height_px: 110 + 30 * bars.len(),
+        plot: Plot {
+            times: Vec::new(),
+            data,
+            layout: layout()
+                .bar_mode(BarMode::Stack)
+                .bar_gap(0.25)
+                .x_axis(
+                    axis()
+                        .title("share of what was available")
+                        .range(vec![0.0, 101.0])
+                        .tick_suffix(" %"),
+                )
+                .y_axis(
+                    axis()
+                        .title("time later")
+                        .type_(plotly::layout::AxisType::Category),
+                ),
+        },
+    })
+}
+
+fn causes_sentence(hour: &AvailabilityOdds) -> String {
+    let mut ends: Vec<(f64, &str)> = CAUSES
+        .iter()
+        .map(|(cause, label, _)| (lost(hour, *cause), *label))
+        .filter(|(share, _)| *share > 0.0)
+        .collect();
+    ends.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let said: Vec<String> = ends
+        .iter()
+        .map(|(lost, label)| format!("{} because {label}", share(*lost)))
+        .map(|text| {
+            text.replace("because sleep or power", "to sleep or power")
+                .replace("because the network", "to the network")
+        })
+        .collect();
+    if said.is_empty() {
+        return format!("{} later nothing was lost.", seconds(hour.ahead_s));
+    }
+    format!(
+        "{} later {} is still available; lost are {}.",
+        seconds(hour.ahead_s),
+        share(hour.still_available),
+        list(&said)
+    )
+}
+
+/// The odds of some sizes at a few times ahead, and how that of an hour changed.
+pub(super) fn table(view: &View) -> Option<Table> {
+    let f = view.findings;
+    let shown = regions::shown(f);
+    let mut kinds: Vec<(Scope, i64)> = pooled(f)
+        .map(|o| (o.scope, o.region_bytes))
+        .filter(|(_, region)| shown.contains(region))
+        .collect();
+    kinds.sort_unstable_by_key(|(scope, region)| (*scope == Scope::Idle, *region));
+    kinds.dedup();
+    let idle = kinds.iter().any(|(scope, _)| *scope == Scope::Idle);
+    let told: Vec<(f64, &'static str)> = TOLD_S
+        .into_iter()
+        .zip([
+            "10 min later",
+            "1 h later",
+            "4 h later",
+            "12 h later",
+            "1 d later",
+        ])
+        .filter(|(ahead_s, _)| pooled(f).any(|o| o.ahead_s == *ahead_s))
+        .collect();
+    let changed = view
+        .before
+        .is_some_and(|b| pooled(b).any(|o| o.ahead_s == HOUR_S));
+    let mut columns = vec![numbers("region")];
+    columns.extend(idle.then(|| words("time")));
+    columns.extend(told.iter().map(|(_, label)| numbers(label)));
+    columns.extend(changed.then(|| numbers("1 h, change")));
+    let rows = kinds.into_iter().map(|(scope, region)| {
+        let mut row = vec![Cell::size(region)];
+        row.extend(idle.then(|| scope_cell(scope)));
+        row.extend(told.iter().map(|(ahead_s, _)| {
+            Cell::or_absent(odds_of(f, scope, region, *ahead_s), |o| {
+                Cell::share(o.still_available)
+            })
+        }));
+        row.extend(changed.then(|| {
+            let hour = |f| odds_of(f, scope, region, HOUR_S);
+            let both = hour(f).zip(view.before.and_then(hour));
+            Cell::or_absent(both, |(now, before)| {
+                Cell::share_change(now.still_available - before.still_available)
+            })
+        }));
+        row
+    });
+    let table = Table::new(
+        format!("{}odds-table", view.prefix),
+        "Still available, of what is available now",
+        columns,
+    )
+    .with_rows(rows.collect())?;
+    Some(table.with_note(
+        format!(
+            "Over all instants at which a region of the size was available and whose fate is known. A host that sleeps, is switched off \
+             or falls silent has lost what it lent. {}",
+            if idle { SCOPE_NOTE } else { "" }
+        )
+        .trim_end(),
+    ))
+}
+
+/// Everything known of the odds: interval, what it rests on, what took the rest.
+pub(super) fn all(view: &View) -> Option<Table> {
+    let f = view.findings;
+    let middle = regions::middle(f)?;
+    let mut sorted: Vec<&AvailabilityOdds> = pooled(f).collect();
+    sorted.sort_by(|a, b| {
+        let rank = |o: &AvailabilityOdds| {
+            (
+                o.region_bytes != middle,
+                o.region_bytes,
+                o.scope == Scope::Idle,
+            )
+        };
+        rank(a).cmp(&rank(b)).then(a.ahead_s.total_cmp(&b.ahead_s))
+    });
+    let before = view.before.filter(|b| pooled(b).next().is_some());
+    let mut columns = vec![
+        numbers("region"),
+        words("time"),
+        numbers("later"),
+        numbers("still available"),
+        numbers("low"),
+        numbers("high"),
+    ];
+    columns.extend(before.map(|_| numbers("change")));
+    columns.extend([
+        numbers("owner back"),
+        numbers("load"),
+        numbers("memory"),
+        numbers("sleep or power"),
+        numbers("network"),
+        numbers("agent"),
+        numbers("rests on"),
+    ]);
+    let rows = sorted.into_iter().map(|o| {
+        let mut row = vec![
+            Cell::size(o.region_bytes),
+            scope_cell(o.scope),
+            Cell::seconds(o.ahead_s),
+            Cell::share(o.still_available),
+            Cell::or_absent(o.low, Cell::share),
+            Cell::or_absent(o.high, Cell::share),
+        ];
+        row.extend(before.map(|b| {
+            Cell::or_absent(odds_of(b, o.scope, o.region_bytes, o.ahead_s), |b| {
+                Cell::share_change(o.still_available - b.still_available)
+            })
+        }));
+        row.extend(EndCause::ALL.map(|cause| Cell::share(lost(o, cause))));
+        row.push(Cell::seconds(o.observed_s));
+        row
+    });
+    let mut table = Table::new(
+        format!("{}odds-in-full", view.prefix),
+        "The same in full: 95 % interval, and what took the rest",
+        columns,
+    )
+    .with_rows(rows.collect())?;
+    table.rows_shown = 9;
+    Some(table.with_note(
+        "Interval: had other hosts like these been traced (bootstrap over hosts); with few hosts it is too narrow. Rests on: time in \
+         which the region was available and its fate is known.",
+    ))
+}
+
+/// Whether there are odds of idle time.
+pub(super) fn idle_is_known(findings: &Findings) -> bool {
+    pooled(findings).any(|o| o.scope == Scope::Idle)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::view::ask;
+    use gleaner_schemas::findings::Notion;
+
+    pub(in crate::questions::lasting) fn odds() -> AvailabilityOdds {
+        AvailabilityOdds {
+            size_class: "all".into(),
+            scope: Scope::All,
+            notion: Notion::Available,
+            region_bytes: 4 << 30,
+            ahead_s: 3600.0,
+            observed_s: 1e6,
+            still_available: 0.9,
+            low: Some(0.85),
+            high: Some(0.94),
+            lost_to_owner: 0.0,
+            lost_to_load: 0.0,
+            lost_to_memory: 0.06,
+            lost_to_sleep_or_power: 0.04,
+            lost_to_network: 0.0,
+            lost_to_agent: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_answer_has_odds_their_interval_and_the_change() {
+        let mut now = Findings::default();
+        assert_eq!(ask(&now, None, answer), None);
+        now.availability_odds = vec![
+            odds(),
+            AvailabilityOdds {
+                scope: Scope::Idle,
+                still_available: 0.4,
+                ..odds()
+            },
+        ];
+        let plain = |text: Option<String>| text.unwrap().replace('\u{a0}', " ");
+        assert_eq!(
+            plain(ask(&now, None, answer)),
+            "A region of 4 GiB that is available now is still so 1 h later with 90 % (85 % to 94 %) probability, whatever the owner \
+             does. Lent only while the owner is away, it lasts 1 h with 40 %."
+        );
+        let mut before = now.clone();
+        before.availability_odds[0].still_available = 0.95;
+        let changed = plain(ask(&now, Some(&before), answer));
+        assert!(changed.contains("5.0 points less"), "{changed}");
+    }
+
+    #[test]
+    fn what_took_the_rest_is_said_largest_first() {
+        assert_eq!(
+            causes_sentence(&odds()).replace('\u{a0}', " "),
+            "1 h later 90 % is still available; lost are 6.0 % because the host needed its memory and 4.0 % to sleep or power."
+        );
+    }
+
+    #[test]
+    fn the_table_has_the_change_only_where_a_week_before_is_known() {
+        let now = Findings {
+            availability_odds: vec![odds()],
+            ..Findings::default()
+        };
+        let alone = ask(&now, None, table).unwrap();
+        assert_eq!(alone.keys(), ["region_bytes", "1_h_later_share"]);
+        let both = ask(&now, Some(&now), table).unwrap();
+        assert_eq!(both.keys()[2], "1_h_change_share");
+        assert_eq!(both.rows[0][2].value, Some(0.0));
+    }
+}

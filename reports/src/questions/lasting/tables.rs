@@ -1,0 +1,80 @@
+//! How long memory stays available, and how long owners stay away.
+
+use crate::page::table::{Cell, Table, numbers, words};
+use crate::view::View;
+use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Scope};
+
+/// Availability periods by region size, all classes.
+pub(crate) fn availability(view: &View) -> Option<Table> {
+    let periods = &view.findings.availability_periods;
+    let mut classes: Vec<&str> = periods.iter().map(|p| p.size_class.as_str()).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let one_class = classes.len() <= 1 || (classes.len() == 2 && classes.contains(&"all"));
+    let mut shown: Vec<&AvailabilityPeriods> = periods
+        .iter()
+        .filter(|p| p.notion == Notion::Available)
+        .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1)
+        .collect();
+    // All hosts together first: these stand on the page, and the classes where there is room.
+    shown.sort_by_key(|p| p.size_class != "all");
+    let together = shown.iter().filter(|p| p.size_class == "all").count();
+    let mut columns = vec![
+        numbers("region"),
+        words("counts"),
+        numbers("periods"),
+        numbers("cut short"),
+        numbers("median"),
+        numbers("mean"),
+        numbers("mean with cuts"),
+        numbers("longest"),
+        numbers("of the time"),
+    ];
+    if !one_class {
+        columns.insert(0, words("hosts"));
+    }
+    let mut table = Table::new(
+        format!("{}availability", view.prefix),
+        "Availability periods: how long a region of a size stays available",
+        columns,
+    )
+    .with_rows(
+        shown
+            .into_iter()
+            .map(|p| availability_row(p, one_class))
+            .collect(),
+    )?;
+    if together > 0 {
+        table.rows_shown = together;
+    }
+    let more = "Counts: all time, or idle time only, which ends with the owner’s return. Cut short: by a gap or an end \
+                of the trace, so they lasted longer than was seen, which is what median, mean and longest are of. Mean with \
+                cuts: the Kaplan-Meier mean, which counts what a cut period at least lasted. Of the time: the share in which \
+                the region was available.";
+    table.note = Some(match table.note {
+        Some(note) => format!("{note} {more}"),
+        None => more.into(),
+    });
+    Some(table)
+}
+
+fn availability_row(periods: &AvailabilityPeriods, one_class: bool) -> Vec<Cell> {
+    let scope = match periods.scope {
+        Scope::All => "all",
+        Scope::Idle => "idle",
+    };
+    let class = (!one_class).then(|| Cell::text(&periods.size_class));
+    let mut cells = Vec::from_iter(class);
+    cells.extend([
+        Cell::size(periods.region_bytes),
+        Cell::text(scope),
+        Cell::count(periods.periods),
+        Cell::count(periods.censored),
+        Cell::or_absent(periods.median_s, Cell::seconds),
+        Cell::or_absent(periods.mean_s, Cell::seconds),
+        Cell::or_absent(periods.restricted_mean_s, Cell::seconds),
+        Cell::or_absent(periods.longest_s, Cell::seconds),
+        Cell::or_absent(periods.available_time_share, Cell::share),
+    ]);
+    cells
+}

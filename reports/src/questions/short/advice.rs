@@ -1,0 +1,291 @@
+//! What to do with a host's memory: add, move, leave or watch. Pure: from what was seen to what is advised.
+
+/// A sample with less than this part of the host's memory available counts as short.
+pub(crate) const SHORT_SHARE: f64 = 0.10;
+/// A host is short when so many of its samples are.
+pub(crate) const SHORT_SAMPLES_SHARE: f64 = 0.01;
+/// A host has too much when it never used more than this part of its memory.
+pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
+/// The same in a word.
+pub(crate) const SPARE_BELOW: &str = "half";
+/// What a host keeps free at its worst moment, after memory was added or taken.
+pub(crate) const ROOM_SHARE: f64 = 0.25;
+/// What may be left in a host, as parts of what it has: modules come in halves and quarters.
+pub(crate) const REST_SHARES: [f64; 3] = [0.25, 0.5, 0.75];
+/// Days of the calendar on which a host must have been traced before anything is advised,
+pub(crate) const LEAST_DAYS: i64 = 5;
+/// and for how long in all.
+pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
+
+/// What was seen of a host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seen {
+    pub physical_bytes: f64,
+    pub least_available_bytes: f64,
+    /// Share of its samples with less than [`SHORT_SHARE`] available; absent where nobody counted.
+    pub short_samples_share: Option<f64>,
+    /// Days of the calendar with samples.
+    pub days: i64,
+    pub traced_s: f64,
+}
+
+/// What is advised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Advice {
+    /// It is short: so much more would have left room at its worst moment.
+    Add { bytes: f64 },
+    /// It never used half of its memory: so much could go to a host that is short.
+    Move { bytes: f64 },
+    /// The same, but nobody needs it: it could be lent.
+    Spare { bytes: f64 },
+    /// Neither.
+    Leave,
+    /// Too little was seen of it.
+    Watch,
+}
+
+impl Advice {
+    /// What to do, in a word.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Add { .. } => "add",
+            Self::Move { .. } => "move",
+            Self::Spare { .. } | Self::Leave => "leave",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+impl Seen {
+    /// The most that was in use at a time.
+    pub(crate) fn most_used_bytes(&self) -> f64 {
+        (self.physical_bytes - self.least_available_bytes).clamp(0.0, self.physical_bytes.max(0.0))
+    }
+
+    /// As a part of its memory.
+    pub(crate) fn most_used_share(&self) -> f64 {
+        match self.physical_bytes > 0.0 {
+            true => self.most_used_bytes() / self.physical_bytes,
+            false => 0.0,
+        }
+    }
+
+    /// What is advised for this host by itself; [`pairs`] says whether what it has to spare is needed.
+    pub(crate) fn advice(&self) -> Advice {
+        if self.days < LEAST_DAYS || self.traced_s < LEAST_TRACED_S || self.physical_bytes <= 0.0 {
+            return Advice::Watch;
+        }
+        let used = self.most_used_share();
+        match self.short_samples_share {
+            Some(share) if share >= SHORT_SAMPLES_SHARE => Advice::Add {
+                bytes: self.most_used_bytes() / (1.0 - ROOM_SHARE) - self.physical_bytes,
+            },
+            // Below half there is no sample that could be short.
+            _ if used < SPARE_BELOW_SHARE => Advice::Spare {
+                bytes: self.physical_bytes * (1.0 - rest_share(used)),
+            },
+            None if used > 1.0 - SHORT_SHARE => Advice::Watch,
+            _ => Advice::Leave,
+        }
+    }
+}
+
+/// The least part of its memory that leaves a host room at its worst moment.
+fn rest_share(used_share: f64) -> f64 {
+    let leaves_room = |rest: &f64| used_share <= (1.0 - ROOM_SHARE) * rest;
+    REST_SHARES.into_iter().find(leaves_room).unwrap_or(1.0)
+}
+
+/// For each host that is short, which host it could have memory from: the neediest first, and from as few as will do.
+pub(crate) fn pairs(advices: &[Advice]) -> Vec<Option<usize>> {
+    let mut needs: Vec<(usize, f64)> = Vec::new();
+    let mut left: Vec<(usize, f64, bool)> = Vec::new();
+    for (host, advice) in advices.iter().enumerate() {
+        match advice {
+            Advice::Add { bytes } => needs.push((host, *bytes)),
+            Advice::Spare { bytes } => left.push((host, *bytes, false)),
+            _ => {}
+        }
+    }
+    needs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut givers = vec![None; advices.len()];
+    for (host, need) in needs {
+        let can = left.iter_mut().filter(|(_, left, _)| *left >= need);
+        let best = can.max_by(|a, b| a.2.cmp(&b.2).then(a.1.total_cmp(&b.1)));
+        if let Some((giver, left, gives)) = best {
+            givers[host] = Some(*giver);
+            *left -= need;
+            *gives = true;
+        }
+    }
+    givers
+}
+
+/// The rule, for the page that explains the terms.
+#[allow(dead_code)] // until that page says it
+pub(crate) fn rule() -> String {
+    let percent = |share: f64| format!("{:.0}\u{a0}%", share * 100.0);
+    format!(
+        "Add: in {} of a host’s samples or more, less than {} of its memory was available; so much is named that {} would have been \
+         free at its worst moment. Move: it never used {SPARE_BELOW} of its memory, and another host is short; a quarter, half or three quarters \
+         of it may go, as long as {} of the rest would have been free at its worst moment. Whether modules fit is for you to see; \
+         memory in use counts active programs, files in use and the kernel, not the cache of files that nobody uses. Leave: neither, \
+         or nobody needs what it has to spare, which it could lend instead. Watch: it was traced on fewer than {LEAST_DAYS} days, or \
+         for less than {:.0} hours in all. It is a suggestion that rests on this time alone: a host that needs its memory once a month \
+         may not have needed it now.",
+        percent(SHORT_SAMPLES_SHARE),
+        percent(SHORT_SHARE),
+        percent(ROOM_SHARE),
+        percent(ROOM_SHARE),
+        LEAST_TRACED_S / 3600.0,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: f64 = 1_073_741_824.0;
+
+    fn seen(physical_gib: f64, least_gib: f64, short: Option<f64>) -> Seen {
+        Seen {
+            physical_bytes: physical_gib * GIB,
+            least_available_bytes: least_gib * GIB,
+            short_samples_share: short,
+            days: 7,
+            traced_s: 6.8 * 86_400.0,
+        }
+    }
+
+    #[test]
+    fn advice_by_what_was_seen() {
+        let gib = |n: f64| n * GIB;
+        let cases = [
+            // (seen, advised)
+            (
+                seen(16.0, 1.0, Some(0.032)),
+                Advice::Add { bytes: gib(4.0) },
+            ),
+            (seen(16.0, 1.0, Some(0.009)), Advice::Leave),
+            (seen(16.0, 1.0, None), Advice::Watch),
+            (seen(16.0, 4.0, None), Advice::Leave),
+            (
+                seen(64.0, 38.0, Some(0.0)),
+                Advice::Spare { bytes: gib(16.0) },
+            ),
+            (
+                seen(64.0, 40.0, Some(0.0)),
+                Advice::Spare { bytes: gib(32.0) },
+            ),
+            (
+                seen(64.0, 60.0, Some(0.0)),
+                Advice::Spare { bytes: gib(48.0) },
+            ),
+            (seen(64.0, 32.0, Some(0.0)), Advice::Leave),
+            (seen(0.0, 0.0, Some(0.0)), Advice::Watch),
+        ];
+        for (seen, advised) in cases {
+            assert_eq!(seen.advice(), advised, "{seen:?}");
+        }
+        for (days, traced_s) in [(4, 1e6), (7, 3600.0)] {
+            let seen = Seen {
+                days,
+                traced_s,
+                ..seen(16.0, 1.0, Some(0.5))
+            };
+            assert_eq!(seen.advice(), Advice::Watch, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_added_or_taken_leaves_room_at_the_worst_moment() {
+        for physical in [0.0625, 1.0, 23.5, 64.0, 1536.0] {
+            for used in 0..=1000 {
+                let used = f64::from(used) / 1000.0;
+                for short in [None, Some(0.0), Some(0.009), Some(0.01), Some(1.0)] {
+                    // Where samples are short, the least is.
+                    if short.is_some_and(|s| s > 0.0) && used <= 1.0 - SHORT_SHARE {
+                        continue;
+                    }
+                    let seen = seen(physical, physical * (1.0 - used), short);
+                    let after = match seen.advice() {
+                        Advice::Add { bytes } => {
+                            assert!(bytes > 0.0);
+                            seen.physical_bytes + bytes
+                        }
+                        Advice::Spare { bytes } => {
+                            assert!(used < SPARE_BELOW_SHARE && bytes >= seen.physical_bytes / 4.0);
+                            seen.physical_bytes - bytes
+                        }
+                        Advice::Move { .. } => panic!("nobody was asked who needs it"),
+                        Advice::Leave | Advice::Watch => continue,
+                    };
+                    let free = 1.0 - seen.most_used_bytes() / after;
+                    assert!(
+                        free >= ROOM_SHARE - 1e-9,
+                        "{seen:?}: {free} free of {after}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_goes_to_the_neediest_from_as_few_as_will_do_and_never_twice() {
+        let (add, spare) = (
+            |gib: f64| Advice::Add { bytes: gib * GIB },
+            |gib: f64| Advice::Spare { bytes: gib * GIB },
+        );
+        let hosts = [
+            add(2.0),
+            spare(32.0),
+            add(5.0),
+            spare(8.0),
+            Advice::Leave,
+            add(40.0),
+            Advice::Watch,
+        ];
+        let found = pairs(&hosts);
+        assert_eq!(found, [Some(1), None, Some(1), None, None, None, None]);
+        assert_eq!(
+            pairs(&[add(6.0), add(6.0), spare(8.0)]),
+            [Some(2), None, None]
+        );
+        assert_eq!(pairs(&[spare(8.0)]), [None]);
+        // Nobody gives more than it has to spare.
+        let many: Vec<Advice> = (0..200)
+            .map(|i| match i % 3 {
+                0 => spare(f64::from(i % 17)),
+                _ => add(f64::from(i % 11) / 2.0),
+            })
+            .collect();
+        let mut given = vec![0.0; many.len()];
+        for (host, giver) in pairs(&many).into_iter().enumerate() {
+            if let (Some(giver), Advice::Add { bytes }) = (giver, many[host]) {
+                given[giver] += bytes;
+            }
+        }
+        for (giver, given) in given.into_iter().enumerate() {
+            let has = match many[giver] {
+                Advice::Spare { bytes } => bytes,
+                _ => 0.0,
+            };
+            assert!(given <= has, "{giver} gave {given} of {has}");
+        }
+    }
+
+    #[test]
+    fn the_rule_names_its_thresholds() {
+        let rule = rule().replace('\u{a0}', " ");
+        for said in [
+            "in 1 % of a host’s samples",
+            "less than 10 % of its memory",
+            "never used half",
+            "25 %",
+            "5 days",
+            "20 hours",
+        ] {
+            assert!(rule.contains(said), "{said}: {rule}");
+        }
+    }
+}

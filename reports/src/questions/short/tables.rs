@@ -1,0 +1,173 @@
+//! Every host with what is advised, and when it was shortest.
+
+use super::advice::Advice;
+use super::hosts::Host;
+use crate::page::table::{Cell, Table, numbers, words};
+use crate::view::{Memory, View};
+use crate::wording::bytes;
+use gleaner_schemas::findings::{DipProcess, WorstDip};
+use std::collections::HashMap;
+
+/// One row a host, those that are short first; all of them, for this table finds a host.
+pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> Option<Table> {
+    let then: HashMap<&str, &Memory> = before
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|h| Some((h.summary.host.as_str(), h.memory.as_ref()?)))
+        .collect();
+    let mut order: Vec<&Host> = hosts.iter().collect();
+    // Within each advice those first to whom it applies most.
+    let place = |host: &Host| {
+        let short = host.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
+        match host.advice {
+            Advice::Add { .. } => (0, short),
+            Advice::Move { bytes } => (1, bytes),
+            Advice::Leave if short > 0.0 => (2, short),
+            Advice::Spare { bytes } => (3, bytes),
+            Advice::Leave => (4, 0.0),
+            Advice::Watch => (5, 0.0),
+        }
+    };
+    order.sort_by(|a, b| {
+        let (a, b) = (place(a), place(b));
+        a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))
+    });
+    let rows = order.into_iter().map(|host| {
+        let memory = host.memory.as_ref();
+        let seen = host.seen.as_ref();
+        let change = memory.zip(then.get(host.summary.host.as_str()));
+        let cells = [
+            Some(view.host_cell(&host.summary.host)),
+            Some(Cell::text(host.advice.word())),
+            Some(Cell::text(host.reason(view, hosts))),
+            Some(Cell::bytes(host.summary.physical_bytes as f64)),
+            Some(Cell::or_absent(memory, |m| {
+                Cell::bytes(m.available_bytes())
+            })),
+            Some(Cell::or_absent(memory, |m| {
+                Cell::share(m.available_share())
+            })),
+            before.map(|_| {
+                Cell::or_absent(change, |(now, then)| {
+                    Cell::bytes_change(now.available_bytes() - then.available_bytes())
+                })
+            }),
+            Some(Cell::or_absent(seen, |s| Cell::share(s.most_used_share()))),
+            Some(Cell::or_absent(
+                seen.and_then(|s| s.short_samples_share),
+                Cell::share,
+            )),
+            Some(Cell::or_absent(host.short_intervals, Cell::count)),
+            Some(Cell::or_absent(memory, |m| {
+                Cell::bytes(m.least_available_bytes)
+            })),
+            Some(Cell::or_absent(host.least_time_ms, |time| {
+                Cell::moment(view.clock.moment_to_minute(time), time)
+            })),
+            Some(Cell::or_absent(host.summary.idle_share, Cell::share)),
+        ];
+        cells.into_iter().flatten().collect()
+    });
+    let columns = [
+        Some(words("host")),
+        Some(words("advice")),
+        Some(words("what it rests on")),
+        Some(numbers("memory")),
+        Some(numbers("available")),
+        Some(numbers("share")),
+        before.map(|_| numbers("change")),
+        Some(numbers("used at most")),
+        Some(numbers("short")),
+        Some(numbers("intervals")),
+        Some(numbers("least")),
+        Some(words("when")),
+        Some(numbers("time idle")),
+    ];
+    let mut table = Table::new(
+        "hosts-overview".into(),
+        match hosts.len() {
+            1 => "The host, with what is advised",
+            _ => "All hosts, with what is advised",
+        },
+        columns.into_iter().flatten().collect(),
+    )
+    .with_note(
+        "Available and its share are means over the host’s samples. Short: the part of its samples in which less than a tenth of \
+         its memory was available, and how many that were. Used at most: all but the least that was available.",
+    );
+    table.rows_shown = usize::MAX;
+    table.with_rows(rows.collect())
+}
+
+/// When each host was shortest, and of what: the deepest first.
+pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
+    let depth = |dip: &WorstDip, host: &Host| {
+        dip.min_available_bytes as f64 / (host.summary.physical_bytes.max(1)) as f64
+    };
+    let mut short: Vec<(&Host, &WorstDip)> = hosts
+        .iter()
+        .filter_map(|host| Some((host, host.worst?)))
+        .collect();
+    short.sort_by(|a, b| depth(a.1, a.0).total_cmp(&depth(b.1, b.0)));
+    let rows = short.into_iter().map(|(host, dip)| {
+        let change = |then: Option<i64>, usual: Option<f64>| {
+            Cell::or_absent(then.zip(usual), |(then, usual)| {
+                Cell::bytes_change(then as f64 - usual)
+            })
+        };
+        vec![
+            view.host_cell(&host.summary.host),
+            Cell::moment(
+                view.clock.moment_to_minute(dip.min_time_ms),
+                dip.min_time_ms,
+            ),
+            Cell::seconds(dip.duration_s),
+            Cell::bytes(dip.min_available_bytes as f64),
+            Cell::share(depth(dip, host)),
+            change(dip.process_bytes, dip.usual_process_bytes),
+            change(dip.file_cache_bytes, dip.usual_file_cache_bytes),
+            change(dip.dynamic_kernel_bytes, dip.usual_dynamic_kernel_bytes),
+            ran(&host.ran),
+        ]
+    });
+    Table::new(
+        "short-hosts".into(),
+        "The deepest time of each host that had less than 10 % of its memory available",
+        vec![
+            words("host"),
+            words("worst"),
+            numbers("lasted"),
+            numbers("available"),
+            numbers("share"),
+            numbers("process"),
+            numbers("file cache"),
+            numbers("kernel"),
+            words("what ran"),
+        ],
+    )
+    .with_note(
+        "Process, file cache and kernel: what each held more then than the host’s median. What ran: the largest active programs at \
+         the worst moment, with what they hold on average while active.",
+    )
+    .with_rows(rows.collect())
+}
+
+/// Programs beyond this stay out of a cell.
+const MOST_PROGRAMS: usize = 3;
+
+/// `code 11 GiB (usually 2.1 GiB), chrome 3.0 GiB (usually 2.9 GiB)`.
+fn ran(programs: &[&DipProcess]) -> Cell {
+    let present = programs.iter().filter(|p| p.bytes > 0);
+    let said = present.take(MOST_PROGRAMS).map(|p| {
+        format!(
+            "{} {} (usually {})",
+            p.name,
+            bytes(p.bytes as f64),
+            bytes(p.mean_bytes)
+        )
+    });
+    match programs.is_empty() {
+        true => Cell::absent(),
+        false => Cell::text(said.collect::<Vec<String>>().join(", ")),
+    }
+}

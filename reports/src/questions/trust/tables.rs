@@ -1,0 +1,177 @@
+//! What was seen of the hosts, and what could not be read on them: counts over the fleet rather than a row a host.
+
+use super::time::{self, HostTime};
+use crate::page::table::{Cell, Table, numbers, words};
+use crate::view::View;
+use crate::wording::{count, seconds, share};
+use std::collections::{BTreeMap, HashSet};
+
+/// So many hosts on the page: those of which least was seen.
+const ROWS_SHOWN: usize = 20;
+
+pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
+    let (from, until) = time::asked_ms(view)?;
+    let samples: i64 = times.iter().map(|t| t.host.samples_count).sum();
+    let least = times
+        .iter()
+        .min_by(|a, b| a.covered_share().total_cmp(&b.covered_share()))?;
+    let asked = times.iter().map(|t| t.asked_s).sum::<f64>().max(1.0);
+    let covered = times.iter().map(|t| t.covered_s).sum::<f64>() / asked;
+    let gaps = match view.findings.gaps.len() as i64 {
+        0 => "without a gap".to_owned(),
+        n => format!(
+            "with {} of {} together",
+            count(n, "gap"),
+            seconds(view.findings.gaps.iter().map(|g| g.duration_s).sum())
+        ),
+    };
+    let worst = match times.len() {
+        1 => String::new(),
+        _ => format!(
+            "; least on {}, {}",
+            least.host.host_name,
+            share(least.covered_share())
+        ),
+    };
+    Some(format!(
+        "The figures rest on {}, {gaps}. They cover {} of the time from {} to {}{worst}.",
+        count(samples, "sample"),
+        share(covered),
+        view.clock.moment(from),
+        view.clock.moment(until),
+    ))
+}
+
+/// Hosts by how much of the asked time was seen, the least first.
+pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
+    let mut sorted: Vec<&HostTime> = times.iter().collect();
+    sorted.sort_by(|a, b| a.covered_share().total_cmp(&b.covered_share()));
+    let rows = sorted.iter().map(|t| {
+        let h = t.host;
+        vec![
+            view.host_cell(&h.host),
+            Cell::share(t.covered_share()),
+            Cell::share(t.off_s / t.asked_s.max(1.0)),
+            Cell::share(t.agent_s / t.asked_s.max(1.0)),
+            Cell::share(t.unknown_share()),
+            Cell::count(h.samples_count),
+            Cell::or_absent(h.sample_interval_s, Cell::seconds),
+            Cell::moment(view.clock.moment(h.from_time_ms), h.from_time_ms),
+            Cell::moment(view.clock.moment(h.to_time_ms), h.to_time_ms),
+            Cell::or_absent(h.kernel_release.as_deref(), Cell::text),
+        ]
+    });
+    let mut table = Table::new(
+        "coverage".into(),
+        "How much of the time asked for was seen, the least first",
+        vec![
+            words("host"),
+            numbers("covered"),
+            numbers("asleep or off"),
+            numbers("agent not there"),
+            numbers("not known why"),
+            numbers("samples"),
+            numbers("every"),
+            words("first"),
+            words("last"),
+            words("kernel"),
+        ],
+    );
+    table.rows_shown = ROWS_SHOWN;
+    table.with_rows(rows.collect())
+}
+
+/// Gaps by cause.
+pub(super) fn gaps(view: &View) -> Option<Table> {
+    let causes = time::by_cause(&view.findings.gaps);
+    let all: f64 = causes.iter().map(|(.., seconds)| seconds).sum();
+    let rows = causes.iter().map(|(cause, gaps, hosts, seconds)| {
+        vec![
+            Cell::text(time::cause_label(cause)),
+            Cell::count(*gaps as i64),
+            Cell::count(*hosts as i64),
+            Cell::seconds(*seconds),
+            Cell::share(seconds / all.max(1.0)),
+        ]
+    });
+    Table::new(
+        "gaps".into(),
+        "Gaps, times without samples, by what is known of their cause",
+        vec![
+            words("cause"),
+            numbers("gaps"),
+            numbers("on hosts"),
+            numbers("together"),
+            numbers("of all gaps"),
+        ],
+    )
+    .with_rows(rows.collect())
+}
+
+/// Where the owner's activity was looked for, and on how many hosts it was seen.
+pub(super) fn sources(view: &View) -> Option<Table> {
+    let mut states: BTreeMap<(&str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
+    for source in &view.findings.activity_sources {
+        let key = (source.source.as_str(), source.state.as_str());
+        let entry = states.entry(key).or_default();
+        entry.0.insert(&source.host);
+        entry.1 += source.samples_count;
+    }
+    let rows = states.iter().map(|((source, state), (hosts, samples))| {
+        vec![
+            Cell::text(*source),
+            Cell::text(*state),
+            Cell::count(hosts.len() as i64),
+            Cell::count(*samples),
+        ]
+    });
+    Table::new(
+        "activity".into(),
+        "Sources of the owner's activity, and how they did",
+        vec![
+            words("source"),
+            words("state"),
+            numbers("hosts"),
+            numbers("samples"),
+        ],
+    )
+    .with_rows(rows.collect())
+}
+
+/// What could not be read, those of one reason together.
+pub(super) fn absences(view: &View) -> Option<Table> {
+    let mut reasons: BTreeMap<(&str, &str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
+    for absence in &view.findings.absences {
+        let key = (
+            absence.item.as_str(),
+            absence.reason.as_str(),
+            absence.detail.as_str(),
+        );
+        let entry = reasons.entry(key).or_default();
+        entry.0.insert(&absence.host);
+        entry.1 += absence.samples_count;
+    }
+    let rows = reasons
+        .iter()
+        .map(|((item, reason, detail), (hosts, samples))| {
+            vec![
+                Cell::text(item.replace('_', " ")),
+                Cell::text(*reason),
+                Cell::text(*detail),
+                Cell::count(hosts.len() as i64),
+                Cell::count(*samples),
+            ]
+        });
+    Table::new(
+        "absences".into(),
+        "What could not be read, and why",
+        vec![
+            words("what"),
+            words("why"),
+            words("the system said"),
+            numbers("hosts"),
+            numbers("samples"),
+        ],
+    )
+    .with_rows(rows.collect())
+}

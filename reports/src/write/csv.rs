@@ -1,0 +1,64 @@
+//! Every table as CSV (RFC 4180), its numbers in the units that its columns' names end with.
+
+use crate::page::table::{Cell, Table};
+use crate::page::{Page, Part};
+
+/// One table as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// Name without an ending, from the table's id.
+    pub name: String,
+    /// What it says above the table.
+    pub caption: String,
+    /// Its content.
+    pub csv: String,
+}
+
+/// The tables of the questions: what is of one host alone is in the tables of all.
+pub(crate) fn files(page: &Page) -> Vec<TableFile> {
+    tables(page)
+        .map(|table| TableFile {
+            name: table.id.clone(),
+            caption: table.caption.clone(),
+            csv: csv(table),
+        })
+        .collect()
+}
+
+/// The same as tables.
+pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
+    let parts = page.sections.iter().flat_map(|section| &section.parts);
+    parts.filter_map(|part| match part {
+        Part::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+fn csv(table: &Table) -> String {
+    let mut text = line(table.keys());
+    for row in &table.rows {
+        text.push_str(&line(row.iter().map(value)));
+    }
+    text
+}
+
+fn line(fields: impl IntoIterator<Item = String>) -> String {
+    let quoted = |field: String| {
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
+    };
+    let fields: Vec<String> = fields.into_iter().map(quoted).collect();
+    fields.join(",") + "\r\n"
+}
+
+/// What is not known is empty.
+fn value(cell: &Cell) -> String {
+    match cell.value {
+        Some(value) => value.to_string(),
+        None if cell.absent => String::new(),
+        None => cell.text.clone(),
+    }
+}

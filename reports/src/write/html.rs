@@ -1,0 +1,112 @@
+//! The page as one HTML file.
+
+use crate::ReportError;
+use crate::headline::Headline;
+use crate::hosts::HostPage;
+use crate::page::{Page, Part, Section, figure};
+use askama::Template;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use miniz_oxide::deflate::compress_to_vec;
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of `assets/plotly-cartesian.min.js`, as a content policy spells it.
+const PLOTLY_HASH: &str = "sha256-eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
+/// zlib's own choice between size and time.
+const DEFLATE_LEVEL: u8 = 6;
+const PLOTLY: &str = include_str!("../../assets/plotly-cartesian.min.js");
+/// The page's own scripts, in the order in which they need each other.
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/time.js"),
+    include_str!("../../assets/figures.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/hosts.js"),
+    include_str!("../../assets/start.js"),
+);
+const STYLE: &str = include_str!("../../assets/style.css");
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Document<'a> {
+    title: &'a str,
+    subject: &'a str,
+    period: &'a str,
+    made_at: &'a str,
+    zone: String,
+    headline: &'a Headline,
+    sections: &'a [Section],
+    /// The page of the only host, which stands open.
+    only: Option<Host<'a>>,
+    /// The pages of several, each opened where it is asked for.
+    packed: Vec<PackedHost<'a>>,
+    style: &'a str,
+    script: &'a str,
+    script_hash: String,
+    plotly: &'a str,
+    plotly_hash: &'a str,
+}
+
+/// A host's page.
+#[derive(Template)]
+#[template(path = "host.html")]
+struct Host<'a> {
+    host: &'a HostPage,
+}
+
+impl std::ops::Deref for Host<'_> {
+    type Target = HostPage;
+
+    fn deref(&self) -> &HostPage {
+        self.host
+    }
+}
+
+/// The same, compressed: a browser that opens the report need not read a thousand pages.
+struct PackedHost<'a> {
+    id: &'a str,
+    name: &'a str,
+    summary: &'a str,
+    /// Base64 of the deflated HTML (RFC 1951), which `hosts.js` opens.
+    deflated: String,
+}
+
+impl<'a> PackedHost<'a> {
+    fn new(host: &'a HostPage) -> Result<Self, ReportError> {
+        let html = Host { host }.render()?;
+        Ok(Self {
+            id: &host.id,
+            name: &host.name,
+            summary: &host.summary,
+            deflated: BASE64_STANDARD.encode(compress_to_vec(html.as_bytes(), DEFLATE_LEVEL)),
+        })
+    }
+}
+
+/// The page.
+pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> {
+    let document = Document {
+        title: &page.title,
+        subject: &page.subject,
+        period: &page.period,
+        made_at,
+        zone: figure::json(&page.zone)?,
+        headline: &page.headline,
+        sections: &page.sections,
+        only: match page.hosts.as_slice() {
+            [host] => Some(Host { host }),
+            _ => None,
+        },
+        packed: match page.hosts.as_slice() {
+            [_] => Vec::new(),
+            hosts => hosts
+                .iter()
+                .map(PackedHost::new)
+                .collect::<Result<_, _>>()?,
+        },
+        style: STYLE,
+        script: SCRIPT,
+        script_hash: format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(SCRIPT))),
+        plotly: PLOTLY,
+        plotly_hash: PLOTLY_HASH,
+    };
+    Ok(document.render()?)
+}

@@ -1,0 +1,89 @@
+//! The short form: headline, figures, answers.
+
+use crate::page::Page;
+use crate::page::table::{Cell, Table};
+use crate::write::csv::tables;
+
+/// Tables of more rows stay out of it.
+const MOST_ROWS: usize = 20;
+
+/// As Markdown.
+pub(crate) fn render(page: &Page) -> String {
+    let headline = &page.headline;
+    let mut text = format!(
+        "# {}\n\n{}\n\n**{}**",
+        plain(&page.title),
+        plain(&page.period),
+        plain(&headline.lead)
+    );
+    for sentence in &headline.support {
+        text.push_str(&format!(" {}", plain(sentence)));
+    }
+    text.push_str("\n\n");
+    for card in &headline.cards {
+        text.push_str(&format!(
+            "- {}: {} ({})\n",
+            card.label,
+            card.value,
+            plain(&card.note)
+        ));
+    }
+    for section in &page.sections {
+        text.push_str(&format!(
+            "\n## {}\n\n{}\n",
+            section.title,
+            plain(&section.answer)
+        ));
+    }
+    for small in tables(page).filter(|t| t.rows.len() <= MOST_ROWS) {
+        text.push_str(&table(small));
+    }
+    text
+}
+
+fn table(table: &Table) -> String {
+    let labels: Vec<&str> = table.columns.iter().map(|c| c.label).collect();
+    let marks: Vec<&str> = table
+        .columns
+        .iter()
+        .map(|c| if c.is_number { "---:" } else { "---" })
+        .collect();
+    let mut text = format!(
+        "\n{}\n\n| {} |\n| {} |\n",
+        plain(&table.caption),
+        labels.join(" | "),
+        marks.join(" | ")
+    );
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+fn cell(cell: &Cell) -> String {
+    let unit = if cell.unit.is_empty() {
+        String::new()
+    } else {
+        format!("\u{a0}{}", cell.unit)
+    };
+    plain(&format!("{}{unit}", cell.text))
+}
+
+/// Text without meaning to Markdown or HTML, on one line.
+fn plain(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => escaped.push(' '),
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
