@@ -154,13 +154,14 @@ fn findings_without_anything_make_a_sensible_page() {
 /// Of a fleet, with and without a week before: what stands in its companions is what its page says.
 #[test]
 fn a_fleet_without_any_one_list_says_sensible_things() {
-    let whole = serde_json::to_value(week::findings()).unwrap();
+    let mut complete = week::findings();
+    complete.memory_over_time = complete.memory_over_time.into_iter().step_by(16).collect();
+    let whole = serde_json::to_value(&complete).unwrap();
     let lists = whole.as_object().unwrap().iter();
     for (name, _) in lists.filter(|(_, v)| v.as_array().is_some_and(|v| !v.is_empty())) {
         let mut without = whole.clone();
         without[name] = serde_json::json!([]);
         let findings: Findings = serde_json::from_value(without).unwrap();
-        let complete = week::findings();
         for (now, before) in [
             (&findings, None),
             (&findings, Some(&complete)),

@@ -125,7 +125,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
 }
 
 /// Of each cause: gaps, hosts that have one, and how long they are together.
-pub(super) fn by_cause<'a>(gaps: &'a [Gap]) -> Vec<(&'a str, usize, usize, f64)> {
+pub(super) fn by_cause(gaps: &[Gap]) -> Vec<(&str, usize, usize, f64)> {
     let mut causes: BTreeMap<&str, (usize, BTreeMap<&str, ()>, f64)> = BTreeMap::new();
     for gap in gaps {
         let entry = causes.entry(gap.cause.as_str()).or_default();
