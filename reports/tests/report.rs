@@ -178,7 +178,7 @@ fn a_fleet_without_any_one_list_says_sensible_things() {
 
 #[test]
 fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
-    let (now, mut before) = (week::whole(), week::whole());
+    let (mut now, mut before) = (week::whole(), week::whole());
     for odds in &mut before.availability_odds {
         odds.still_available *= 0.9;
     }
@@ -225,6 +225,7 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     assert!(!alone.contains("the time before"));
 
     // Without any one list there is less to say, and nothing that is no sense; in the week before likewise.
+    now.memory_over_time.clear(); // a host's page is none of this
     let lists = serde_json::to_value(&now).unwrap();
     for (name, list) in lists.as_object().unwrap() {
         if list.as_array().is_none_or(Vec::is_empty) {
