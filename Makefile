@@ -38,4 +38,4 @@ setup: ## Install what the tests need (Chromium, a Python environment, Node pack
 	tests/setup
 
 clean: ## Remove what was built and written
-	rm -rf target out .venv tests/browser/node_modules
+	rm -rf target out .venv tests/browser/node_modules tests/grafana/node_modules

@@ -3,12 +3,13 @@
 use crate::availability::sizes::{default_dip_thresholds, default_regions};
 use crate::cluster::grid;
 use crate::error::{AnalysisError, Result};
+use crate::trace::inventory::descriptions;
 use crate::trace::reader::HostReader;
 use crate::trace::span::Span;
 use gleaner_dataset::{Dataset, Selection};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
-use gleaner_schemas::rows::{HostRow, SampleRow};
+use gleaner_schemas::rows::SampleRow;
 
 /// The parameters that the findings rest on. Reads each host's memory size where sizes are left open.
 pub(crate) fn resolved(datasets: &[&Dataset], asked: &Parameters) -> Result<Parameters> {
@@ -153,8 +154,7 @@ fn largest_physical_bytes(dataset: &Dataset, span: Span) -> Result<i64> {
     for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
         // What the host said last of itself, in few rows; else its samples.
         let mut reader = HostReader::new(dataset, &host, span);
-        let said = span.with_all_before();
-        let said = reader.read_in(said, &HostRow::TABLE, &["physical_bytes"])?;
+        let said = descriptions(&mut reader, &["physical_bytes"])?;
         let said = said.integers("physical_bytes")?.iter().flatten().last();
         let bytes = match said {
             Some(bytes) => bytes,

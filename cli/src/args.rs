@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Synth(crate::synth::args::Synth),
     Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
+    Top(crate::top::args::Top),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
     Completions(Completions),

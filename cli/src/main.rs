@@ -16,6 +16,7 @@ mod report;
 mod schema;
 mod synth;
 mod tables;
+mod top;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -51,6 +52,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Synth(args) => synth::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),

@@ -1,7 +1,8 @@
 //! `gleaner-collector status`: asks a running collector how it is.
 
 use crate::Error;
-use crate::http::status::{HostStatus, Status};
+pub use crate::http::status::{HostStatus, State, Status};
+
 use crate::wording::{clock, count, length, short, thousands, utc};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -28,11 +29,37 @@ pub struct Answer {
 /// # Errors
 /// [`Error::Silent`] when it does not answer, or not as a collector does.
 pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
-    let address = format!("{}/v1/status", url.trim_end_matches('/'));
-    let silent = |reason: String| Error::Silent {
+    let body = fetch(url)?;
+    let status = parse(url, &body)?;
+    Ok(Answer {
+        is_well: status.is_well,
+        text: if as_json { body + "\n" } else { say(status) },
+    })
+}
+
+/// The same, for programs.
+///
+/// # Errors
+/// [`Error::Silent`], as above.
+pub fn status(url: &str) -> Result<Status, Error> {
+    parse(url, &fetch(url)?)
+}
+
+fn silent(url: &str, reason: String) -> Error {
+    Error::Silent {
         url: url.to_owned(),
         reason,
-    };
+    }
+}
+
+fn parse(url: &str, body: &str) -> Result<Status, Error> {
+    let none = |e| silent(url, format!("its answer is none of a collector's ({e})"));
+    serde_json::from_str(body).map_err(none)
+}
+
+fn fetch(url: &str) -> Result<String, Error> {
+    let address = format!("{}/v1/status", url.trim_end_matches('/'));
+    let silent = |reason| silent(url, reason);
     if !url.starts_with("http://") {
         return Err(silent(
             "only http:// is asked, on the collector's own machine; from elsewhere, open the page with a reader's certificate".to_owned(),
@@ -53,12 +80,7 @@ pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
     if response.status() != 200 {
         return Err(silent(format!("{}: {}", response.status(), body.trim())));
     }
-    let status: Status = serde_json::from_str(&body)
-        .map_err(|e| silent(format!("its answer is none of a collector's ({e})")))?;
-    Ok(Answer {
-        is_well: status.is_well,
-        text: if as_json { body + "\n" } else { say(status) },
-    })
+    Ok(body)
 }
 
 fn say(mut status: Status) -> String {

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: render [OPTIONS] FINDINGS.json|- [BEFORE.json] OUT.html".into()),
     };
     let mut findings = match input.as_str() {
-        "-" => week::findings(),
+        "-" => week::whole(),
         path => read(path)?,
     };
     let first = |f: &Findings| f.hosts.iter().map(|h| h.from_time_ms).min().unwrap_or(0);

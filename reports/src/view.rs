@@ -291,6 +291,17 @@ impl Tally {
     }
 }
 
+/// Asks something of a view of these findings, in UTC.
+#[cfg(test)]
+pub(crate) fn ask<T>(
+    findings: &Findings,
+    before: Option<&Findings>,
+    question: impl Fn(&View) -> T,
+) -> T {
+    let clock = Clock::new("UTC").unwrap();
+    question(&View::new(findings, before, &clock, None))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,23 +37,48 @@ for (const path of reports) {
     after(() => browser?.close());
 
     /** The report opened, with all that went wrong and all that was asked for. */
-    async function open(options) {
-      const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", ...options });
+    async function open(options, hash = "", script = undefined) {
+      const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", reducedMotion: "reduce", ...options });
       const page = await context.newPage();
+      if (script) await page.addInitScript(script);
       const faults = [];
       const requests = [];
       page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(message.text()));
       page.on("pageerror", (error) => faults.push(String(error)));
       page.on("request", (request) => requests.push(request.url()));
-      await page.goto(address, { waitUntil: "load" });
+      await page.goto(address + hash, { waitUntil: "load" });
       return { page, faults, requests, close: () => context.close() };
     }
 
-    const openAllHosts = (page) =>
-      page.evaluate(async () => {
-        for (const part of document.querySelectorAll("details")) part.open = true;
-        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      });
+    /** The addresses of the hosts' pages; none where there is but one host, whose page stands open. */
+    const hostPages = (page) => page.$$eval("script[data-page]", (all) => all.map((s) => s.dataset.page));
+
+    /** Opens a host's page as a link does. */
+    async function openHost(page, id) {
+      await page.evaluate((hash) => { location.hash = hash; }, id);
+      await page.waitForFunction((hash) => document.querySelector("#host article")?.id === hash, id);
+    }
+
+    const plots = (page) =>
+      page.$$eval(".plot", (all) =>
+        all.filter((plot) => !plot.closest("[hidden]")).map((plot) => ({
+          id: plot.closest("figure").id,
+          traces: plot.querySelectorAll("svg .trace, svg .heatmaplayer > *").length,
+          expected: JSON.parse(plot.closest("figure").querySelector("script").textContent).data.length,
+          label: plot.getAttribute("aria-label"),
+          sentence: plot.closest("figure").querySelector("figcaption p + p").textContent,
+        })),
+      );
+
+    function wellDrawn(drawn) {
+      for (const plot of drawn) {
+        assert.equal(plot.traces, plot.expected, `${plot.id}: traces drawn`);
+        assert.match(plot.sentence, /\d/, `${plot.id}: a sentence with numbers`);
+        assert.ok(plot.label.includes(plot.sentence), `${plot.id}: the sentence is its label`);
+      }
+    }
+
+    const asked = (requests) => requests.filter((r) => !r.startsWith("data:") && !r.startsWith("blob:")).map((r) => r.split("#")[0]);
 
     const seriousFaults = async (page) => {
       await page.evaluate(axe.source);
@@ -65,25 +90,90 @@ for (const path of reports) {
 
     test("draws every figure, says nothing to the console and asks nothing of the network", async () => {
       const { page, faults, requests, close } = await open();
-      await openAllHosts(page);
-      const plots = await page.$$eval(".plot", (all) =>
-        all.map((plot) => ({
-          id: plot.closest("figure").id,
-          traces: plot.querySelectorAll("svg .trace").length,
-          expected: JSON.parse(plot.closest("figure").querySelector("script").textContent).data.length,
-          label: plot.getAttribute("aria-label"),
-          sentence: plot.closest("figure").querySelector("figcaption p + p").textContent,
-        })),
-      );
-      const promised = await page.$$eval("figure script[type='application/json']", (all) => all.length);
-      assert.equal(plots.length, promised);
-      for (const plot of plots) {
-        assert.equal(plot.traces, plot.expected, `${plot.id}: traces drawn`);
-        assert.match(plot.sentence, /\d/, `${plot.id}: a sentence with numbers`);
-        assert.ok(plot.label.includes(plot.sentence), `${plot.id}: the sentence is its label`);
-      }
+      const drawn = await plots(page);
+      assert.equal(drawn.length, await page.$$eval("figure script[type='application/json']", (all) => all.length));
+      wellDrawn(drawn);
       assert.deepEqual(faults, []);
-      assert.deepEqual(requests.filter((r) => !r.startsWith("data:") && !r.startsWith("blob:")), [address]);
+      assert.deepEqual(asked(requests), [address]);
+      await close();
+    });
+
+    test("opens hosts' pages one at a time, by address, name and neighbour", async () => {
+      const { page, faults, requests, close } = await open();
+      const title = await page.title();
+      const ids = await hostPages(page);
+      if (!ids.length) {
+        assert.equal(await page.locator("article[id^='host-']:visible").count(), 1, "the only host's page stands open");
+        await close();
+        return;
+      }
+      // From the table of hosts, by keyboard.
+      const link = page.locator(`#hosts a[href="#${ids[0]}"]`);
+      await link.focus();
+      const scrolled = await page.evaluate(() => scrollY);
+      await page.keyboard.press("Enter");
+      await page.waitForFunction(() => document.querySelector("#host article"));
+      const name = await page.locator("#host article h2").textContent();
+      assert.equal(await page.title(), `${name}: ${title}`);
+      assert.ok(await page.evaluate(() => document.activeElement === document.querySelector("#host article h2")), "focus is on the heading");
+      assert.ok(await page.locator("#report").isHidden());
+      wellDrawn(await plots(page));
+      // The next, and back by the search box.
+      await page.locator("nav.hosts a", { hasText: "›" }).last().click();
+      await page.waitForFunction((id) => document.querySelector("#host article")?.id === id, ids[1]);
+      assert.equal(await page.locator("article[id^='host-']").count(), 1, "one host's page at a time");
+      await page.locator("nav.hosts input").fill("no such name");
+      await page.keyboard.press("Enter");
+      assert.match(await page.locator("nav.hosts output").textContent(), /no host/);
+      await page.locator("nav.hosts input").fill(name);
+      await page.keyboard.press("Enter");
+      await page.waitForFunction((id) => document.querySelector("#host article")?.id === id, ids[0]);
+      // To the report, where the reader was.
+      await page.locator("nav.hosts a.back").click();
+      await page.locator("#report").waitFor({ state: "visible" });
+      assert.equal(await page.locator("#host").isHidden(), true);
+      assert.equal(await page.title(), title);
+      assert.ok(Math.abs((await page.evaluate(() => scrollY)) - scrolled) < 5, "the report is where it was left");
+      assert.equal(await page.evaluate(() => document.activeElement.getAttribute("href")), `#${ids[0]}`);
+      // An address that no host has.
+      await page.evaluate(() => { location.hash = "host-nobody"; });
+      await page.locator("#host h2", { hasText: "No such host" }).waitFor();
+      assert.deepEqual(faults, []);
+      assert.deepEqual(asked(requests), [address]);
+      await close();
+    });
+
+    test("opens at a host's address, and says so where a browser cannot unpack it", async () => {
+      const { page, close } = await open();
+      const [id] = await hostPages(page);
+      await close();
+      if (!id) return;
+      const direct = await open({}, `#${id}`);
+      await direct.page.locator("#host article").waitFor();
+      await direct.close();
+      const old = await open({}, `#${id}`, () => { delete window.DecompressionStream; });
+      await old.page.locator("#host", { hasText: "lacks DecompressionStream" }).waitFor();
+      assert.deepEqual(old.faults, []);
+      await old.close();
+    });
+
+    test("a long table is filtered by words, and tells how many rows it shows", async () => {
+      const { page, close } = await open();
+      const long = await page.$$eval("table", (all) => all.filter((t) => t.tBodies[0].rows.length > 15 && !t.closest("[hidden]")).length);
+      assert.equal(await page.locator("#report .filter").count(), long);
+      if (!long) return close();
+      const filter = page.locator("#report .filter").first();
+      const table = page.locator("#report .filter + .scroll table").first();
+      const rows = await table.locator("tbody tr").count();
+      const word = (await table.locator("tbody tr").last().locator("th, td").first().textContent()).trim().split(/\s/)[0];
+      await filter.locator("input").fill(word.toUpperCase());
+      const shown = await table.locator("tbody tr:visible").count();
+      assert.ok(shown > 0 && shown <= rows, `${shown} of ${rows} rows have ${word}`);
+      assert.match(await filter.locator("output[aria-live]").textContent(), new RegExp(`^${shown} of ${rows} rows`));
+      await filter.locator("input").fill("nothing has this");
+      assert.equal(await table.locator("tbody tr:visible").count(), 0);
+      await filter.locator("input").fill("");
+      assert.equal(await table.locator("tbody tr:visible").count(), rows);
       await close();
     });
 
@@ -112,30 +202,49 @@ for (const path of reports) {
       await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");
       assert.equal(await page.evaluate(() => document.activeElement.id), "main");
-      const levels = await page.$$eval("h1, h2, h3, h4", (all) => all.map((h) => Number(h.tagName[1])));
-      levels.reduce((above, level) => {
-        assert.ok(level <= above + 1, `heading level ${above} is followed by ${level}`);
-        return level;
-      }, 0);
+      const steps = async () => {
+        const levels = await page.$$eval("h1, h2, h3, h4, h5", (all) => all.filter((h) => !h.closest("[hidden]")).map((h) => Number(h.tagName[1])));
+        levels.reduce((above, level) => {
+          assert.ok(level <= above + 1, `heading level ${above} is followed by ${level}`);
+          return level;
+        }, 0);
+      };
+      await steps();
+      const [id] = await hostPages(page);
+      if (id) {
+        await openHost(page, id);
+        await steps();
+      }
       await close();
     });
 
     for (const colorScheme of ["light", "dark"]) {
       test(`axe finds nothing serious, ${colorScheme}`, async () => {
         const { page, close } = await open({ colorScheme });
-        await openAllHosts(page);
         assert.deepEqual(await seriousFaults(page), []);
+        const [id] = await hostPages(page);
+        if (id) {
+          await openHost(page, id);
+          assert.deepEqual(await seriousFaults(page), [], id);
+        }
         await close();
       });
     }
 
     test("fits a phone", async () => {
       const { page, close } = await open({ viewport: PHONE, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
-      await openAllHosts(page);
-      const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-      assert.ok(widths[0] <= PHONE.width, `${widths[0]} px wide in ${PHONE.width}`);
-      await page.evaluate(() => document.querySelectorAll("details").forEach((d, i) => (d.open = i === 0)));
+      const fits = async (what) => {
+        const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        assert.ok(widths[0] <= PHONE.width, `${what}: ${widths[0]} px wide in ${PHONE.width}`);
+      };
+      await fits("the report");
       await page.screenshot({ path: `${SCREENSHOTS}${name}-phone.png`, fullPage: true });
+      const [id] = await hostPages(page);
+      if (id) {
+        await openHost(page, id);
+        await fits(id);
+        await page.screenshot({ path: `${SCREENSHOTS}${name}-host-phone.png`, fullPage: true });
+      }
       await close();
     });
 
@@ -152,14 +261,49 @@ for (const path of reports) {
       await close();
     });
 
+    test("prints on A4: nothing cut at the side, and of several hosts the one that is open", async () => {
+      const { page, faults, close } = await open();
+      const printed = async (what) => {
+        const pdf = await page.pdf({ format: "A4", preferCSSPageSize: true, path: `${SCREENSHOTS}${what}.pdf` });
+        assert.ok(pdf.length > 20_000, `${what}.pdf is nearly empty`);
+      };
+      await printed(name);
+      const onPaper = () => page.evaluate(() => {
+        dispatchEvent(new Event("beforeprint"));
+        const wide = [...document.querySelectorAll("figure, table, p")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
+        const told = wide.map((e) => `${e.tagName} ${e.id}`);
+        dispatchEvent(new Event("afterprint"));
+        return told;
+      });
+      // A4 less its margins, at 96 px an inch.
+      await page.setViewportSize({ width: 680, height: 1000 });
+      await page.emulateMedia({ media: "print" });
+      assert.deepEqual(await onPaper(), []);
+      const [id] = await hostPages(page);
+      if (id) {
+        await openHost(page, id);
+        assert.deepEqual(await onPaper(), [], id);
+        await printed(`${name}-host`);
+        assert.ok(await page.locator("#report").isHidden());
+      }
+      assert.deepEqual(faults, []);
+      await close();
+    });
+
     for (const colorScheme of ["light", "dark"]) {
       test(`picture, ${colorScheme}`, async () => {
         const { page, close } = await open({ colorScheme });
-        await page.evaluate(() => document.querySelectorAll("details").forEach((d, i) => (d.open = i === 0)));
-        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
-        const file = `${SCREENSHOTS}${name}-${colorScheme === "dark" ? "dark" : "desktop"}.png`;
-        const picture = await page.screenshot({ path: file, fullPage: true });
-        assert.ok(picture.length > 50_000, `${file} is nearly empty`);
+        const kind = colorScheme === "dark" ? "dark" : "desktop";
+        const picture = async (what) => {
+          const file = `${SCREENSHOTS}${what}-${kind}.png`;
+          assert.ok((await page.screenshot({ path: file, fullPage: true })).length > 50_000, `${file} is nearly empty`);
+        };
+        await picture(name);
+        const [id] = await hostPages(page);
+        if (id) {
+          await openHost(page, id);
+          await picture(`${name}-host`);
+        }
         await close();
       });
     }

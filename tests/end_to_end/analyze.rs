@@ -122,6 +122,21 @@ fn a_wrong_wish_is_refused_with_what_could_be_wished() {
         "{said}"
     );
     refused(&["analyze", &dataset, "--dip", "many"], 2);
+    refused(&["analyze", &dataset, "--from", "Monday"], 2);
+    let (monday, sunday) = ("2026-11-16T00:00:00+01:00", "2026-11-15");
+    let said = refused(
+        &["analyze", &dataset, "--from", monday, "--until", sunday],
+        1,
+    );
+    assert!(
+        said.contains("2026-11-15T23:00:00Z") && said.contains("end after it begins"),
+        "{said}"
+    );
+    let said = refused(&["analyze", &dataset, "--until", "1999-12-31"], 1);
+    assert!(
+        said.contains("before 1999-12-31") && said.contains("samples go from"),
+        "{said}"
+    );
     let said = refused(&["analyze", "/nowhere/at/all"], 1);
     assert!(said.contains("/nowhere/at/all"), "{said}");
 }

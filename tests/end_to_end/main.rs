@@ -16,3 +16,4 @@ mod report;
 mod shipped;
 mod surfaces;
 mod synth;
+mod top;

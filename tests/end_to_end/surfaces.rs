@@ -27,6 +27,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "synth",
             "fidelity",
             "lab",
+            "top",
             "schema",
             "pki",
             "completions",

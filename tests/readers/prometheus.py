@@ -1,4 +1,4 @@
-"""A Prometheus that scrapes a node_exporter of this machine, both as Debian has them, on loopback ports of their own."""
+"""Prometheus as Debian has it, on loopback ports of its own; and one that scrapes a node_exporter of this machine."""
 
 import json
 import signal
@@ -30,24 +30,20 @@ def started(command: list, log: Path) -> tuple[subprocess.Popen, str]:
     raise AssertionError(f"{command[0]} did not start: {log.read_text()}")
 
 
-class Prometheus:
-    """Scrapes itself as well, which is no machine. `bin` is where tests/setup unpacked the programs."""
+class Server:
+    """Scrapes `targets`, an address of each job. `bin` is where tests/setup unpacked the programs."""
 
-    def __init__(self, bin: Path, folder: Path, scrape_interval: str = "1s"):
+    def __init__(self, bin: Path, folder: Path, targets: dict[str, str], scrape_interval: str = "1s"):
         self.data = folder / "data"
-        exporter = [bin / "prometheus-node-exporter", "--collector.processes"]
-        exporter += ["--collector.vmstat.fields=^(oom_kill|pgmajfault|pswp|pgsteal_(kswapd|direct)|workingset_refault_).*"]
-        self.exporter, self.instance = started(exporter, folder / "exporter.log")
         self.server = None
+        config = folder / "prometheus.yml"
+        jobs = "".join(
+            f"- job_name: {job}\n  static_configs: [{{targets: ['{target}']}}]\n" for job, target in targets.items()
+        )
+        config.write_text(
+            f"global: {{scrape_interval: {scrape_interval}, scrape_timeout: 900ms}}\nscrape_configs:\n{jobs}"
+        )
         try:
-            config = folder / "prometheus.yml"
-            jobs = "".join(
-                f"- job_name: {job}\n  static_configs: [{{targets: ['{target}']}}]\n"
-                for job, target in ((JOB, self.instance), ("printer", "127.0.0.1:1"))
-            )
-            config.write_text(
-                f"global: {{scrape_interval: {scrape_interval}, scrape_timeout: 900ms}}\nscrape_configs:\n{jobs}"
-            )
             server = [bin / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.data}"]
             self.server, address = started(server, folder / "server.log")
             self.url = f"http://{address}"
@@ -83,6 +79,29 @@ class Prometheus:
             time.sleep(0.1)
         raise AssertionError(f"{expression} is not {least}: {found}")
 
+    def stop(self) -> None:
+        """Ends the server; its folder stays."""
+        self.server.terminate()
+        self.server.wait(PATIENCE_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.server is not None and self.server.poll() is None:
+            self.server.kill()
+            self.server.wait()
+
+
+class Prometheus(Server):
+    """Scrapes a node_exporter, and what is no machine."""
+
+    def __init__(self, bin: Path, folder: Path, scrape_interval: str = "1s"):
+        exporter = [bin / "prometheus-node-exporter", "--collector.processes"]
+        exporter += ["--collector.vmstat.fields=^(oom_kill|pgmajfault|pswp|pgsteal_(kswapd|direct)|workingset_refault_).*"]
+        self.exporter, self.instance = started(exporter, folder / "exporter.log")
+        super().__init__(bin, folder, {JOB: self.instance, "printer": "127.0.0.1:1"}, scrape_interval)
+
     def fail_scrapes(self, count: int) -> None:
         """The exporter does not answer for so many scrapes."""
         up = f'up{{job="{JOB}"}}'
@@ -94,16 +113,8 @@ class Prometheus:
         finally:
             self.exporter.send_signal(signal.SIGCONT)
 
-    def stop(self) -> None:
-        """Ends the server; its folder stays."""
-        self.server.terminate()
-        self.server.wait(PATIENCE_S)
-
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
-        for process in (self.server, self.exporter):
-            if process is not None and process.poll() is None:
-                process.kill()
-                process.wait()
+        super().__exit__()
+        if self.exporter.poll() is None:
+            self.exporter.kill()
+            self.exporter.wait()

@@ -1,8 +1,10 @@
 //! What a host says of itself, and the gaps that it recorded.
 
 use crate::error::Result;
+use crate::trace::frame::Frame;
 use crate::trace::reader::{HostReader, TIME};
 use crate::trace::segments::Gap;
+use crate::trace::span::Span;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 
@@ -27,9 +29,7 @@ impl Inventory {
             "headroom_share",
             "sample_interval_ms",
         ];
-        // What a host said of itself holds until it says something else.
-        let said = reader.span.with_all_before();
-        let rows = reader.read_in(said, &HostRow::TABLE, &columns)?;
+        let rows = descriptions(reader, &columns)?;
         let Some(last) = rows.rows_count().checked_sub(1) else {
             return Ok(Self::default());
         };
@@ -47,6 +47,24 @@ impl Inventory {
                 .collect(),
         })
     }
+}
+
+/// What the host said of itself, which holds until it says something else: all before the span's end. Where there is
+/// nothing, as it said it first.
+pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Result<Frame> {
+    let rows = reader.read_in(Span::default(), &HostRow::TABLE, columns)?;
+    let before = reader.span.with_all_before();
+    let said = rows
+        .present(TIME)?
+        .iter()
+        .map(|&time_ms| before.holds(time_ms));
+    let mut said: Vec<bool> = said.collect();
+    if !said.contains(&true)
+        && let Some(first) = said.first_mut()
+    {
+        *first = true;
+    }
+    rows.kept(&said)
 }
 
 /// The gaps that the host recorded since the midnight before the span began. A gap is recorded when it ends, which

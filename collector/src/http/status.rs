@@ -25,15 +25,15 @@ const SKEW_MS: u64 = 60_000;
 
 /// The collector and its hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Status {
+pub struct Status {
     /// Version of the collector.
-    pub(crate) version: String,
+    pub version: String,
     /// Now, by the collector's clock, ms since 1970-01-01 UTC.
-    pub(crate) time_ms: i64,
+    pub time_ms: i64,
     /// When it started.
     pub(crate) started_ms: i64,
     /// No problem is a fault.
-    pub(crate) is_well: bool,
+    pub is_well: bool,
     /// What is wrong, the worst first.
     pub(crate) problems: Vec<Problem>,
     /// Open connections.
@@ -60,23 +60,24 @@ pub(crate) struct Status {
     pub(crate) seal: Progress,
     /// The copy on an object store; absent where there is none to be.
     pub(crate) publish: Option<publish::Progress>,
-    pub(crate) hosts_count: u64,
+    /// How many hosts there are.
+    pub hosts_count: u64,
     /// Not heard of for longer than their intervals explain; some of them may have been refused.
-    pub(crate) hosts_silent_count: u64,
+    pub hosts_silent_count: u64,
     /// How many hosts are in each state.
-    pub(crate) hosts_by_state: BTreeMap<State, u64>,
+    pub hosts_by_state: BTreeMap<State, u64>,
     /// Of the hosts that are heard of: how far the one in the middle is behind.
     pub(crate) behind_median_ms: Option<i64>,
     /// The same of the one that is furthest behind.
     pub(crate) behind_most_ms: Option<i64>,
     /// By id.
-    pub(crate) hosts: Vec<HostStatus>,
+    pub hosts: Vec<HostStatus>,
 }
 
 /// How a host is; the first of these that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub enum State {
     /// Turned away when it last came.
     Refused,
     /// Not heard of for longer than its interval explains.
@@ -88,7 +89,8 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(crate) const ALL: [Self; 4] = [Self::Refused, Self::Silent, Self::ClockWrong, Self::Well];
+    /// All of them, the worst first.
+    pub const ALL: [Self; 4] = [Self::Refused, Self::Silent, Self::ClockWrong, Self::Well];
 
     /// As JSON and addresses have it.
     pub(crate) fn name(self) -> &'static str {
@@ -101,7 +103,8 @@ impl State {
     }
 
     /// As people read it.
-    pub(crate) fn word(self) -> &'static str {
+    #[must_use]
+    pub fn word(self) -> &'static str {
         match self {
             Self::ClockWrong => "clock wrong",
             other => other.name(),
@@ -111,15 +114,18 @@ impl State {
 
 /// One host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct HostStatus {
-    pub(crate) host_id: String,
-    pub(crate) state: State,
+pub struct HostStatus {
+    /// Its id.
+    pub host_id: String,
+    /// The first of the states that holds.
+    pub state: State,
     /// Not heard of for longer than its interval explains.
-    pub(crate) is_silent: bool,
+    pub is_silent: bool,
     /// Age of its newest record when it was last heard of, its clock's error taken off.
-    pub(crate) behind_ms: Option<i64>,
+    pub behind_ms: Option<i64>,
     #[serde(flatten)]
-    pub(crate) known: Host,
+    /// What the collector knows of it.
+    pub known: Host,
 }
 
 impl HostStatus {
@@ -130,12 +136,20 @@ impl HostStatus {
 }
 
 impl Status {
+    /// What is wrong, the worst first: how bad it is, and what.
+    pub fn told_problems(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let problems = self.problems.iter();
+        problems.map(|problem| (problem.severity.word(), problem.text.as_str()))
+    }
+
     /// Of the journal's disk and the dataset's, what the fuller one has left.
     pub(crate) fn smallest_free_bytes(&self) -> u64 {
         self.free_bytes.min(self.dataset_free_bytes)
     }
 
-    pub(crate) fn in_state(&self, state: State) -> u64 {
+    /// How many hosts are in `state`.
+    #[must_use]
+    pub fn in_state(&self, state: State) -> u64 {
         self.hosts_by_state.get(&state).copied().unwrap_or_default()
     }
 }

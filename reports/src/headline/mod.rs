@@ -112,25 +112,24 @@ fn idle(view: &View, fleet: &Fleet) -> Option<String> {
 }
 
 fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
-    let hosts = view.findings.hosts.len() as f64;
-    let on = fleet.hosts_on_count?;
-    (on < MOSTLY_ON_SHARE * hosts).then(|| {
+    let hosts = view.findings.hosts.len() as i64;
+    let on = fleet.hosts_on_count?.round() as i64;
+    ((on as f64) < MOSTLY_ON_SHARE * hosts as f64).then(|| {
         format!(
-            "{on:.0} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
-            count(hosts as i64, "host")
+            "{} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
+            thousands(on),
+            count(hosts, "host")
         )
     })
 }
 
 fn worst(view: &View) -> Option<String> {
-    if view.only_host().is_none() {
-        if let Some(worst) = least(&view.findings.cluster_over_time) {
-            return Some(format!(
-                "When least was left, around {}, it was still {}.",
-                view.clock.moment_to_minute(worst.time_ms),
-                bytes(worst.available_min_bytes as f64)
-            ));
-        }
+    if let (None, Some(worst)) = (view.only_host(), least(&view.findings.cluster_over_time)) {
+        return Some(format!(
+            "When least was left, around {}, it was still {}.",
+            view.clock.moment_to_minute(worst.time_ms),
+            bytes(worst.available_min_bytes as f64)
+        ));
     }
     let least = bytes(view.memory()?.least_available_bytes);
     Some(match view.only_host() {

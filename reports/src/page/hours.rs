@@ -210,7 +210,7 @@ impl Week {
             .tick_text(
                 (0..24)
                     .step_by(3)
-                    .map(|hour| format!("{hour}:00"))
+                    .map(|hour: i32| hour.to_string())
                     .collect(),
             )
             .tick_angle(0.0);

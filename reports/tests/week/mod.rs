@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
+mod cost;
 mod counts;
+mod lasting;
+mod together;
 
 use gleaner_schemas::findings::*;
 
@@ -85,6 +88,16 @@ pub fn findings() -> Findings {
     }
     f.memory_usage = counts::usage(&f);
     f.availability_periods = counts::availability(&f, INTERVAL_MS);
+    together::add(&mut f);
+    f
+}
+
+/// With what is asked of all hosts together as well: how long it lasts, and what lending would cost.
+#[allow(dead_code, reason = "the tests' own, where the example has none of it")]
+pub fn whole() -> Findings {
+    let mut f = findings();
+    lasting::fill(&mut f);
+    cost::fill(&mut f);
     f
 }
 

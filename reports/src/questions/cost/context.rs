@@ -1,6 +1,6 @@
 //! What would have to be paged in again at returns.
 
-use super::{MODES, mode_words};
+use super::{MODES, class_cell, mode_words};
 use crate::page::table::{self, Cell, Table, numbers};
 use crate::view::View;
 use crate::wording::{bytes, count, share};
@@ -73,6 +73,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     }
     let one = classes.len() <= 2 && classes.contains(&"all");
     classes.retain(|class| !one || *class == "all");
+    classes.sort_by_key(|class| *class != "all");
     let before = view
         .before
         .filter(|b| b.memory_context.iter().any(|c| c.host.is_none()));
@@ -85,14 +86,12 @@ pub(super) fn table(view: &View) -> Option<Table> {
             known.map(move |c| {
                 let mut row = vec![
                     Cell::text(mode_words(mode)),
-                    Cell::text(&c.size_class),
+                    class_cell(&c.size_class),
                     Cell::or_absent(c.mean_lendable_bytes, Cell::bytes),
-                    Cell::count(c.returns),
                     Cell::share(c.share_of_returns_with_any),
                     Cell::bytes(c.mean_bytes),
                     Cell::bytes(c.p90_bytes),
                     Cell::bytes(c.p99_bytes),
-                    Cell::bytes(c.max_bytes as f64),
                 ];
                 row.extend(before.map(|b| {
                     Cell::or_absent(of_class(b, &c.size_class, mode), |b| {
@@ -104,14 +103,12 @@ pub(super) fn table(view: &View) -> Option<Table> {
         });
     let mut columns = vec![
         table::words("lending"),
-        table::words("hosts of"),
+        numbers("hosts of"),
         numbers("lent while idle"),
-        numbers("returns"),
         numbers("with any"),
         numbers("mean"),
-        numbers("1 in 10 more than"),
-        numbers("1 in 100 more than"),
-        numbers("largest"),
+        numbers("9 of 10 up to"),
+        numbers("99 of 100 up to"),
     ];
     columns.extend(before.map(|_| numbers("mean, change")));
     let table = Table::new(
@@ -125,8 +122,9 @@ pub(super) fn table(view: &View) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{context, of};
+    use super::super::tests::context;
     use super::*;
+    use crate::view::ask as of;
 
     #[test]
     fn modes_stand_beside_each_other() {
@@ -147,7 +145,7 @@ mod tests {
         assert!(both.contains("In the gentle way"), "{both}");
         let table = of(&findings, Some(&findings), table).unwrap();
         assert_eq!(table.rows.len(), 2);
-        assert_eq!(table.rows[1][9].value, Some(0.0));
+        assert_eq!(table.rows[1][7].value, Some(0.0));
         assert!(of(&Findings::default(), None, words).is_none());
     }
 }

@@ -20,7 +20,7 @@ const GENTLE: Of = |p| p.idle_harvestable_bytes;
 /// Over the week, the week before's paper line pale; absent where it cannot be told of any host whether it is idle.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let points = &view.findings.cluster_over_time;
-    let first_ms = points.first()?.time_ms;
+    let (first_ms, last_ms) = (points.first()?.time_ms, points.last()?.time_ms);
     let largest = |of: Of| points.iter().filter_map(of).reduce(f64::max);
     let (most, of) = match largest(PAPER) {
         Some(most) => (most, PAPER),
@@ -70,7 +70,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     add(points, GENTLE, 0, "harvestable", "lent gently");
     // This week's first.
     key.sort_by_key(|k| k.colour == "before");
-    let title = format!("time, {}", view.clock.zone_at(first_ms));
+    let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
         id: format!("{}lendable", view.prefix),
         title: "What idle hosts would have lent together".into(),
@@ -82,11 +82,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             data,
             layout: layout()
                 .hover_mode(HoverMode::XUnified)
-                .x_axis(
-                    time_axis(&title)
-                        .tick_format("%a %-d\n%B %Y")
-                        .hover_format("%a %-d %b, %H:%M"),
-                )
+                .x_axis(time_axis(&title))
                 .y_axis(
                     axis()
                         .title(unit.name)
@@ -178,7 +174,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
         let gentle = contexts.get(&(host.host.as_str(), false));
         let lendable = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_lendable_bytes);
         let mut row = vec![
-            Cell::text(&host.host_name),
+            view.host_cell(&host.host),
             Cell::bytes(host.physical_bytes as f64),
             Cell::or_absent(host.idle_share, Cell::share),
             Cell::or_absent(lendable(paper), Cell::bytes),
@@ -209,8 +205,8 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     columns.extend([
         numbers("lent, gentle"),
         numbers("returns a day"),
-        numbers("with any context"),
-        numbers("1 in 100 more than"),
+        numbers("with context"),
+        numbers("99 of 100 up to"),
     ]);
     let table = Table::new(
         format!("{}lendable-by-host", view.prefix),
@@ -232,8 +228,9 @@ fn contexts_by_host(f: &Findings) -> HashMap<(&str, bool), &MemoryContext> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{context, of};
+    use super::super::tests::context;
     use super::*;
+    use crate::view::ask as of;
     use gleaner_schemas::findings::HostSummary;
 
     const GIB: f64 = 1_073_741_824.0;

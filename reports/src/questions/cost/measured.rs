@@ -18,6 +18,7 @@ pub(super) fn words(view: &View) -> Option<String> {
         all.find(|c| c.window == CostWindow::Return && c.lent == lent)
     };
     let stall = |c: &OwnerCost| match c.mean_psi_memory_some_us {
+        Some(us) if us < 50.0 => "less than 0.1\u{a0}ms".into(),
         Some(us) => format!("{:.1}\u{a0}ms", us / 1000.0),
         None => "an unknown time".into(),
     };
@@ -48,41 +49,42 @@ pub(super) fn words(view: &View) -> Option<String> {
 
 /// Returns beside the busy time that follows, lent and not.
 pub(super) fn table(view: &View) -> Option<Table> {
+    let any_lent = pooled(view.findings).any(|c| c.lent);
     let rows = pooled(view.findings).map(|c| {
         let window = match c.window {
             CostWindow::Return => "a return",
-            CostWindow::Busy => "work, later on",
+            CostWindow::Busy => "later on",
         };
         let ms = |us: Option<f64>| Cell::or_absent(us, |us| Cell::ms(us / 1000.0));
         let number = |n: Option<f64>| Cell::or_absent(n, decimal);
-        vec![
-            Cell::text(window),
-            Cell::text(if c.lent { "lent" } else { "not lent" }),
+        let mut row = vec![Cell::text(window)];
+        row.extend(any_lent.then(|| Cell::bytes(c.mean_guest_bytes)));
+        row.extend([
             Cell::count(c.windows),
-            Cell::seconds(c.mean_window_s),
-            Cell::bytes(c.mean_guest_bytes),
+            Cell::seconds(c.mean_window_s.round()),
             ms(c.mean_psi_memory_some_us),
             ms(c.p99_psi_memory_some_us),
             number(c.mean_refault_file_count),
             number(c.mean_swap_in_count),
             number(c.mean_major_fault_count),
-        ]
+        ]);
+        row
     });
+    let mut columns = vec![text("time of")];
+    columns.extend(any_lent.then(|| numbers("lent")));
+    columns.extend([
+        numbers("windows"),
+        numbers("length"),
+        numbers("waited"),
+        numbers("99 of 100 up to"),
+        numbers("file pages read again"),
+        numbers("swapped in"),
+        numbers("major faults"),
+    ]);
     let table = Table::new(
         format!("{}owner-cost", view.prefix),
         "The kernels’ counters after a return and in the middle of the same presence: means",
-        vec![
-            text("time"),
-            text("memory was"),
-            numbers("windows"),
-            numbers("length"),
-            numbers("lent"),
-            numbers("waited"),
-            numbers("1 in 100 more than"),
-            numbers("file pages read again"),
-            numbers("pages swapped in"),
-            numbers("major faults"),
-        ],
+        columns,
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(
@@ -93,8 +95,8 @@ pub(super) fn table(view: &View) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
     use super::*;
+    use crate::view::ask as of;
 
     fn cost(lent: bool, us: f64) -> OwnerCost {
         OwnerCost {
@@ -142,6 +144,6 @@ mod tests {
             said.starts_with("With memory lent, tasks waited for memory for 2.5\u{a0}ms"),
             "{said}"
         );
-        assert!(of(&findings, None, table).unwrap().rows[0][8].absent);
+        assert!(of(&findings, None, table).unwrap().rows[0][7].absent);
     }
 }

@@ -66,11 +66,11 @@ pub(crate) fn section(view: &View) -> Section {
         ]),
     );
     if all.is_empty() {
-        all.push(without(
-            view,
-            "reclaims",
-            "It would take samples of the owners’ activity, and some days of them.",
-        ));
+        let otherwise = "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little.";
+        all.push(match view.only_host() {
+            Some(_) => without(view, "reclaims", otherwise),
+            None => Part::say(otherwise),
+        });
     }
     Section {
         id: "cost".into(),
@@ -160,6 +160,11 @@ fn decimal_change(difference: f64) -> Cell {
     )
 }
 
+/// A class of hosts, on one line.
+fn class_cell(class: &str) -> Cell {
+    Cell::text(class.replace(' ', "\u{a0}"))
+}
+
 /// How far lending goes, in a table's cell.
 const fn mode_words(mode: LendingMode) -> &'static str {
     match mode {
@@ -175,18 +180,8 @@ const MODES: &str = "Paper: everything that is not in use, less the headroom, id
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask as of;
     use gleaner_schemas::findings::{Findings, MemoryContext, Reclaims};
-
-    /// Asks something of a view of these findings.
-    pub(super) fn of<T>(
-        findings: &Findings,
-        before: Option<&Findings>,
-        ask: impl Fn(&View) -> T,
-    ) -> T {
-        let clock = Clock::new("UTC").unwrap();
-        ask(&View::new(findings, before, &clock, None))
-    }
 
     pub(super) fn reclaims(reclaims_per_day: f64) -> Reclaims {
         Reclaims {

@@ -1,10 +1,11 @@
 //! How often owners come back.
 
-use super::{decimal, decimal_change};
+use super::{class_cell, decimal, decimal_change};
 use crate::page::figure::Figure;
 use crate::page::hours::{Map, Measure, Week};
-use crate::page::table::{Cell, Table, numbers, words};
+use crate::page::table::{Cell, Table, numbers};
 use crate::view::View;
+use crate::wording::seconds;
 use gleaner_schemas::findings::{Findings, Reclaims};
 
 /// Hosts of all sizes together.
@@ -29,7 +30,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
         .filter(|r| !one || r.size_class == "all")
         .map(|r| {
             let mut row = vec![
-                Cell::text(&r.size_class),
+                class_cell(&r.size_class),
                 Cell::count(r.hosts_count),
                 Cell::count(r.reclaims),
                 decimal(r.observed_days),
@@ -43,7 +44,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
             row
         });
     let mut columns = vec![
-        words("hosts of"),
+        numbers("hosts of"),
         numbers("hosts"),
         numbers("returns"),
         numbers("host-days"),
@@ -76,14 +77,7 @@ pub(super) fn map(view: &View) -> Option<Figure> {
         week.parts_words(Measure::Number),
         most.0,
         most.1,
-        if most.1 > 0.0 {
-            format!(
-                "{} on average",
-                crate::wording::seconds((3600.0 / most.1).round())
-            )
-        } else {
-            "as long as was seen".into()
-        }
+        lasts(most.1)
     );
     week.figure(Map {
         id: format!("{}hours-returns", view.prefix),
@@ -95,10 +89,20 @@ pub(super) fn map(view: &View) -> Option<Figure> {
     })
 }
 
+/// How long a loan lasts on average where owners return so often an hour.
+fn lasts(per_hour: f64) -> String {
+    if per_hour <= 0.0 {
+        return "as long as was seen".into();
+    }
+    let minutes = (60.0 / per_hour).round().max(1.0);
+    format!("{} on average", seconds(60.0 * minutes))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of, reclaims};
+    use super::super::tests::reclaims;
     use super::*;
+    use crate::view::ask as of;
 
     #[test]
     fn the_change_is_by_class_and_only_where_it_is_known() {

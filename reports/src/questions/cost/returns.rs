@@ -1,7 +1,7 @@
 //! Owners that come back at once.
 
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
-use crate::page::table::{Cell, Table, numbers, words};
+use crate::page::table::{Cell, Table, numbers};
 use crate::view::View;
 use crate::wording::{bytes, count, seconds, share};
 use gleaner_schemas::findings::ReturnsByHour;
@@ -97,7 +97,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                         .range(vec![-0.6, 23.6])
                         .title("hour of the day")
                         .tick_values((0..24).step_by(3).map(f64::from).collect())
-                        .tick_text((0..24).step_by(3).map(|h| format!("{h}:00")).collect())
+                        .tick_text((0..24).step_by(3).map(|h: i32| h.to_string()).collect())
                         .tick_angle(0.0),
                 )
                 .y_axis(axis().title("hosts").range_mode(RangeMode::ToZero)),
@@ -128,7 +128,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             bytes(first.bytes as f64)
         ),
         vec![
-            words("when"),
+            numbers("when"),
             numbers("hosts back"),
             numbers("idle before"),
             numbers("taken back"),
@@ -147,8 +147,8 @@ pub(super) fn worst(view: &View) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
     use super::*;
+    use crate::view::ask as of;
     use gleaner_schemas::findings::{Findings, WorstReturn};
 
     fn hour(weekday: i64, hour: i64, mean: f64, most: i64) -> ReturnsByHour {

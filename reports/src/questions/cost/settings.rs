@@ -8,7 +8,6 @@ use crate::view::View;
 use crate::wording::{bytes, seconds, share};
 use gleaner_schemas::findings::{Findings, LendingMode, Parameters, Scope, WhatIf};
 use plotly::common::{DashType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
-use plotly::layout::RangeMode;
 use plotly::{Scatter, Trace};
 
 /// What a setting costs owners: the memory context where footprints are known, else what is taken back.
@@ -37,12 +36,15 @@ impl Cost {
 
     const fn words(self) -> &'static str {
         if self.is_context {
-            "to page in again a host and day"
+            "to page in again, a host and day"
         } else {
-            "taken back a host and day"
+            "taken back, a host and day"
         }
     }
 }
+
+/// Costs up to so many times that of the dearest of the best are in sight.
+const ROOM: f64 = 1.25;
 
 /// The settings, each once, whose cost is known; as the analysis has them.
 fn settings(f: &Findings) -> Vec<&WhatIf> {
@@ -77,7 +79,8 @@ fn setting_words(w: &WhatIf, today: &Parameters) -> String {
     } else {
         said.push("whatever the owner does".into());
     }
-    said.push(format!("headroom {}", share(w.headroom_share)));
+    let percent = (w.headroom_share * 1000.0).round() / 10.0;
+    said.push(format!("headroom {percent}\u{a0}%"));
     said.join(", ")
 }
 
@@ -87,7 +90,11 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let cost = Cost::of(f);
     let all = settings(f);
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
-    let most = all.iter().map(|w| cost_of(w)).reduce(f64::max)?;
+    // Those that lend less at many times the cost of the best are left to who zooms out.
+    let told = all.iter().filter(|w| w.on_frontier || is_default(w));
+    let most = ROOM * told.map(|w| cost_of(w)).reduce(f64::max)?;
+    let beyond = all.iter().filter(|w| cost_of(w) > most && most > 0.0);
+    let beyond = beyond.count() as i64;
     let unit = Unit::of(most);
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
     let mut key = Vec::new();
@@ -195,7 +202,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}settings", view.prefix),
         title: "Other limits: memory lent, and what it would cost".into(),
-        sentence: sentence(view, &all, cost),
+        sentence: sentence(view, &all, cost) + &beyond_words(beyond),
         key,
         height_px: 380,
         plot: Plot {
@@ -205,12 +212,23 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                 .x_axis(
                     axis()
                         .title(format!("{}, {}", cost.words(), unit.name))
-                        .range_mode(RangeMode::ToZero)
+                        .range(vec![
+                            -0.02 * unit.number(most),
+                            unit.number(most).max(0.001),
+                        ])
                         .tick_format(",~r"),
                 )
                 .y_axis(axis().title("lent, of all memory").tick_suffix(" %")),
         },
     })
+}
+
+fn beyond_words(beyond: i64) -> String {
+    match beyond {
+        0 => String::new(),
+        1 => " One setting costs much more than the best, and lies beyond the right edge.".into(),
+        n => format!(" {n} settings cost much more than the best, and lie beyond the right edge."),
+    }
 }
 
 fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
@@ -277,9 +295,9 @@ pub(super) fn table(view: &View) -> Option<Table> {
     shown.retain(|w| seen.insert((w.mode, setting_words(w, &f.parameters))));
     let rows = shown.into_iter().map(|w| {
         let today = match (is_default(w), w.on_frontier) {
-            (true, true) => "today’s, among the best",
+            (true, true) => "today’s, best",
             (true, false) => "today’s",
-            _ => "among the best",
+            _ => "best",
         };
         vec![
             Cell::text(setting_words(w, &f.parameters)),
@@ -308,15 +326,15 @@ pub(super) fn table(view: &View) -> Option<Table> {
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(format!(
-        "A host and day, over all the time observed. Best by {}. {MODES}",
+        "Best: no other limits of the same kind lend more for as little {}. All a host and day, over the time observed. {MODES}",
         cost.words()
     )))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
     use super::*;
+    use crate::view::ask as of;
 
     fn setting(varied: &str, lent_share: f64, context: Option<f64>) -> WhatIf {
         WhatIf {
@@ -365,7 +383,7 @@ mod tests {
             ..Findings::default()
         };
         let figure = of(&findings, None, figure).unwrap();
-        assert!(figure.sentence.contains("taken back a host and day"));
+        assert!(figure.sentence.contains("taken back, a host and day"));
         assert_eq!(
             of(&findings, None, settings_count),
             1,

@@ -87,3 +87,6 @@ fn answer(view: &View) -> String {
         (None, None) => format!("{much}; the trace is too short to say what can be counted on."),
     }
 }
+
+#[cfg(test)]
+mod tests;

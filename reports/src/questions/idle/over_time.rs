@@ -1,6 +1,6 @@
 //! All hosts together over time: available on idle hosts and on hosts in use, below what their owners use.
 
-use crate::fleet::{self, Fleet, mean};
+use crate::fleet::{self, mean};
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};
 use crate::view::View;
 use crate::wording::{bytes, share};
@@ -244,11 +244,11 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
             bytes(most.available_bytes)
         )
     });
-    let fleet = Fleet::of(view);
-    let where_from = match fleet.as_ref().and_then(|f| Some((f, f.idle_bytes?))) {
-        Some((fleet, idle)) => format!(
+    let idle = mean(points, |p| p.idle_available_bytes).zip(mean(points, available));
+    let where_from = match idle {
+        Some((idle, available)) => format!(
             "On average {} of it lay on hosts whose owners were away.",
-            share(idle / fleet.available_bytes.max(1.0))
+            share(idle / available.max(1.0))
         ),
         None => "Which hosts were idle is not known, so it is one area.".into(),
     };
@@ -257,8 +257,7 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
     let most_seen = points.iter().map(seen).max().unwrap_or(0);
     let hosts = (fewest < most_seen).then(|| {
         format!(
-            "It rises and falls with the hosts that were on, too: {fewest} to {most_seen} of {} at a time.",
-            view.findings.hosts.len()
+            "It rises and falls with the hosts that were on, too: {fewest} to {most_seen} at a time."
         )
     });
     let said = [range, Some(where_from), hosts];

@@ -114,7 +114,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     let mut columns = vec![
         words("hosts of"),
         numbers("hosts"),
-        numbers("mean memory"),
+        numbers("mean"),
         numbers("kernel"),
         numbers("process"),
         numbers("file cache"),
@@ -124,8 +124,8 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     if before.is_some() {
         columns.push(numbers("change"));
     }
-    columns.push(numbers("of all memory"));
-    columns.push(numbers("of all available"));
+    columns.push(numbers("of memory"));
+    columns.push(numbers("of available"));
     Table::new(
         format!("{}classes", view.prefix),
         "Memory by size of the hosts: mean shares, and each size’s part of all memory and of all that was available",

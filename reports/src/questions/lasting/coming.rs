@@ -94,13 +94,17 @@ fn expected(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}coming-week", view.prefix),
         title: "The coming week, if its hours are like this week’s: memory of a host".into(),
-        sentence: format!(
-            "Least is to be expected on {}, {} a host on average, and most on {}, {}.",
-            hour(false),
-            bytes(low),
-            hour(true),
-            bytes(high)
-        ),
+        sentence: if low == high {
+            format!("{} a host is to be expected at any hour.", bytes(low))
+        } else {
+            format!(
+                "Least is to be expected on {}, {} a host on average, and most on {}, {}.",
+                hour(false),
+                bytes(low),
+                hour(true),
+                bytes(high)
+            )
+        },
         key,
         height_px: 280,
         plot: Plot {
@@ -242,7 +246,10 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
     });
     Table::new(
         format!("{}coming-week-errors", view.prefix),
-        "Last week’s hours as a forecast of this week’s: mean error",
+        format!(
+            "The hours of {} as a forecast of this week’s: mean error",
+            view.before_label()
+        ),
         vec![
             words("forecast of"),
             numbers("hours"),
@@ -274,7 +281,10 @@ fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
         .max_by(|a, b| (a.0 - a.1).abs().total_cmp(&(b.0 - b.1).abs()))?;
     Some(Figure {
         id: format!("{}coming-week-calibration", view.prefix),
-        title: "What the hours of the week before said, and what came".into(),
+        title: format!(
+            "What the hours of {} said, and what came",
+            view.before_label()
+        ),
         sentence: format!(
             "Hours grouped by the forecast share; on the dotted line a forecast comes true. Furthest from it: where {} was forecast, {} came.",
             share(worst.0),
@@ -349,16 +359,16 @@ pub(super) fn calibration_layout(came: &str) -> plotly::Layout {
         .x_axis(
             axis()
                 .title("forecast")
-                .range(vec![-4.0, 104.0])
+                .range(vec![-7.0, 107.0])
                 .tick_suffix(" %"),
         )
-        .y_axis(share_axis(came).range(vec![-4.0, 104.0]))
+        .y_axis(share_axis(came).range(vec![-7.0, 107.0]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
     use gleaner_schemas::findings::MemoryUsageByHour;
 
     const GIB: f64 = 1_073_741_824.0;
@@ -383,15 +393,13 @@ mod tests {
     }
 
     fn said(now: &Findings, before: Option<&Findings>) -> String {
-        let clock = Clock::new("UTC").unwrap();
-        let view = View::new(now, before, &clock, None);
         let text = |part: &Part| match part {
             Part::Say(text) => text.clone(),
             Part::Figure(figure) => figure.sentence.clone(),
             Part::Table(table) => format!("{} rows", table.rows.len()),
             Part::Heading(text) => text.clone(),
         };
-        let all: Vec<String> = parts(&view).iter().map(text).collect();
+        let all: Vec<String> = ask(now, before, parts).iter().map(text).collect();
         all.join(" ").replace('\u{a0}', " ")
     }
 

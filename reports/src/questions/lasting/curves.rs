@@ -233,7 +233,7 @@ const fn verdict(verdict: BoundVerdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
 
     fn point(age_s: f64, survival: f64) -> SurvivalPoint {
         SurvivalPoint {
@@ -256,9 +256,7 @@ mod tests {
             survival_curves: vec![point(600.0, 0.8), point(6000.0, 0.5)],
             ..Findings::default()
         };
-        let clock = Clock::new("UTC").unwrap();
-        let view = View::new(&findings, None, &clock, None);
-        let figure = figure(&view).unwrap();
+        let figure = ask(&findings, None, figure).unwrap();
         let plot = serde_json::to_value(&figure.plot).unwrap();
         assert_eq!(plot["data"][1]["y"], serde_json::json!([100.0, 80.0, 50.0]));
         assert_eq!(plot["data"][1]["line"]["shape"], "hv");
@@ -266,7 +264,7 @@ mod tests {
             plot["data"][0]["y"],
             serde_json::json!([70.0, 70.0, 90.0, 90.0])
         );
-        assert!(bounds(&view).is_none());
+        assert!(ask(&findings, None, bounds).is_none());
     }
 
     #[test]
@@ -287,9 +285,7 @@ mod tests {
             period_bounds: vec![bound],
             ..Findings::default()
         };
-        let clock = Clock::new("UTC").unwrap();
-        let view = View::new(&findings, None, &clock, None);
-        let table = bounds(&view).unwrap();
+        let table = ask(&findings, None, bounds).unwrap();
         assert!(table.rows[0][2].absent);
         assert_eq!(table.rows[0][7].text, "too few periods for any bound");
     }

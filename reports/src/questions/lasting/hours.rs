@@ -141,7 +141,7 @@ fn zone_words(view: &View) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
     use gleaner_schemas::findings::IdleByHour;
 
     fn hour(weekday: i64, hour: i64, idle_share: f64) -> IdleByHour {
@@ -155,14 +155,12 @@ mod tests {
     }
 
     fn said(findings: &Findings) -> String {
-        let clock = Clock::new("UTC").unwrap();
-        let view = View::new(findings, None, &clock, None);
         let text = |part: &Part| match part {
             Part::Say(text) => text.clone(),
             Part::Figure(figure) => format!("[{}] {}", figure.title, figure.sentence),
             _ => String::new(),
         };
-        let parts: Vec<String> = maps(&view).iter().map(text).collect();
+        let parts: Vec<String> = ask(findings, None, maps).iter().map(text).collect();
         parts.join("\n").replace('\u{a0}', " ")
     }
 

@@ -333,7 +333,7 @@ pub(super) fn causes(view: &View) -> Option<Figure> {
                 .x_axis(
                     axis()
                         .title("share of what was available")
-                        .range(vec![0.0, 100.0])
+                        .range(vec![0.0, 101.0])
                         .tick_suffix(" %"),
                 )
                 .y_axis(
@@ -506,7 +506,7 @@ pub(super) fn idle_is_known(findings: &Findings) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
     use gleaner_schemas::findings::Notion;
 
     pub(in crate::questions::lasting) fn odds() -> AvailabilityOdds {
@@ -529,19 +529,10 @@ pub(super) mod tests {
         }
     }
 
-    fn view<'a>(
-        findings: &'a Findings,
-        before: Option<&'a Findings>,
-        clock: &'a Clock,
-    ) -> View<'a> {
-        View::new(findings, before, clock, None)
-    }
-
     #[test]
     fn the_answer_has_odds_their_interval_and_the_change() {
-        let clock = Clock::new("UTC").unwrap();
         let mut now = Findings::default();
-        assert_eq!(answer(&view(&now, None, &clock)), None);
+        assert_eq!(ask(&now, None, answer), None);
         now.availability_odds = vec![
             odds(),
             AvailabilityOdds {
@@ -552,13 +543,13 @@ pub(super) mod tests {
         ];
         let plain = |text: Option<String>| text.unwrap().replace('\u{a0}', " ");
         assert_eq!(
-            plain(answer(&view(&now, None, &clock))),
+            plain(ask(&now, None, answer)),
             "A region of 4 GiB that is available now is still so 1 h later with 90 % (85 % to 94 %) probability, whatever the owner \
              does. Lent only while the owner is away, it lasts 1 h with 40 %."
         );
         let mut before = now.clone();
         before.availability_odds[0].still_available = 0.95;
-        let changed = plain(answer(&view(&now, Some(&before), &clock)));
+        let changed = plain(ask(&now, Some(&before), answer));
         assert!(changed.contains("5.0 points less"), "{changed}");
     }
 
@@ -572,14 +563,13 @@ pub(super) mod tests {
 
     #[test]
     fn the_table_has_the_change_only_where_a_week_before_is_known() {
-        let clock = Clock::new("UTC").unwrap();
         let now = Findings {
             availability_odds: vec![odds()],
             ..Findings::default()
         };
-        let alone = table(&view(&now, None, &clock)).unwrap();
+        let alone = ask(&now, None, table).unwrap();
         assert_eq!(alone.keys(), ["region_bytes", "1_h_later_share"]);
-        let both = table(&view(&now, Some(&now), &clock)).unwrap();
+        let both = ask(&now, Some(&now), table).unwrap();
         assert_eq!(both.keys()[2], "1_h_change_share");
         assert_eq!(both.rows[0][2].value, Some(0.0));
     }

@@ -29,9 +29,9 @@ const AHEAD_S: [i64; 3] = [3600, 14_400, 86_400];
 const MODELS: [(&str, &str); 5] = [
     ("gleaner", "these forecasts"),
     ("climatology", "one number for all"),
-    ("age", "by how long available so far"),
+    ("age", "by age"),
     ("host_rate", "host’s own rate"),
-    ("bins", "by age, margin and the day’s low"),
+    ("bins", "by state"),
 ];
 
 pub(super) fn parts(view: &View) -> Vec<Part> {
@@ -255,7 +255,8 @@ fn quality(view: &View) -> Option<Table> {
     .with_rows(rows.collect())?;
     Some(table.with_note(
         format!(
-            "On days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. {SCOPE_NOTE}"
+            "Brier score: the mean square of the probability less what came, 1 or 0, on days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. By age: by how long the region was \
+             available. By state: by that, by how much more was available, and by the least of the day. {SCOPE_NOTE}"
         ),
     ))
 }
@@ -363,7 +364,7 @@ fn calibration(view: &View) -> Option<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::view::ask;
     use gleaner_schemas::findings::HostSummary;
 
     const HOUR_MS: i64 = 3_600_000;
@@ -411,13 +412,13 @@ mod tests {
             ],
             ..Findings::default()
         };
-        let clock = Clock::new("UTC").unwrap();
-        let view = View::new(&findings, None, &clock, None);
-        let text = stays_words(&view).unwrap().replace('\u{a0}', " ");
+        let text = ask(&findings, None, stays_words)
+            .unwrap()
+            .replace('\u{a0}', " ");
         assert!(text.contains("the 2 hosts that have it"), "{text}");
         assert!(text.contains("on 8.0 GiB for 1 h."), "{text}");
         assert!(text.contains("Of 1 host nothing is said"), "{text}");
-        let table = stays(&view).unwrap();
+        let table = ask(&findings, None, stays).unwrap();
         let row: Vec<Option<f64>> = table.rows[0].iter().map(|c| c.value).collect();
         let gib = |n: f64| Some(n * 1_073_741_824.0);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The sizes of region that figures and sentences speak of: few, and those that differ.
 
 use gleaner_schemas::findings::{AvailabilityOdds, Findings, Notion, Scope};
+use std::collections::BTreeMap;
 
 /// Most sizes in one figure.
 const MOST: usize = 3;
@@ -27,21 +28,23 @@ pub(super) fn odds_of(
         .find(|o| o.scope == scope && o.region_bytes == region_bytes && o.ahead_s == ahead_s)
 }
 
-/// The size that sentences speak of: the middle one of those that are told by hour, else of all.
+/// The size that sentences speak of: the middle one of those that are told by hour, and are there for half of the time
+/// or more.
 pub(super) fn middle(findings: &Findings) -> Option<i64> {
+    const OFTEN_SHARE: f64 = 0.5;
+    let mut shares: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
     let by_hour = findings.availability_by_hour.iter();
-    let hourly = sizes(
-        by_hour
-            .filter(|a| a.size_class == "all" && a.available_share > 0.0)
-            .map(|a| a.region_bytes),
-    );
+    for a in by_hour.filter(|a| a.size_class == "all" && a.scope == Scope::All) {
+        let (sum, hours) = shares.entry(a.region_bytes).or_default();
+        *sum += a.available_share;
+        *hours += 1.0;
+    }
     let known = sizes(pooled(findings).map(|o| o.region_bytes));
-    let kept: Vec<i64> = hourly
-        .iter()
-        .copied()
-        .filter(|s| known.contains(s))
-        .collect();
-    let list = if kept.is_empty() { known } else { kept };
+    let often = shares.into_iter();
+    let often =
+        often.filter(|(size, (sum, hours))| *sum >= OFTEN_SHARE * hours && known.contains(size));
+    let often: Vec<i64> = often.map(|(size, _)| size).collect();
+    let list = if often.is_empty() { known } else { often };
     list.get(list.len() / 2).copied()
 }
 
@@ -87,6 +90,7 @@ fn sizes(of: impl Iterator<Item = i64>) -> Vec<i64> {
 mod tests {
     use super::*;
     use crate::questions::lasting::odds::tests::odds;
+    use gleaner_schemas::findings::AvailabilityByHour;
 
     #[test]
     fn sizes_that_fare_alike_are_told_once() {
@@ -100,5 +104,29 @@ mod tests {
             });
         }
         assert_eq!(shown(&findings), [4 << 30, 8 << 30, 16 << 30]);
+    }
+
+    #[test]
+    fn a_size_that_is_seldom_there_is_not_spoken_of() {
+        let mut findings = Findings::default();
+        for (gib, available_share) in [(1, 0.9), (4, 0.1), (16, 0.0)] {
+            findings.availability_odds.push(AvailabilityOdds {
+                region_bytes: gib << 30,
+                ..odds()
+            });
+            findings.availability_by_hour.push(AvailabilityByHour {
+                size_class: "all".into(),
+                scope: Scope::All,
+                region_bytes: gib << 30,
+                weekday: 1,
+                hour: 9,
+                available_share,
+                still_available_1h: None,
+                counted_s: 0.0,
+            });
+        }
+        assert_eq!(middle(&findings), Some(1 << 30));
+        findings.availability_by_hour.clear();
+        assert_eq!(middle(&findings), Some(4 << 30));
     }
 }

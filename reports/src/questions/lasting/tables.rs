@@ -45,7 +45,7 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
             .collect(),
     )?;
     if together > 0 {
-        table.rows_shown = together.max(24);
+        table.rows_shown = together;
     }
     let more = "Counts: all time, or idle time only, which ends with the owner’s return. Cut short: by a gap or an end \
                 of the trace, so they lasted longer than was seen, which is what median, mean and longest are of. Mean with \

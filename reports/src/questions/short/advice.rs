@@ -6,6 +6,8 @@ pub(crate) const SHORT_SHARE: f64 = 0.10;
 pub(crate) const SHORT_SAMPLES_SHARE: f64 = 0.01;
 /// A host has too much when it never used more than this part of its memory.
 pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
+/// The same in a word.
+pub(crate) const SPARE_BELOW: &str = "half";
 /// What a host keeps free at its worst moment, after memory was added or taken.
 pub(crate) const ROOM_SHARE: f64 = 0.25;
 /// What may be left in a host, as parts of what it has: modules come in halves and quarters.
@@ -125,7 +127,7 @@ pub(crate) fn rule() -> String {
     let percent = |share: f64| format!("{:.0}\u{a0}%", share * 100.0);
     format!(
         "Add: in {} of a host’s samples or more, less than {} of its memory was available; so much is named that {} would have been \
-         free at its worst moment. Move: it never used {} of its memory, and another host is short; a quarter, half or three quarters \
+         free at its worst moment. Move: it never used {SPARE_BELOW} of its memory, and another host is short; a quarter, half or three quarters \
          of it may go, as long as {} of the rest would have been free at its worst moment. Whether modules fit is for you to see; \
          memory in use counts active programs, files in use and the kernel, not the cache of files that nobody uses. Leave: neither, \
          or nobody needs what it has to spare, which it could lend instead. Watch: it was traced on fewer than {LEAST_DAYS} days, or \
@@ -134,7 +136,6 @@ pub(crate) fn rule() -> String {
         percent(SHORT_SAMPLES_SHARE),
         percent(SHORT_SHARE),
         percent(ROOM_SHARE),
-        percent(SPARE_BELOW_SHARE),
         percent(ROOM_SHARE),
         LEAST_TRACED_S / 3600.0,
     )
@@ -279,7 +280,7 @@ mod tests {
         for said in [
             "in 1 % of a host’s samples",
             "less than 10 % of its memory",
-            "never used 50 %",
+            "never used half",
             "25 %",
             "5 days",
             "20 hours",

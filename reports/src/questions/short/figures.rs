@@ -1,6 +1,6 @@
 //! Hosts as dots, and the hours of the week in which memory is short.
 
-use super::advice::{Advice, SHORT_SHARE, SPARE_BELOW_SHARE};
+use super::advice::{Advice, SHORT_SHARE, SPARE_BELOW, SPARE_BELOW_SHARE};
 use super::hosts::Host;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::hours::{Map, Measure, Week};
@@ -155,9 +155,11 @@ fn used_sentence(hosts: &[Host]) -> String {
     let below = used.iter().filter(|u| **u < SPARE_BELOW_SHARE).count() as i64;
     let above = used.iter().filter(|u| **u > 1.0 - SHORT_SHARE).count() as i64;
     format!(
-        "{} never passed the lower line, half of their memory; {} passed the upper one, which leaves less than {}, at least once. \
+        "{} of {} stayed below the lower line, {SPARE_BELOW} of their memory; {} passed the upper one, which leaves less than {}, at \
+         least once. \
          Those high up on the left used little on average and much at times.",
-        count(below, "host"),
+        thousands(below),
+        count(used.len() as i64, "host"),
         thousands(above),
         share(SHORT_SHARE)
     )

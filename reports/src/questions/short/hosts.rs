@@ -203,7 +203,9 @@ impl Host<'_> {
     fn short_words(&self, view: &View, seen: &Seen) -> String {
         // Where the least was reached several times, that which is explained.
         let worst = self.worst.map(|w| w.min_time_ms).or(self.least_time_ms);
-        let when = worst.map(|t| format!(" on {}", view.clock.moment_to_minute(t)));
+        // It may wrap: cells are narrow.
+        let moment = |t| view.clock.moment_to_minute(t).replace('\u{a0}', " ");
+        let when = worst.map(|t| format!(" on {}", moment(t)));
         let program = self.ran.first().map(|p| {
             let held = bytes(p.bytes as f64);
             format!(" while {} held {held}", p.name)

@@ -4,13 +4,13 @@ pub(crate) mod advice;
 mod figures;
 mod hosts;
 mod programs;
-pub(crate) mod tables;
+mod tables;
 
 use super::{parts, sentence, without};
 use crate::page::{Part, Section};
 use crate::view::View;
 use crate::wording::{bytes, count, share};
-use advice::{Advice, SHORT_SAMPLES_SHARE, SHORT_SHARE, SPARE_BELOW_SHARE};
+use advice::{Advice, LEAST_DAYS, LEAST_TRACED_S, SHORT_SAMPLES_SHARE, SHORT_SHARE, SPARE_BELOW};
 use hosts::{Host, hosts, named};
 
 pub(crate) fn section(view: &View) -> Section {
@@ -68,6 +68,16 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     if let ([only], true) = (found, view.only_host().is_some()) {
         return sentence(&only.reason(view, found));
     }
+    let unseen = |h: &&Host| h.seen.is_some() && h.advice == Advice::Watch;
+    let watched = found.iter().filter(unseen).count() as i64;
+    let judged = seen - watched;
+    if judged == 0 {
+        return format!(
+            "Of none of {} enough was seen to say: it takes {LEAST_DAYS} days, and {:.0} hours in all.",
+            count(seen, "host"),
+            LEAST_TRACED_S / 3600.0
+        );
+    }
     let short: Vec<&Host> = found.iter().filter(is_short).collect();
     let definition = format!(
         "less than {} of their memory available in {:.0}\u{a0}% of samples or more",
@@ -76,10 +86,10 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     );
     let names = short.iter().map(|h| h.summary.host_name.clone()).collect();
     let mut said = match short.len() as i64 {
-        0 => format!("None of {} was short ({definition})", count(seen, "host")),
+        0 => format!("None of {} was short ({definition})", count(judged, "host")),
         n => format!(
             "{n} of {} {} short ({definition}): {}",
-            count(seen, "host"),
+            count(judged, "host"),
             if n == 1 { "was" } else { "were" },
             named(names)
         ),
@@ -96,19 +106,20 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     match spare.len() as i64 {
         0 => said.push_str(" None can be said to have too much."),
         n => said.push_str(&format!(
-            " {} never used {} of {} memory and could do without {} together.",
+            " {} never used {SPARE_BELOW} of {} memory and could do without {} together.",
             count(n, "host"),
-            share(SPARE_BELOW_SHARE),
             if n == 1 { "its" } else { "their" },
             bytes(spare.iter().sum::<f64>())
         )),
     }
-    let watched = found.iter().filter(|h| h.advice == Advice::Watch).count() as i64;
     if watched > 0 {
         said.push_str(&format!(
-            " Of {}, too little was seen to advise anything.",
+            " Of {} more, too little was seen to advise anything.",
             count(watched, "host")
         ));
     }
     said
 }
+
+#[cfg(test)]
+mod tests;

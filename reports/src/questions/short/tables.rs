@@ -1,8 +1,8 @@
-//! Every host at a glance.
+//! Every host with what is advised, and when it was shortest.
 
 use super::advice::Advice;
 use super::hosts::Host;
-use crate::page::table::{Cell, Table, host_cell, host_column, numbers, words};
+use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::{Memory, View};
 use crate::wording::bytes;
 use gleaner_schemas::findings::{DipProcess, WorstDip};
@@ -16,23 +16,28 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         .filter_map(|h| Some((h.summary.host.as_str(), h.memory.as_ref()?)))
         .collect();
     let mut order: Vec<&Host> = hosts.iter().collect();
+    // Within each advice those first to whom it applies most.
+    let place = |host: &Host| {
+        let short = host.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
+        match host.advice {
+            Advice::Add { .. } => (0, short),
+            Advice::Move { bytes } => (1, bytes),
+            Advice::Leave if short > 0.0 => (2, short),
+            Advice::Spare { bytes } => (3, bytes),
+            Advice::Leave => (4, 0.0),
+            Advice::Watch => (5, 0.0),
+        }
+    };
     order.sort_by(|a, b| {
-        let short = |h: &Host| h.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
-        let rank = |h: &Host| match h.advice {
-            Advice::Add { .. } => 0,
-            Advice::Move { .. } => 1,
-            Advice::Leave => 2,
-            Advice::Spare { .. } => 3,
-            Advice::Watch => 4,
-        };
-        rank(a).cmp(&rank(b)).then(short(b).total_cmp(&short(a)))
+        let (a, b) = (place(a), place(b));
+        a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))
     });
     let rows = order.into_iter().map(|host| {
         let memory = host.memory.as_ref();
         let seen = host.seen.as_ref();
         let change = memory.zip(then.get(host.summary.host.as_str()));
         let cells = [
-            Some(Cell::text(&host.summary.host_name)),
+            Some(view.host_cell(&host.summary.host)),
             Some(Cell::text(host.advice.word())),
             Some(Cell::text(host.reason(view, hosts))),
             Some(Cell::bytes(host.summary.physical_bytes as f64)),
@@ -111,7 +116,7 @@ pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
             })
         };
         vec![
-            Cell::text(&host.summary.host_name),
+            view.host_cell(&host.summary.host),
             Cell::moment(
                 view.clock.moment_to_minute(dip.min_time_ms),
                 dip.min_time_ms,
@@ -165,42 +170,4 @@ fn ran(programs: &[&DipProcess]) -> Cell {
         true => Cell::absent(),
         false => Cell::text(said.collect::<Vec<String>>().join(", ")),
     }
-}
-
-/// How often available memory was below each threshold.
-pub(crate) fn dips(view: &View) -> Option<Table> {
-    let many = view.only_host().is_none();
-    let shown = view
-        .findings
-        .absolute_dips()
-        .filter(|dip| !many || dip.intervals > 0);
-    let rows = shown.map(|dip| {
-        let share = dip.intervals as f64 / dip.samples_count.max(1) as f64;
-        host_cell(
-            many,
-            view.host_name(&dip.host),
-            vec![
-                Cell::size(dip.threshold_bytes),
-                Cell::count(dip.intervals),
-                Cell::share(share),
-                Cell::bytes(dip.min_available_bytes as f64),
-                Cell::moment(view.clock.moment(dip.min_time_ms), dip.min_time_ms),
-            ],
-        )
-    });
-    Table::new(
-        format!("{}dips", view.prefix),
-        "Dips: sample intervals in which available memory fell below a threshold",
-        host_column(
-            many,
-            vec![
-                numbers("below"),
-                numbers("intervals"),
-                numbers("share of samples"),
-                numbers("least available"),
-                words("when"),
-            ],
-        ),
-    )
-    .with_rows(rows.collect())
 }

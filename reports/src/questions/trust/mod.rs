@@ -1,91 +1,192 @@
-//! Can the data be trusted?
+//! Can the data be trusted? What was seen of the time asked for, what was not and why, and what seeing it cost.
 
+mod absent;
+mod cost;
+mod estimates;
 mod tables;
+mod time;
 
-use super::parts;
 use crate::page::{Part, Section};
 use crate::view::View;
-use crate::wording::{bytes, count, share, stored_bytes};
+use crate::wording::{count, list, share};
+use time::HostTime;
+
+/// Most hosts named in a sentence.
+const NAMED: usize = 3;
 
 pub(crate) fn section(view: &View) -> Section {
+    let times = time::times(view);
     Section {
         id: "trust".into(),
         title: "Can the data be trusted?",
-        answer: String::new(),
-        parts: trusted(view),
+        answer: verdict(view, &times),
+        parts: parts(view, &times),
     }
 }
 
-fn trusted(view: &View) -> Vec<Part> {
-    let f = &view.findings;
-    let samples: i64 = f.hosts.iter().map(|h| h.samples_count).sum();
-    let cover: Vec<String> = f
-        .hosts
-        .iter()
-        .map(|h| h.coverage_share)
-        .reduce(f64::min)
-        .map(share)
-        .into_iter()
-        .collect();
-    let least = if f.hosts.len() > 1 { "at least " } else { "" };
-    let summary = match cover.first() {
-        Some(cover) => format!(
-            "The figures rest on {}, which cover {least}{cover} of the time traced. {} in the trace and {}.",
-            count(samples, "sample"),
-            match f.gaps.len() as i64 {
-                0 => "There is no gap".into(),
-                1 => "There is 1 gap".into(),
-                n => format!("There are {n} gaps"),
-            },
-            match f.absences.len() as i64 {
-                0 => "nothing was left unread".into(),
-                1 => "1 thing could not be read".into(),
-                n => format!("{n} things could not be read"),
-            }
-        ),
-        None => "There are no samples.".into(),
+/// Yes, for so many hosts.
+fn verdict(view: &View, times: &[HostTime]) -> String {
+    let (trusted, doubtful): (Vec<&HostTime>, Vec<&HostTime>) =
+        times.iter().partition(|t| t.is_trusted());
+    let gone = absent::gone(view).len() + absent::without_samples(view).len();
+    let all = times.len() + gone;
+    if times.is_empty() {
+        return "There are no samples.".into();
+    }
+    let sum = |take: fn(&HostTime) -> f64| trusted.iter().map(|t| take(t)).sum::<f64>();
+    let asked_s = sum(|t| t.asked_s).max(1.0);
+    let covered = sum(|t| t.covered_s) / asked_s;
+    let yes = match (trusted.len(), all) {
+        (0, _) => "Not without a look".to_owned(),
+        (n, all) if n == all && all == 1 => "Yes".into(),
+        (n, all) if n == all => format!("Yes, for all {}", count(all as i64, "host")),
+        (n, all) => format!("Yes, for {n} of {}", count(all as i64, "host")),
     };
-    let residual = f
-        .residuals
-        .iter()
-        .max_by(|a, b| a.max_abs_share.total_cmp(&b.max_abs_share));
-    let residual = residual.map(|r| {
-        Part::Say(format!(
-            "Available memory is what the other categories leave over. Summed from its parts instead (free, idle processes, unused \
-             cache, reclaimable kernel memory), it differs by {} on average and by {} at most, {} of memory.",
-            bytes(r.mean_bytes),
-            stored_bytes(r.max_abs_bytes),
-            share(r.max_abs_share)
-        ))
-    });
-    let cost = f
-        .agent_cost
-        .iter()
-        .max_by(|a, b| a.mean_cpu_ms.total_cmp(&b.mean_cpu_ms));
-    let cost = cost.map(|c| {
-        Part::Say(format!(
-            "Tracing itself took {:.1}\u{a0}ms of CPU time a sample on average, {:.1}\u{a0}ms at most{}, and {} of memory at most.",
-            c.mean_cpu_ms,
-            c.max_cpu_ms,
-            c.cpu_share.map(|s| format!(" ({} of one CPU)", share(s))).unwrap_or_default(),
-            stored_bytes(c.max_rss_bytes)
-        ))
-    });
-    parts([
-        Some(Part::Say(summary)),
-        tables::coverage(view).map(Part::Table),
-        tables::gaps(view).map(Part::Table),
-        tables::absences(view).map(Part::Table),
-        tables::activity(view).map(Part::Table),
-        residual,
-        tables::residuals(view).map(Part::Table),
-        cost,
-        tables::cost(view).map(Part::Table),
-        tables::not_measured(view).map(Part::Table),
-        view.prefix
-            .is_empty()
-            .then(|| tables::parameters(view))
-            .flatten()
-            .map(Part::Table),
-    ])
+    let mut text = match trusted.len() {
+        0 => format!("{yes}: "),
+        _ => format!(
+            "{yes}: samples cover {} of the time asked for",
+            share(covered)
+        ),
+    };
+    if sum(|t| t.off_s) > 0.0 {
+        text.push_str(", and for most of the rest they slept or were off");
+    }
+    let mut rest = Vec::new();
+    if !doubtful.is_empty() {
+        let names: Vec<String> = doubtful.iter().map(|t| t.host.host_name.clone()).collect();
+        rest.push(format!(
+            "of {} more than {} of the time is missing though {} not asleep or off",
+            named(&names),
+            share(time::UNKNOWN_LIMIT),
+            if names.len() == 1 {
+                "it was"
+            } else {
+                "they were"
+            },
+        ));
+    }
+    if gone > 0 {
+        rest.push(format!(
+            "{} gave no samples at all",
+            count(gone as i64, "host")
+        ));
+    }
+    match (trusted.is_empty(), rest.is_empty()) {
+        (true, _) => text + &list(&rest) + ".",
+        (false, true) => text + ".",
+        (false, false) => {
+            let rest = list(&rest);
+            let mut letters = rest.chars();
+            let first = letters.next().map(|c| c.to_uppercase().to_string());
+            format!("{text}. {}{}.", first.unwrap_or_default(), letters.as_str())
+        }
+    }
+}
+
+/// `birch, cedar and 4 others`.
+fn named(names: &[String]) -> String {
+    if names.len() <= NAMED + 1 {
+        return list(names);
+    }
+    let mut told: Vec<String> = names[..NAMED].to_vec();
+    told.push(format!("{} others", names.len() - NAMED));
+    list(&told)
+}
+
+fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut put =
+        |heading: &str, said: Vec<String>, tables: Vec<Option<crate::page::table::Table>>| {
+            let tables: Vec<_> = tables.into_iter().flatten().collect();
+            if said.is_empty() && tables.is_empty() {
+                return;
+            }
+            parts.push(Part::Heading(heading.into()));
+            parts.extend(said.into_iter().map(Part::Say));
+            parts.extend(tables.into_iter().map(Part::Table));
+        };
+    put(
+        "What was seen",
+        tables::seen_words(view, times).into_iter().collect(),
+        vec![tables::coverage(view, times), tables::gaps(view)],
+    );
+    put(
+        "Hosts missing",
+        absent::words(view, times),
+        vec![absent::hosts(view, times)],
+    );
+    put(
+        "What could not be read or measured",
+        absent::nothing(view).into_iter().collect(),
+        vec![
+            tables::sources(view),
+            tables::absences(view),
+            absent::not_measured(view),
+        ],
+    );
+    put(
+        "What tracing cost",
+        cost::words(view),
+        vec![cost::table(view)],
+    );
+    put("Estimates used", estimates::words(view), vec![]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use gleaner_schemas::findings::{Findings, HostSummary};
+
+    fn host(name: &str, to_s: i64) -> HostSummary {
+        HostSummary {
+            host: format!("id-{name}"),
+            host_name: name.into(),
+            from_time_ms: 0,
+            to_time_ms: to_s * 1000,
+            coverage_share: 1.0,
+            ..HostSummary::default()
+        }
+    }
+
+    fn said(now: &[HostSummary], before: Option<&[HostSummary]>) -> String {
+        let of = |hosts: &[HostSummary]| Findings {
+            hosts: hosts.to_vec(),
+            ..Findings::default()
+        };
+        let (now, before) = (of(now), before.map(of));
+        let clock = Clock::new("UTC").unwrap();
+        let view = View::new(&now, before.as_ref(), &clock, None);
+        verdict(&view, &time::times(&view)).replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn the_verdict_counts_hosts() {
+        let whole = ["a", "b", "c"].map(|name| host(name, 1000));
+        assert_eq!(
+            said(&whole, None),
+            "Yes, for all 3 hosts: samples cover 100 % of the time asked for."
+        );
+        assert_eq!(
+            said(&whole[..1], None),
+            "Yes: samples cover 100 % of the time asked for."
+        );
+        let mut short = whole.to_vec();
+        short[1].to_time_ms = 300_000;
+        assert_eq!(
+            said(&short, Some(&[host("d", 5), host("a", 5)])),
+            "Yes, for 2 of 4 hosts: samples cover 100 % of the time asked for. Of b more than 10 % of the time is missing though \
+             it was not asleep or off and 1 host gave no samples at all."
+        );
+        assert_eq!(said(&[], None), "There are no samples.");
+    }
+
+    #[test]
+    fn many_names_become_a_number() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+        assert_eq!(named(&names), "a, b, c and 2 others");
+        assert_eq!(named(&names[..4]), "a, b, c and d");
+    }
 }

@@ -1,233 +1,177 @@
-//! What the figures rest on, what is missing from them, and what getting them cost.
+//! What was seen of the hosts, and what could not be read on them: counts over the fleet rather than a row a host.
 
-use crate::page::table::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
+use super::time::{self, HostTime};
+use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
-use crate::wording;
+use crate::wording::{count, seconds, share};
+use std::collections::{BTreeMap, HashSet};
 
-/// Samples and coverage.
-pub(crate) fn coverage(view: &View) -> Option<Table> {
-    let rows = view.findings.hosts.iter().map(|h| {
+/// So many hosts on the page: those of which least was seen.
+const ROWS_SHOWN: usize = 20;
+
+pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
+    let (from, until) = time::asked_ms(view)?;
+    let samples: i64 = times.iter().map(|t| t.host.samples_count).sum();
+    let least = times
+        .iter()
+        .min_by(|a, b| a.covered_share().total_cmp(&b.covered_share()))?;
+    let asked = times.iter().map(|t| t.asked_s).sum::<f64>().max(1.0);
+    let covered = times.iter().map(|t| t.covered_s).sum::<f64>() / asked;
+    let gaps = match view.findings.gaps.len() as i64 {
+        0 => "without a gap".to_owned(),
+        n => format!(
+            "with {} of {} together",
+            count(n, "gap"),
+            seconds(view.findings.gaps.iter().map(|g| g.duration_s).sum())
+        ),
+    };
+    let worst = match times.len() {
+        1 => String::new(),
+        _ => format!(
+            "; least on {}, {}",
+            least.host.host_name,
+            share(least.covered_share())
+        ),
+    };
+    Some(format!(
+        "The figures rest on {}, {gaps}. They cover {} of the time from {} to {}{worst}.",
+        count(samples, "sample"),
+        share(covered),
+        view.clock.moment(from),
+        view.clock.moment(until),
+    ))
+}
+
+/// Hosts by how much of the asked time was seen, the least first.
+pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
+    let mut sorted: Vec<&HostTime> = times.iter().collect();
+    sorted.sort_by(|a, b| a.covered_share().total_cmp(&b.covered_share()));
+    let rows = sorted.iter().map(|t| {
+        let h = t.host;
         vec![
             view.host_cell(&h.host),
+            Cell::share(t.covered_share()),
+            Cell::share(t.off_s / t.asked_s.max(1.0)),
+            Cell::share(t.agent_s / t.asked_s.max(1.0)),
+            Cell::share(t.unknown_share()),
             Cell::count(h.samples_count),
             Cell::or_absent(h.sample_interval_s, Cell::seconds),
             Cell::moment(view.clock.moment(h.from_time_ms), h.from_time_ms),
             Cell::moment(view.clock.moment(h.to_time_ms), h.to_time_ms),
-            Cell::share(h.coverage_share),
-            Cell::or_absent(h.cpus_count, Cell::count),
             Cell::or_absent(h.kernel_release.as_deref(), Cell::text),
         ]
     });
-    Table::new(
-        format!("{}coverage", view.prefix),
-        "What was traced",
+    let mut table = Table::new(
+        "coverage".into(),
+        "How much of the time asked for was seen, the least first",
         vec![
             words("host"),
+            numbers("covered"),
+            numbers("asleep or off"),
+            numbers("agent not there"),
+            numbers("not known why"),
             numbers("samples"),
             numbers("every"),
             words("first"),
             words("last"),
-            numbers("covered"),
-            numbers("CPUs"),
             words("kernel"),
         ],
-    )
-    .with_rows(rows.collect())
-}
-
-/// Gaps, longest first.
-pub(crate) fn gaps(view: &View) -> Option<Table> {
-    let many = view.only_host().is_none();
-    let sorted = largest_first(&view.findings.gaps, |g| g.duration_s);
-    let rows = sorted.iter().map(|g| {
-        let cells = vec![
-            Cell::moment(view.clock.moment(g.from_time_ms), g.from_time_ms),
-            Cell::moment(view.clock.moment(g.to_time_ms), g.to_time_ms),
-            Cell::seconds(g.duration_s),
-            Cell::text(g.cause.replace('_', " ")),
-        ];
-        host_cell(many, view.host_cell(&g.host), cells)
-    });
-    Table::new(
-        format!("{}gaps", view.prefix),
-        "Gaps: times without samples, longest first",
-        host_column(
-            many,
-            vec![
-                words("from"),
-                words("to"),
-                numbers("length"),
-                words("cause"),
-            ],
-        ),
-    )
-    .with_rows(rows.collect())
-}
-
-/// What could not be read.
-pub(crate) fn absences(view: &View) -> Option<Table> {
-    let many = view.only_host().is_none();
-    let sorted = largest_first(&view.findings.absences, |a| a.samples_count as f64);
-    let rows = sorted.iter().map(|a| {
-        let cells = vec![
-            Cell::text(&a.item),
-            Cell::text(&a.reason),
-            Cell::text(&a.detail),
-            Cell::count(a.samples_count),
-        ];
-        host_cell(many, view.host_cell(&a.host), cells)
-    });
-    Table::new(
-        format!("{}absences", view.prefix),
-        "What could not be read, and why",
-        host_column(
-            many,
-            vec![
-                words("what"),
-                words("why"),
-                words("the system said"),
-                numbers("samples"),
-            ],
-        ),
-    )
-    .with_rows(rows.collect())
-}
-
-/// Where the owner's activity was looked for.
-pub(crate) fn activity(view: &View) -> Option<Table> {
-    let many = view.only_host().is_none();
-    let rows = view.findings.activity_sources.iter().map(|a| {
-        let cells = vec![
-            Cell::text(&a.source),
-            Cell::text(&a.state),
-            Cell::count(a.samples_count),
-        ];
-        host_cell(many, view.host_cell(&a.host), cells)
-    });
-    Table::new(
-        format!("{}activity", view.prefix),
-        "Sources of the owner's activity",
-        host_column(
-            many,
-            vec![words("source"), words("state"), numbers("samples")],
-        ),
-    )
-    .with_rows(rows.collect())
-}
-
-/// Two ways to count available memory, by host; one host's are a sentence.
-pub(crate) fn residuals(view: &View) -> Option<Table> {
-    if view.only_host().is_some() {
-        return None;
-    }
-    let rows = view.findings.residuals.iter().map(|r| {
-        vec![
-            view.host_cell(&r.host),
-            Cell::bytes(r.mean_bytes),
-            Cell::bytes(r.max_abs_bytes as f64),
-            Cell::share(r.max_abs_share),
-        ]
-    });
-    Table::new(
-        format!("{}residuals", view.prefix),
-        "Available memory counted in two ways: what is left over, less the sum of its parts",
-        vec![
-            words("host"),
-            numbers("mean difference"),
-            numbers("largest"),
-            numbers("largest, of memory"),
-        ],
-    )
-    .with_rows(rows.collect())
-}
-
-/// What tracing cost, by host; one host's is a sentence.
-pub(crate) fn cost(view: &View) -> Option<Table> {
-    if view.only_host().is_some() {
-        return None;
-    }
-    let rows = view.findings.agent_cost.iter().map(|c| {
-        vec![
-            view.host_cell(&c.host),
-            Cell::ms(c.mean_cpu_ms),
-            Cell::ms(c.max_cpu_ms),
-            Cell::or_absent(c.cpu_share, Cell::share),
-            Cell::bytes(c.max_rss_bytes as f64),
-        ]
-    });
-    Table::new(
-        format!("{}agent-cost", view.prefix),
-        "What tracing cost the host",
-        vec![
-            words("host"),
-            numbers("mean CPU a sample"),
-            numbers("most"),
-            numbers("of one CPU"),
-            numbers("memory, at most"),
-        ],
-    )
-    .with_rows(rows.collect())
-}
-
-/// Measures that are not there.
-pub(crate) fn not_measured(view: &View) -> Option<Table> {
-    let rows = view.findings.not_measured.iter().map(|n| {
-        let host = match n.host.as_str() {
-            "all" => "all".into(),
-            host => view.host_name(host),
-        };
-        vec![
-            Cell::text(n.measure.replace('_', " ")),
-            Cell::text(host),
-            Cell::text(&n.reason),
-        ]
-    });
-    Table::new(
-        format!("{}not-measured", view.prefix),
-        "What was not measured",
-        vec![words("measure"), words("host"), words("why")],
-    )
-    .with_rows(rows.collect())
-}
-
-/// Every threshold used.
-pub(crate) fn parameters(view: &View) -> Option<Table> {
-    let p = &view.findings.parameters;
-    let sizes = |bytes: &[i64]| match bytes {
-        [] => Cell::absent(),
-        bytes => Cell::text(wording::list(
-            &bytes.iter().map(|b| wording::size(*b)).collect::<Vec<_>>(),
-        )),
-    };
-    let rows = vec![
-        (
-            "idle after, without the owner's activity",
-            Cell::text(wording::seconds(p.idle_after_s)),
-        ),
-        (
-            "idle below, 5-minute load average",
-            Cell::text(p.load_limit.to_string()),
-        ),
-        (
-            "shortest availability period that counts",
-            Cell::text(wording::seconds(p.minimum_period_s)),
-        ),
-        (
-            "headroom, never lent",
-            Cell::text(wording::share(p.headroom_share)),
-        ),
-        ("sizes of regions", sizes(&p.region_bytes)),
-        ("thresholds of dips", sizes(&p.dip_threshold_bytes)),
-    ];
-    let mut table = Table::new(
-        format!("{}parameters", view.prefix),
-        "What was asked: the limits that the figures rest on",
-        vec![words("limit"), words("value")],
     );
-    table.in_order = true;
-    table.with_rows(
-        rows.into_iter()
-            .map(|(name, value)| vec![Cell::text(name), value])
-            .collect(),
+    table.rows_shown = ROWS_SHOWN;
+    table.with_rows(rows.collect())
+}
+
+/// Gaps by cause.
+pub(super) fn gaps(view: &View) -> Option<Table> {
+    let causes = time::by_cause(&view.findings.gaps);
+    let all: f64 = causes.iter().map(|(.., seconds)| seconds).sum();
+    let rows = causes.iter().map(|(cause, gaps, hosts, seconds)| {
+        vec![
+            Cell::text(time::cause_label(cause)),
+            Cell::count(*gaps as i64),
+            Cell::count(*hosts as i64),
+            Cell::seconds(*seconds),
+            Cell::share(seconds / all.max(1.0)),
+        ]
+    });
+    Table::new(
+        "gaps".into(),
+        "Gaps, times without samples, by what is known of their cause",
+        vec![
+            words("cause"),
+            numbers("gaps"),
+            numbers("on hosts"),
+            numbers("together"),
+            numbers("of all gaps"),
+        ],
     )
+    .with_rows(rows.collect())
+}
+
+/// Where the owner's activity was looked for, and on how many hosts it was seen.
+pub(super) fn sources(view: &View) -> Option<Table> {
+    let mut states: BTreeMap<(&str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
+    for source in &view.findings.activity_sources {
+        let key = (source.source.as_str(), source.state.as_str());
+        let entry = states.entry(key).or_default();
+        entry.0.insert(&source.host);
+        entry.1 += source.samples_count;
+    }
+    let rows = states.iter().map(|((source, state), (hosts, samples))| {
+        vec![
+            Cell::text(*source),
+            Cell::text(*state),
+            Cell::count(hosts.len() as i64),
+            Cell::count(*samples),
+        ]
+    });
+    Table::new(
+        "activity".into(),
+        "Sources of the owner's activity, and how they did",
+        vec![
+            words("source"),
+            words("state"),
+            numbers("hosts"),
+            numbers("samples"),
+        ],
+    )
+    .with_rows(rows.collect())
+}
+
+/// What could not be read, those of one reason together.
+pub(super) fn absences(view: &View) -> Option<Table> {
+    let mut reasons: BTreeMap<(&str, &str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
+    for absence in &view.findings.absences {
+        let key = (
+            absence.item.as_str(),
+            absence.reason.as_str(),
+            absence.detail.as_str(),
+        );
+        let entry = reasons.entry(key).or_default();
+        entry.0.insert(&absence.host);
+        entry.1 += absence.samples_count;
+    }
+    let rows = reasons
+        .iter()
+        .map(|((item, reason, detail), (hosts, samples))| {
+            vec![
+                Cell::text(item.replace('_', " ")),
+                Cell::text(*reason),
+                Cell::text(*detail),
+                Cell::count(hosts.len() as i64),
+                Cell::count(*samples),
+            ]
+        });
+    Table::new(
+        "absences".into(),
+        "What could not be read, and why",
+        vec![
+            words("what"),
+            words("why"),
+            words("the system said"),
+            numbers("hosts"),
+            numbers("samples"),
+        ],
+    )
+    .with_rows(rows.collect())
 }

@@ -1,0 +1,96 @@
+//! `gleaner top`, as typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the collector of this machine is asked.
+pub(crate) const COLLECTOR: &str = "http://127.0.0.1:7480";
+
+/// Watch memory as it is now: of this host, or of the cluster.
+///
+/// This host's figures come from its agent's socket and, between samples, from /proc; the cluster's from a
+/// collector. Keys: q quits, ? explains.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner top                                      this host
+  gleaner top --cluster                            all hosts, from the collector of this machine
+  gleaner top --collector http://127.0.0.1:7481 --sort lendable
+  gleaner top --cluster --filter silent --once     one frame, as plain text
+  gleaner top --json | jq '.quota.quota_bytes'
+
+From elsewhere: ssh -L 7480:127.0.0.1:7480 COLLECTOR, then `gleaner top --cluster`.
+
+Where standard output is no terminal, one frame is printed. NO_COLOR and terminals of 16 colours: no colours.
+
+Exit codes: 0 shown, or ended by q, Ctrl-C or SIGTERM; 1 no agent (what /proc says is printed all the same) or no collector
+answers; 2 wrong usage.
+
+What each figure is: docs/top.md.")]
+pub(crate) struct Top {
+    /// All hosts of a cluster, from the collector of this machine.
+    #[arg(long)]
+    pub(crate) cluster: bool,
+    /// All hosts of the collector here [with --cluster: http://127.0.0.1:7480].
+    #[arg(long, value_name = "URL")]
+    pub(crate) collector: Option<String>,
+    /// This host's agent [default: as it is configured].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cluster", "collector"])]
+    pub(crate) socket: Option<PathBuf>,
+    /// Print one frame as plain text.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one JSON document.
+    #[arg(long, conflicts_with = "once")]
+    pub(crate) json: bool,
+    /// Time between looks [default: 2s; of a cluster 5s].
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub(crate) interval: Option<Duration>,
+    /// Order of the hosts.
+    #[arg(long, value_enum, default_value_t = Column::Host)]
+    pub(crate) sort: Column,
+    /// The other way round.
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// Only hosts whose name, id, state or owner's state has this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) filter: String,
+}
+
+impl Top {
+    /// Which collector is asked, if one is.
+    pub(super) fn asked(&self) -> Option<&str> {
+        let default = self.cluster.then_some(COLLECTOR);
+        self.collector.as_deref().or(default)
+    }
+}
+
+/// What hosts are sorted by: names from a to z, all else from where it is most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Column {
+    /// Name.
+    Host,
+    /// Those that need a hand first.
+    State,
+    /// Physical memory.
+    Memory,
+    /// Available.
+    Available,
+    /// Harvestable.
+    Harvestable,
+    /// Those idle for longest first.
+    Owner,
+    /// What could be lent now.
+    Lendable,
+    /// Age of the last sample.
+    Age,
+}
+
+const SHORTEST: Duration = Duration::from_millis(200);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = gleaner_schemas::interval::parse(text)?;
+    if interval < SHORTEST {
+        return Err("200ms is the least".to_owned());
+    }
+    Ok(interval)
+}

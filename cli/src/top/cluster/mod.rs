@@ -1,0 +1,304 @@
+//! The cluster: all hosts that a collector knows, by its `/v1/status`.
+
+mod columns;
+mod rows;
+mod view;
+
+use super::args::Top;
+use super::draw;
+use super::ink::Ink;
+use super::terminal::{Screen, Then};
+use gleaner_collector::ask;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::widgets::Paragraph;
+use rows::{Choice, Fleet, Row, Totals};
+use serde::Serialize;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use view::Page;
+
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// What `i` filters by.
+const IDLE: &str = "idle";
+
+/// A collector while it is watched.
+struct Watched {
+    url: String,
+    answers: Receiver<Result<Fleet, String>>,
+    fleet: Option<Fleet>,
+    answered: Instant,
+    failure: Option<String>,
+    choice: Choice,
+    /// Places in the fleet's rows of those that are shown, in their order.
+    chosen: Vec<usize>,
+    first: usize,
+    /// Hosts that the last frame had room for.
+    page: usize,
+    is_typing: bool,
+    has_help: bool,
+    ink: Ink,
+}
+
+impl Watched {
+    fn start(args: &Top, url: &str, ink: Ink) -> Self {
+        Self {
+            answers: asked(url.to_owned(), args.interval.unwrap_or(ASK_AGAIN)),
+            ..Self::idle(args, url, ink)
+        }
+    }
+
+    /// Nobody is asked yet.
+    fn idle(args: &Top, url: &str, ink: Ink) -> Self {
+        Self {
+            url: url.to_owned(),
+            answers: channel().1,
+            fleet: None,
+            answered: Instant::now(),
+            failure: None,
+            choice: choice(args),
+            chosen: Vec::new(),
+            first: 0,
+            page: 1,
+            is_typing: false,
+            has_help: false,
+            ink,
+        }
+    }
+
+    fn take_in(&mut self, answer: Result<Fleet, String>) {
+        match answer {
+            Ok(fleet) => {
+                self.fleet = Some(fleet);
+                self.answered = Instant::now();
+                self.failure = None;
+                self.choose();
+            }
+            Err(failure) => self.failure = Some(failure),
+        }
+    }
+
+    fn choose(&mut self) {
+        let rows = self.fleet.as_ref().map_or(&[][..], |fleet| &fleet.rows);
+        self.chosen = self.choice.of(rows);
+        self.scroll_to(self.first);
+    }
+
+    fn scroll_to(&mut self, first: usize) {
+        self.first = first.min(self.chosen.len().saturating_sub(self.page));
+    }
+
+    fn page(&self, width: usize) -> Page<'_> {
+        let age = self.answered.elapsed().as_millis();
+        Page {
+            url: &self.url,
+            failure: self.failure.as_deref(),
+            age_ms: i64::try_from(age).unwrap_or(i64::MAX),
+            choice: &self.choice,
+            is_typing: self.is_typing,
+            width,
+            ink: self.ink,
+        }
+    }
+
+    fn sort_by(&mut self, step: usize) {
+        let all = columns::ALL;
+        let at = all.iter().position(|column| *column == self.choice.column);
+        self.choice.column = all[(at.unwrap_or(0) + step) % all.len()];
+        self.first = 0;
+        self.choose();
+    }
+
+    fn filter(&mut self, filter: String) {
+        self.choice.filter = filter;
+        self.first = 0;
+        self.choose();
+    }
+
+    fn typed(&mut self, key: KeyCode) {
+        let mut filter = self.choice.filter.clone();
+        match key {
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.filter(String::new());
+            }
+            KeyCode::Backspace => {
+                filter.pop();
+                self.filter(filter);
+            }
+            KeyCode::Char(c) => {
+                filter.push(c);
+                self.filter(filter);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Screen for Watched {
+    fn refresh(&mut self) {
+        while let Ok(answer) = self.answers.try_recv() {
+            self.take_in(answer);
+        }
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let width = usize::from(area.width);
+        if self.has_help {
+            frame.render_widget(Paragraph::new(view::help(width, self.ink)), area);
+            return;
+        }
+        let mut head = self.page(width).head(self.fleet.as_ref());
+        head.push(ratatui::text::Line::default());
+        head.truncate(usize::from(area.height).saturating_sub(4).max(1));
+        let rows = u16::try_from(head.len()).unwrap_or(u16::MAX);
+        let [above, table, below] = Layout::vertical([
+            Constraint::Length(rows),
+            Constraint::Fill(1),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        frame.render_widget(Paragraph::new(head), above);
+        self.page = usize::from(table.height).saturating_sub(1).max(1);
+        self.scroll_to(self.first);
+        let shown = &self.chosen[self.first..];
+        let shown = &shown[..shown.len().min(self.page)];
+        let page = self.page(width);
+        if let Some(fleet) = &self.fleet {
+            frame.render_widget(Paragraph::new(page.table(fleet, shown)), table);
+            let foot = page.foot(self.first, shown.len(), self.chosen.len());
+            frame.render_widget(foot, below);
+        }
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Then {
+        if self.has_help {
+            self.has_help = false;
+            return if key.code == KeyCode::Char('q') {
+                Then::Quit
+            } else {
+                Then::Continue
+            };
+        }
+        if self.is_typing {
+            self.typed(key.code);
+            return Then::Continue;
+        }
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return Then::Quit,
+            KeyCode::Char('?' | 'h') => self.has_help = true,
+            KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('i') if self.choice.filter == IDLE => self.filter(String::new()),
+            KeyCode::Char('i') => self.filter(IDLE.to_owned()),
+            KeyCode::Char('r') => {
+                self.choice.is_reversed = !self.choice.is_reversed;
+                self.choose();
+            }
+            KeyCode::Right => self.sort_by(1),
+            KeyCode::Left => self.sort_by(columns::ALL.len() - 1),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll_to(self.first + 1),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll_to(self.first.saturating_sub(1)),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll_to(self.first + self.page),
+            KeyCode::PageUp => self.scroll_to(self.first.saturating_sub(self.page)),
+            KeyCode::Home => self.scroll_to(0),
+            KeyCode::End => self.scroll_to(self.chosen.len()),
+            _ => {}
+        }
+        Then::Continue
+    }
+}
+
+fn choice(args: &Top) -> Choice {
+    Choice {
+        column: args.sort,
+        is_reversed: args.reverse,
+        filter: args.filter.clone(),
+    }
+}
+
+/// Asks again and again; ten thousand hosts' answer is taken apart where no key waits for it.
+fn asked(url: String, interval: Duration) -> Receiver<Result<Fleet, String>> {
+    let (sender, answers) = channel();
+    thread::spawn(move || {
+        loop {
+            let answer = ask::status(&url).map(Fleet::of).map_err(|e| e.to_string());
+            if sender.send(answer).is_err() {
+                return;
+            }
+            thread::sleep(interval);
+        }
+    });
+    answers
+}
+
+/// Watches a collector's hosts until somebody ends it.
+pub(super) fn watch(args: &Top, url: &str, ink: Ink) -> anyhow::Result<()> {
+    super::terminal::show(&mut Watched::start(args, url, ink))
+}
+
+/// `gleaner top --cluster --json`: explained in docs/top.md.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// The collector's clock, ms since 1970-01-01 UTC.
+    time_ms: i64,
+    collector: &'a str,
+    version: &'a str,
+    is_well: bool,
+    problems: Vec<Problem<'a>>,
+    /// Of the hosts that are heard of, whatever the filter.
+    totals: &'a Totals,
+    /// Those that the filter lets through, in their order.
+    hosts: Vec<&'a Row>,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    severity: &'a str,
+    text: &'a str,
+}
+
+/// The cluster now, as one text.
+///
+/// # Errors
+/// When the collector does not answer.
+pub(super) fn once(args: &Top, url: &str, width: usize, ink: Ink) -> anyhow::Result<String> {
+    let mut watched = Watched::idle(args, url, ink);
+    watched.take_in(Ok(Fleet::of(ask::status(url)?)));
+    Ok(watched.text(args.json, width)?)
+}
+
+impl Watched {
+    fn text(&self, as_json: bool, width: usize) -> serde_json::Result<String> {
+        let Some(fleet) = &self.fleet else {
+            return Ok(String::new());
+        };
+        if as_json {
+            let problems = fleet.problems.iter();
+            let document = Document {
+                time_ms: fleet.time_ms,
+                collector: &self.url,
+                version: &fleet.version,
+                is_well: fleet.is_well,
+                problems: problems
+                    .map(|(severity, text)| Problem { severity, text })
+                    .collect(),
+                totals: &fleet.totals,
+                hosts: self.chosen.iter().map(|at| &fleet.rows[*at]).collect(),
+            };
+            return Ok(serde_json::to_string_pretty(&document)? + "\n");
+        }
+        let page = self.page(width);
+        let mut lines = page.head(Some(fleet));
+        lines.push(ratatui::text::Line::default());
+        lines.extend(page.table(fleet, &self.chosen));
+        Ok(draw::plain(&lines))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+mod tests;

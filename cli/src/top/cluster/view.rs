@@ -1,0 +1,256 @@
+//! A frame of the cluster.
+
+use super::columns::{Columns, memory, title};
+use super::rows::{Choice, Fleet, Totals};
+use crate::top::draw::{
+    ends, fitted, labelled, length, parts, percent, share, size, thousands, wrapped,
+};
+use crate::top::ink::{Ink, Paint};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// What a frame is made of, but for the hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Page<'a> {
+    pub(super) url: &'a str,
+    /// Why the collector did not answer when it was last asked.
+    pub(super) failure: Option<&'a str>,
+    /// How long ago it answered.
+    pub(super) age_ms: i64,
+    pub(super) choice: &'a Choice,
+    /// The filter is being typed.
+    pub(super) is_typing: bool,
+    pub(super) width: usize,
+    pub(super) ink: Ink,
+}
+
+impl Page<'_> {
+    /// What stands above the hosts.
+    pub(super) fn head(&self, fleet: Option<&Fleet>) -> Vec<Line<'static>> {
+        let mut lines = vec![self.title(fleet)];
+        if let Some(failure) = self.failure {
+            let style = self.ink.style(Paint::Warning);
+            lines.extend(wrapped(
+                &fitted(failure, 400, self.ink),
+                self.width,
+                2,
+                style,
+            ));
+        }
+        let Some(fleet) = fleet else {
+            if self.failure.is_none() {
+                lines.push(Line::raw("Waiting for the collector's answer"));
+            }
+            return lines;
+        };
+        lines.extend(self.counts(fleet));
+        lines.extend(self.sums(&fleet.totals));
+        lines.extend(self.problem(fleet));
+        lines
+    }
+
+    fn title(&self, fleet: Option<&Fleet>) -> Line<'static> {
+        let left = vec![
+            Span::styled("gleaner top", Ink::bold()),
+            Span::raw("  "),
+            Span::raw(fitted(self.url, self.width.saturating_sub(14), self.ink)),
+        ];
+        let right = fleet.map_or_else(String::new, |_| {
+            format!("answered {} ago", length(self.age_ms))
+        });
+        ends(left, right, self.width)
+    }
+
+    fn counts(&self, fleet: &Fleet) -> Vec<Line<'static>> {
+        let hosts = fleet.rows.len();
+        let states = fleet.states.iter().rev();
+        let states: Vec<_> = states
+            .map(|(state, count)| format!("{} {}", thousands(*count as usize), state.word()))
+            .collect();
+        let totals = &fleet.totals;
+        let idle = format!(
+            "{} of {} idle",
+            thousands(totals.idle_count),
+            thousands(totals.hosts_count)
+        );
+        let plural = if hosts == 1 { "" } else { "s" };
+        let text = match states.as_slice() {
+            [] => "no hosts yet".to_owned(),
+            _ => format!(
+                "{} host{plural}: {}; {idle}",
+                thousands(hosts),
+                states.join(", ")
+            ),
+        };
+        wrapped(&text, self.width, 2, Style::new())
+    }
+
+    fn sums(&self, totals: &Totals) -> Vec<Line<'static>> {
+        if totals.physical_bytes == 0 {
+            return Vec::new();
+        }
+        let of = |bytes| share(bytes, totals.physical_bytes);
+        let shares = memory(
+            of(totals.kernel_bytes),
+            of(totals.process_bytes),
+            of(totals.file_cache_bytes),
+            of(totals.guest_bytes),
+            of(totals.available_bytes),
+        );
+        let whole = format!(" {}", size(totals.physical_bytes));
+        let mut bar = parts(&shares, self.width.saturating_sub(whole.len()), self.ink);
+        bar.push(Span::raw(whole));
+        let amount = |name: &str, bytes| (name.to_owned(), size(bytes));
+        let available = percent(totals.available_bytes, totals.physical_bytes);
+        let mut lines = vec![Line::from(bar)];
+        lines.extend(self.amounts(&[
+            amount("kernel", totals.kernel_bytes),
+            amount("process", totals.process_bytes),
+            amount("file cache", totals.file_cache_bytes),
+            amount("guest", totals.guest_bytes),
+        ]));
+        lines.extend(self.amounts(&[
+            amount("available", totals.available_bytes),
+            (String::new(), format!("({available})")),
+            amount("harvestable", totals.harvestable_bytes),
+            amount("lendable now", totals.quota_bytes),
+        ]));
+        lines
+    }
+
+    /// Names and sizes, as many a line as fit.
+    fn amounts(&self, amounts: &[(String, String)]) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::default()];
+        for (name, size) in amounts {
+            let is_first = lines.last().is_none_or(|line| line.spans.is_empty());
+            let apart = match (is_first, name.is_empty()) {
+                (true, _) => "",
+                (false, true) => " ",
+                (false, false) => "   ",
+            };
+            let name = if name.is_empty() {
+                String::new()
+            } else {
+                format!("{name} ")
+            };
+            let wanted = apart.len() + name.len() + size.len();
+            let used = lines.last().map_or(0, Line::width);
+            if !is_first && used + wanted > self.width {
+                lines.push(Line::default());
+            }
+            let Some(line) = lines.last_mut() else {
+                continue;
+            };
+            if !line.spans.is_empty() {
+                line.push_span(Span::raw(apart));
+            }
+            line.push_span(Span::styled(name, self.ink.style(Paint::Soft)));
+            line.push_span(Span::styled(size.clone(), Ink::bold()));
+        }
+        lines
+    }
+
+    fn problem(&self, fleet: &Fleet) -> Option<Line<'static>> {
+        let (severity, text) = fleet.problems.first()?;
+        let more = match fleet.problems.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        let text = fitted(
+            &format!("{severity}: {text}"),
+            self.width.saturating_sub(more.len()),
+            self.ink,
+        );
+        Some(Line::styled(text + &more, self.ink.style(Paint::Warning)))
+    }
+
+    /// The hosts at `places`, below their columns' titles.
+    pub(super) fn table(&self, fleet: &Fleet, places: &[usize]) -> Vec<Line<'static>> {
+        let columns = Columns::fit(self.width, self.ink);
+        let heading = columns.heading(self.choice.column, self.choice.is_reversed);
+        let rows = places.iter().filter_map(|at| fleet.rows.get(*at));
+        std::iter::once(heading)
+            .chain(rows.map(|row| columns.line(row)))
+            .collect()
+    }
+
+    /// Which hosts of how many are seen, and which keys there are.
+    pub(super) fn foot(&self, first: usize, shown: usize, chosen: usize) -> Line<'static> {
+        let filter = &self.choice.filter;
+        let seen = if chosen == 0 {
+            "no host is like that".to_owned()
+        } else {
+            let last = thousands(first + shown);
+            format!(
+                "{} to {last} of {}",
+                thousands(first + 1),
+                thousands(chosen)
+            )
+        };
+        if self.is_typing {
+            let left = vec![Span::styled(format!("filter: {filter}_"), Ink::bold())];
+            return ends(
+                left,
+                format!("Enter keeps it, Esc drops it   {seen}"),
+                self.width,
+            );
+        }
+        let arrows = if self.ink.is_unicode { "←→" } else { "<>" };
+        let sorted = title(self.choice.column).to_lowercase();
+        let mut left = format!("q quit  ? help  {arrows} sort: {sorted}  / filter");
+        if !filter.is_empty() {
+            left += &format!(": {}", fitted(filter, 20, self.ink));
+        }
+        if self.width < left.chars().count() + seen.len() + 1 {
+            left = format!("? help  {sorted}");
+        }
+        ends(
+            vec![Span::styled(left, self.ink.style(Paint::Soft))],
+            seen,
+            self.width,
+        )
+    }
+}
+
+/// What is shown, and which keys there are.
+pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
+    let mut lines = vec![
+        Line::styled("gleaner top: the cluster", Ink::bold()),
+        Line::default(),
+    ];
+    for (name, words) in [
+        ("q", "quit (also Ctrl-C; Esc)"),
+        ("?", "this page, and back"),
+        ("up, down", "scroll; PgUp, PgDn, Home and End too"),
+        ("left, right", "sort by the column before, or behind"),
+        ("r", "the other way round"),
+        (
+            "/",
+            "only hosts whose name, id, state or owner's state has what is typed",
+        ),
+        ("i", "only hosts that are idle, and back"),
+        (
+            "memory",
+            "kernel, process, file cache, guest, available: by the last sample",
+        ),
+        ("available", "what the owner does not use"),
+        (
+            "harvest",
+            "what of it Linux could give at once, less the headroom",
+        ),
+        ("owner", "by the idle rule at the last sample"),
+        (
+            "lendable",
+            "what could be lent now: nothing unless the host is idle",
+        ),
+        (
+            "age",
+            "of the last sample. Hosts that are silent count in no sum",
+        ),
+    ] {
+        lines.extend(labelled(name, 13, words, width, Style::new()));
+    }
+    lines.push(Line::default());
+    lines.push(Line::styled("any key: back", ink.style(Paint::Soft)));
+    lines
+}

@@ -1,0 +1,33 @@
+//! Frames as a terminal of some size would show them, compared with those of `golden/`.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::prelude::Frame;
+use std::path::Path;
+
+/// What is drawn on `width` × `height` cells, without blanks at the ends of lines.
+pub(super) fn drawn(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(draw).unwrap();
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content.chunks(usize::from(width));
+    let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
+    let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Compares with the file `golden/NAME.txt`; `GLEANER_GOLDEN=write` writes it.
+#[track_caller]
+pub(super) fn same_as_golden(name: &str, frame: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/top/golden");
+    let path = folder.join(format!("{name}.txt"));
+    if std::env::var_os("GLEANER_GOLDEN").is_some_and(|value| value == "write") {
+        std::fs::write(&path, frame).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        frame == expected,
+        "{}:\n{expected}\nfound:\n{frame}",
+        path.display()
+    );
+}

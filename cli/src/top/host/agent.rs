@@ -1,0 +1,112 @@
+//! The agent's socket (docs/live.md), listened to by a thread of its own.
+
+use gleaner_schemas::live::{Hello, Message, Owner, SILENT_AFTER_MS, Sample};
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// A dead agent is looked for again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// A line of the socket, or why there is none.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Message(Box<Message>),
+    /// The connection failed or ended, and why.
+    Lost(String),
+}
+
+/// What the agent has told so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) hello: Hello,
+    pub(super) sample: Option<Box<Sample>>,
+    pub(super) owner: Option<Owner>,
+    /// When it was last heard, by the clock that cannot be set.
+    pub(super) heard_ms: i64,
+}
+
+impl Told {
+    /// Takes a message in; why the agent refused, where it did.
+    pub(super) fn hear(&mut self, message: Message, monotonic_ms: i64) -> Option<String> {
+        self.heard_ms = monotonic_ms;
+        match message {
+            Message::Hello(hello) => self.hello = hello,
+            Message::Sample(sample) => self.sample = Some(sample),
+            Message::Owner(owner) => self.owner = Some(owner),
+            Message::Refused(refused) => {
+                return Some(format!("the agent refused: {}", refused.reason));
+            }
+            Message::Alive(_) | Message::Other => {}
+        }
+        None
+    }
+}
+
+/// Listens to the agent at `socket`, again and again.
+pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<Heard> {
+    let (sender, heard) = channel();
+    thread::spawn(move || {
+        loop {
+            let lost = match &socket {
+                Some(path) => match connection(path, |message| sender.send(message).is_ok()) {
+                    Some(lost) => lost,
+                    None => return, // nobody listens here
+                },
+                None => "no socket is configured".to_owned(),
+            };
+            if sender.send(Heard::Lost(lost)).is_err() {
+                return;
+            }
+            thread::sleep(AGAIN);
+        }
+    });
+    heard
+}
+
+/// One connection, to its end: why it ended, unless `tell` wants no more.
+fn connection(path: &Path, tell: impl Fn(Heard) -> bool) -> Option<String> {
+    let failed = |e: std::io::Error| Some(format!("{}: {}", path.display(), reason(&e)));
+    let stream = match UnixStream::connect(path) {
+        Ok(stream) => stream,
+        Err(e) => return failed(e),
+    };
+    let silence = Duration::from_millis(SILENT_AFTER_MS.unsigned_abs());
+    if let Err(e) = stream.set_read_timeout(Some(silence)) {
+        return failed(e);
+    }
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        match stream.read_until(b'\n', &mut line) {
+            Ok(_) if line.ends_with(b"\n") => {
+                let message = serde_json::from_slice(&line).unwrap_or(Message::Other);
+                line.clear();
+                if !tell(Heard::Message(Box::new(message))) {
+                    return None;
+                }
+            }
+            Ok(_) => return Some("the agent has ended".to_owned()),
+            // What came of a line so far stays in it; silence shows by the age of what was heard.
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+            Err(e) => return failed(e),
+        }
+    }
+}
+
+/// What the system said, and what to do about it.
+fn reason(error: &std::io::Error) -> String {
+    const START: &str = "start it with `systemctl start gleaner-agent`, or `gleaner-agent run`; --socket names another place";
+    match error.kind() {
+        ErrorKind::NotFound => format!("there is no such file; {START}"),
+        ErrorKind::ConnectionRefused => format!("nobody listens there; {START}"),
+        ErrorKind::PermissionDenied => {
+            "permission denied: you are not in the socket's group (docs/live.md says how to get in)"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,242 @@
+//! This host: what its agent told last, and what the kernel says now.
+
+mod agent;
+mod document;
+mod kernel;
+mod owner;
+mod view;
+
+use super::ink::Ink;
+use super::terminal::{Screen, Then};
+use super::{args::Top, draw};
+use agent::{Heard, Told};
+use gleaner_agent::args::GlobalArgs;
+use gleaner_agent::config::Config;
+use gleaner_schemas::live::Message;
+use jiff::tz::TimeZone;
+use kernel::Reading;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::widgets::Paragraph;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// An agent welcomes at once; one that just started has its first sample after a second or two.
+const FIRST_SAMPLE: Duration = Duration::from_secs(5);
+/// Looks at /proc, and samples, that are remembered: as many as the widest terminal has columns.
+const REMEMBERED: usize = 500;
+
+/// What a frame is made of.
+#[derive(Debug)]
+struct Host {
+    name: String,
+    zone: TimeZone,
+    /// `None` while no agent answers.
+    told: Option<Told>,
+    /// Why none does.
+    lost: Option<String>,
+    reading: Option<Reading>,
+    before: Option<Reading>,
+    /// Why /proc says nothing.
+    unreadable: Option<String>,
+    interval: Duration,
+    /// Frames follow each other; there are keys.
+    is_watched: bool,
+    /// MemAvailable at each look.
+    looks: Vec<u64>,
+    /// Available memory at each sample, and when.
+    samples: Vec<(i64, u64)>,
+}
+
+/// Now, by the clock on the wall and by one that cannot be set.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    time_ms: i64,
+    monotonic_ms: i64,
+}
+
+impl Host {
+    fn new(interval: Duration) -> Self {
+        Self {
+            name: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            zone: TimeZone::system(),
+            told: None,
+            lost: None,
+            reading: None,
+            before: None,
+            unreadable: None,
+            interval,
+            is_watched: true,
+            looks: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    fn hear(&mut self, heard: Heard, now: Now) {
+        let lost = match heard {
+            Heard::Message(message) => {
+                if let Message::Sample(sample) = &*message {
+                    let available = owner::unsigned(sample.row.available_bytes);
+                    remember(&mut self.samples, (sample.time_ms, available));
+                    self.samples.dedup_by_key(|(time_ms, _)| *time_ms);
+                }
+                let told = self.told.get_or_insert_default();
+                told.hear(*message, now.monotonic_ms)
+            }
+            Heard::Lost(reason) => Some(reason),
+        };
+        if lost.is_some() {
+            self.told = None;
+            self.lost = lost;
+        }
+    }
+
+    fn look(&mut self, proc: &Path, now: Now) {
+        match Reading::take(proc, now.time_ms) {
+            Ok(reading) => {
+                self.looks.extend(reading.mem_available_bytes);
+                let extra = self.looks.len().saturating_sub(REMEMBERED);
+                self.looks.drain(..extra);
+                self.before = self.reading.replace(reading);
+                self.unreadable = None;
+            }
+            Err(e) => self.unreadable = Some(format!("{e:#}")),
+        }
+    }
+}
+
+fn remember<T>(all: &mut Vec<T>, one: T) {
+    if all.len() == REMEMBERED {
+        all.remove(0);
+    }
+    all.push(one);
+}
+
+/// The host while it is watched.
+struct Watched {
+    host: Host,
+    heard: Receiver<Heard>,
+    began: Instant,
+    looked: Option<Instant>,
+    ink: Ink,
+    has_help: bool,
+}
+
+impl Watched {
+    fn start(args: &Top, ink: Ink) -> anyhow::Result<Self> {
+        let options = GlobalArgs {
+            socket: args.socket.clone(),
+            ..GlobalArgs::default()
+        };
+        let socket = Config::resolve(options)?.socket;
+        Ok(Self {
+            host: Host::new(args.interval.unwrap_or(LOOK_AGAIN)),
+            heard: agent::listen(socket),
+            began: Instant::now(),
+            looked: None,
+            ink,
+            has_help: false,
+        })
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            time_ms: jiff::Timestamp::now().as_millisecond(),
+            monotonic_ms: i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn look(&mut self) {
+        let now = self.now();
+        self.host.look(Path::new("/proc"), now);
+        self.looked = Some(Instant::now());
+    }
+
+    /// Until there is a sample, or an agent that has none.
+    fn wait_for_a_sample(&mut self) {
+        let patience = |began: Instant| FIRST_SAMPLE.saturating_sub(began.elapsed());
+        while self.host.lost.is_none() && self.host.told.as_ref().is_none_or(|t| t.sample.is_none())
+        {
+            match self.heard.recv_timeout(patience(self.began)) {
+                Ok(heard) => self.host.hear(heard, self.now()),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        // What was told with it: the owner's state.
+        while let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(50)) {
+            self.host.hear(heard, self.now());
+        }
+    }
+}
+
+impl Screen for Watched {
+    fn refresh(&mut self) {
+        while let Ok(heard) = self.heard.try_recv() {
+            self.host.hear(heard, self.now());
+        }
+        if self
+            .looked
+            .is_none_or(|looked| looked.elapsed() >= self.host.interval)
+        {
+            self.look();
+        }
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let lines = if self.has_help {
+            view::help(area.width.into(), self.ink)
+        } else {
+            view::lines(&self.host, self.now(), area.width.into(), self.ink)
+        };
+        frame.render_widget(Paragraph::new(lines), area);
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Then {
+        match key.code {
+            KeyCode::Char('q') => return Then::Quit,
+            KeyCode::Esc if !self.has_help => return Then::Quit,
+            KeyCode::Char('?' | 'h') => self.has_help = !self.has_help,
+            _ => self.has_help = false,
+        }
+        Then::Continue
+    }
+}
+
+/// Watches this host until somebody ends it.
+pub(super) fn watch(args: &Top, ink: Ink) -> anyhow::Result<()> {
+    super::terminal::show(&mut Watched::start(args, ink)?)
+}
+
+/// This host now, as one text.
+///
+/// # Errors
+/// Also when no agent answers: what is printed then is what /proc says.
+pub(super) fn once(args: &Top, width: usize, ink: Ink) -> anyhow::Result<(String, Option<String>)> {
+    let mut watched = Watched::start(args, ink)?;
+    watched.host.is_watched = false;
+    watched.look();
+    watched.wait_for_a_sample();
+    let now = watched.now();
+    let host = &watched.host;
+    let text = if args.json {
+        serde_json::to_string_pretty(&document::of(host, now))? + "\n"
+    } else {
+        draw::plain(&view::lines(host, now, width, ink))
+    };
+    let lost = match (&host.told, &host.lost) {
+        (Some(_), _) => None,
+        (None, Some(reason)) => Some(format!("no agent answers at {reason}")),
+        (None, None) => Some("the agent does not answer".to_owned()),
+    };
+    Ok((text, lost))
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+mod tests;

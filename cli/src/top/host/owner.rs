@@ -1,0 +1,176 @@
+//! Whose the host is now, and what it could lend: the last sample and what came after it.
+
+use super::agent::Told;
+use gleaner_policy::accounting::Categories;
+use gleaner_policy::idle::{IdleRule, Verdict};
+use gleaner_policy::quota::{Limits, Quota, quota};
+use gleaner_schemas::live::{HostState, OwnerState, Sample};
+use gleaner_schemas::rows::SampleRow;
+
+/// By the rule, as the agent tells it; silence counts as the owner's return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Known(Verdict),
+    Silent { for_ms: i64 },
+}
+
+impl State {
+    /// As machines read it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Known(Verdict::Idle { .. }) => "idle",
+            Self::Known(Verdict::Waiting { .. }) => "waiting",
+            Self::Known(Verdict::Loaded) => "loaded",
+            Self::Known(Verdict::Unknown) => "unknown",
+            Self::Silent { .. } => "silent",
+        }
+    }
+
+    /// What counts.
+    pub(super) fn verdict(self) -> Verdict {
+        match self {
+            Self::Known(verdict) => verdict,
+            Self::Silent { .. } => Verdict::Unknown,
+        }
+    }
+}
+
+/// The owner's state at `monotonic_ms`, the clock of [`Told::heard_ms`]; `None` before anything was told.
+pub(super) fn state(told: &Told, monotonic_ms: i64) -> Option<State> {
+    let silent_ms = monotonic_ms.saturating_sub(told.heard_ms);
+    if silent_ms > told.hello.silent_after_ms.max(1) {
+        return Some(State::Silent { for_ms: silent_ms });
+    }
+    let sample = told.sample.as_ref().map(|sample| verdict(sample.state));
+    let Some(owner) = &told.owner else {
+        return sample.map(State::Known);
+    };
+    let returned_at_ms = owner
+        .time_ms
+        .saturating_add(IdleRule::default().idle_after_ms);
+    let known = match (owner.state, sample.unwrap_or(Verdict::Unknown)) {
+        (OwnerState::Idle, _) => Verdict::Idle {
+            since_ms: owner.since_time_ms.unwrap_or(owner.time_ms),
+        },
+        (OwnerState::Unknown, _) => Verdict::Unknown,
+        // They came back since the sample.
+        (OwnerState::Active, Verdict::Idle { .. }) => Verdict::Waiting {
+            at_ms: returned_at_ms,
+        },
+        (OwnerState::Active, Verdict::Waiting { at_ms }) if owner.away_ms.is_some() => {
+            Verdict::Waiting {
+                at_ms: at_ms.max(returned_at_ms),
+            }
+        }
+        (OwnerState::Active, sampled) => sampled,
+    };
+    Some(State::Known(known))
+}
+
+fn verdict(state: HostState) -> Verdict {
+    match state {
+        HostState::Idle { since_time_ms } => Verdict::Idle {
+            since_ms: since_time_ms,
+        },
+        HostState::Waiting { at_time_ms } => Verdict::Waiting { at_ms: at_time_ms },
+        HostState::Loaded => Verdict::Loaded,
+        HostState::Unknown => Verdict::Unknown,
+    }
+}
+
+/// What could be lent, by `policy::quota` without limits of the owner's.
+pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
+    let limits = Limits {
+        headroom_share: sample.headroom_share,
+        ..Limits::default()
+    };
+    let harvestable_bytes = sample.row.harvestable_bytes.map(unsigned);
+    quota(
+        &categories(&sample.row),
+        harvestable_bytes,
+        state.verdict(),
+        &limits,
+    )
+}
+
+fn categories(row: &SampleRow) -> Categories {
+    Categories {
+        physical_bytes: unsigned(row.physical_bytes),
+        static_kernel_bytes: row.static_kernel_bytes.map(unsigned),
+        balloon_bytes: unsigned(row.balloon_bytes),
+        dynamic_kernel_bytes: unsigned(row.dynamic_kernel_bytes),
+        lotsfree_bytes: row.lotsfree_bytes.map(unsigned),
+        process_bytes: unsigned(row.process_bytes),
+        file_cache_bytes: unsigned(row.file_cache_bytes),
+        guest_bytes: unsigned(row.guest_bytes),
+        available_bytes: unsigned(row.available_bytes),
+        remainder_bytes: row.remainder_bytes,
+    }
+}
+
+/// A size as stored; below 0 there is none.
+pub(super) fn unsigned(bytes: i64) -> u64 {
+    u64::try_from(bytes).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::live::{Hello, Owner};
+
+    fn told(sample: HostState, owner: Option<Owner>) -> Told {
+        Told {
+            hello: Hello {
+                silent_after_ms: 3000,
+                ..Hello::default()
+            },
+            sample: Some(Box::new(Sample {
+                state: sample,
+                ..Sample::default()
+            })),
+            owner,
+            heard_ms: 10_000,
+        }
+    }
+
+    fn owner(state: OwnerState, away_ms: Option<i64>) -> Option<Owner> {
+        Some(Owner {
+            state,
+            time_ms: 1_000_000,
+            away_ms,
+            since_time_ms: (state == OwnerState::Idle).then_some(700_000),
+            ..Owner::default()
+        })
+    }
+
+    #[test]
+    fn what_came_after_the_sample_counts() {
+        let idle = HostState::Idle {
+            since_time_ms: 600_000,
+        };
+        let waiting = HostState::Waiting {
+            at_time_ms: 1_100_000,
+        };
+        let (active, away) = (OwnerState::Active, OwnerState::Idle);
+        let back = Verdict::Waiting { at_ms: 1_300_000 };
+        for (sample, owner, expected) in [
+            (idle, None, Verdict::Idle { since_ms: 600_000 }),
+            (idle, owner(away, None), Verdict::Idle { since_ms: 700_000 }),
+            (idle, owner(active, Some(400_000)), back),
+            (waiting, owner(active, Some(90_000)), back),
+            (
+                waiting,
+                owner(active, None),
+                Verdict::Waiting { at_ms: 1_100_000 },
+            ),
+            (HostState::Loaded, owner(active, Some(5)), Verdict::Loaded),
+            (idle, owner(OwnerState::Unknown, None), Verdict::Unknown),
+        ] {
+            let found = state(&told(sample, owner.clone()), 12_000);
+            assert_eq!(found, Some(State::Known(expected)), "{sample:?} {owner:?}");
+        }
+        let silent = state(&told(idle, None), 13_001).unwrap();
+        assert_eq!(silent, State::Silent { for_ms: 3001 });
+        assert!(!silent.verdict().is_idle());
+    }
+}

@@ -1,0 +1,383 @@
+//! A frame of this host.
+
+use super::agent::Told;
+use super::kernel::Reading;
+use super::owner::{self, State, unsigned};
+use super::{Host, Now};
+use crate::top::draw::{
+    bar, ends, fitted, labelled, length, percent, share, size, sparkline, wrapped,
+};
+use crate::top::ink::{Ink, Paint};
+use gleaner_policy::idle::{IdleRule, Verdict};
+use gleaner_policy::quota::{Quota, Reason};
+use gleaner_schemas::findings::Category;
+use gleaner_schemas::live::{Owner, Sample};
+use gleaner_schemas::units::Seconds;
+use jiff::Timestamp;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// Columns of what stands before a bar, and behind it: two blanks, a size, a share.
+const LABEL: usize = 17;
+const SIZE: usize = 11;
+const SHARE: usize = 8;
+/// Behind a sparkline: its least and its most.
+const RANGE: usize = 24;
+/// Narrower terminals have no shares.
+const WITH_SHARES: usize = 60;
+
+/// All of it, from the top.
+pub(super) fn lines(host: &Host, now: Now, width: usize, ink: Ink) -> Vec<Line<'static>> {
+    let page = Page {
+        host,
+        now,
+        width,
+        ink,
+    };
+    let mut lines = vec![page.title()];
+    match &host.told {
+        Some(told) => lines.extend(page.of_agent(told)),
+        None => lines.extend(page.without_agent()),
+    }
+    lines.extend(page.of_kernel());
+    lines
+}
+
+struct Page<'a> {
+    host: &'a Host,
+    now: Now,
+    width: usize,
+    ink: Ink,
+}
+
+impl Page<'_> {
+    fn title(&self) -> Line<'static> {
+        let name = fitted(
+            &self.host.name,
+            40.min(self.width.saturating_sub(24)),
+            self.ink,
+        );
+        let left = vec![
+            Span::styled("gleaner top", Ink::bold()),
+            Span::raw("  "),
+            Span::raw(name),
+        ];
+        let keys = if self.width < WITH_SHARES || !self.host.is_watched {
+            ""
+        } else {
+            "q quit  ? help   "
+        };
+        ends(
+            left,
+            format!("{keys}{}", self.clock(self.now.time_ms)),
+            self.width,
+        )
+    }
+
+    fn of_agent(&self, told: &Told) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::default()];
+        let state = owner::state(told, self.now.monotonic_ms);
+        let words = state.map_or_else(
+            || "not known before the first sample".to_owned(),
+            |state| self.owner(state, told.sample.as_deref()),
+        );
+        lines.extend(self.named("Owner", &words, Style::new()));
+        if let Some(owner) = &told.owner
+            && let Some(away_ms) = owner.away_ms
+        {
+            lines.extend(self.named("", &self.returned(owner, away_ms), self.soft()));
+        }
+        let Some(sample) = told.sample.as_deref() else {
+            lines.push(Line::default());
+            lines.push(self.heading("No sample yet", String::new()));
+            return lines;
+        };
+        let quota = owner::lendable(sample, state.unwrap_or(State::Known(Verdict::Unknown)));
+        lines.extend(self.named("Lendable", &lendable(&quota), Style::new()));
+        lines.push(Line::default());
+        lines.extend(self.sample(told, sample));
+        lines
+    }
+
+    fn owner(&self, state: State, sample: Option<&Sample>) -> String {
+        let since = |ms: i64| {
+            let away = length(self.now.time_ms.saturating_sub(ms));
+            format!("{} ({away})", self.clock(ms))
+        };
+        match state {
+            State::Known(Verdict::Idle { since_ms }) => format!("idle since {}", since(since_ms)),
+            State::Known(Verdict::Waiting { at_ms }) if at_ms > self.now.time_ms => {
+                format!("in use; idle at {} if nothing happens", self.clock(at_ms))
+            }
+            State::Known(Verdict::Waiting { .. }) => {
+                "in use; the next sample will tell whether it is idle".to_owned()
+            }
+            State::Known(Verdict::Loaded) => {
+                let load = sample.and_then(|sample| sample.row.load5);
+                let limit = IdleRule::default().load_limit;
+                load.map_or_else(
+                    || "busy".to_owned(),
+                    |load| format!("busy: the 5-minute load is {load:.2}, idle is below {limit}"),
+                )
+            }
+            State::Known(Verdict::Unknown) => {
+                "cannot be seen, counts as in use (gleaner-agent status says why)".to_owned()
+            }
+            State::Silent { for_ms } => {
+                format!(
+                    "the agent is silent for {}: counts as in use",
+                    length(for_ms)
+                )
+            }
+        }
+    }
+
+    fn returned(&self, owner: &Owner, away_ms: i64) -> String {
+        let source = owner.source.as_deref().unwrap_or("unknown");
+        let (at, away) = (self.clock(owner.time_ms), length(away_ms));
+        format!("last return {at}, after {away} away ({source})")
+    }
+
+    fn sample(&self, told: &Told, sample: &Sample) -> Vec<Line<'static>> {
+        let row = &sample.row;
+        let age = length(self.now.time_ms.saturating_sub(sample.time_ms));
+        let every = Seconds::from_ms(told.hello.sample_interval_ms);
+        let physical = unsigned(row.physical_bytes);
+        let title = if self.width < WITH_SHARES {
+            format!("Last sample, {age} ago")
+        } else {
+            format!("Last sample, {age} ago (one every {every})")
+        };
+        let mut lines = vec![self.heading(&title, format!("of {}", size(physical)))];
+        for category in Category::ALL {
+            let bytes = match category {
+                Category::StaticKernel => row.static_kernel_bytes,
+                Category::Balloon => Some(row.balloon_bytes),
+                Category::DynamicKernel => Some(row.dynamic_kernel_bytes),
+                Category::Lotsfree => row.lotsfree_bytes,
+                Category::Process => Some(row.process_bytes),
+                Category::FileCache => Some(row.file_cache_bytes),
+                Category::Guest => Some(row.guest_bytes),
+                Category::Available => Some(row.available_bytes),
+            };
+            let paint = Paint::Category(category);
+            lines.push(self.bar(category.label(), bytes.map(unsigned), physical, paint));
+            if category == Category::Available {
+                lines.extend(self.since_first_sample(physical));
+            }
+        }
+        let harvestable = row.harvestable_bytes.map(unsigned);
+        lines.push(self.bar("harvestable", harvestable, physical, Paint::Harvestable));
+        lines
+    }
+
+    /// Available memory at each sample that was heard.
+    fn since_first_sample(&self, physical: u64) -> Option<Line<'static>> {
+        let samples = &self.host.samples;
+        let (first, last) = samples.first().zip(samples.last())?;
+        let available: Vec<u64> = samples.iter().map(|(_, bytes)| *bytes).collect();
+        let paint = Paint::Category(Category::Available);
+        let elapsed_ms = last.0.saturating_sub(first.0);
+        (samples.len() > 1).then(|| self.history(elapsed_ms, &available, physical, paint))
+    }
+
+    fn without_agent(&self) -> Vec<Line<'static>> {
+        let why = match &self.host.lost {
+            Some(reason) => format!("No agent answers at {reason}."),
+            None => "The agent has not answered yet.".to_owned(),
+        };
+        let mut lines = vec![Line::default()];
+        lines.extend(wrapped(&why, self.width, 2, self.ink.style(Paint::Warning)));
+        let what = "Whether the owner is here, the categories of memory and what could be lent are the agent's to tell. Below is what the kernel says.";
+        lines.extend(wrapped(what, self.width, 2, Style::new()));
+        lines
+    }
+
+    fn of_kernel(&self) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::default()];
+        if let Some(why) = &self.host.unreadable {
+            lines.extend(wrapped(why, self.width, 2, self.ink.style(Paint::Warning)));
+        }
+        let Some(now) = &self.host.reading else {
+            return lines;
+        };
+        let every = Seconds(self.host.interval.as_secs_f64());
+        let total = now.mem_total_bytes;
+        let title = if self.host.is_watched && self.width >= WITH_SHARES {
+            format!("Now, by the kernel (every {every})")
+        } else {
+            "Now, by the kernel".to_owned()
+        };
+        lines.push(self.heading(&title, format!("of {}", size(total))));
+        if self.host.told.is_none() {
+            for (label, bytes, category) in [
+                ("anonymous", now.anon_bytes, Category::Process),
+                ("page cache", now.page_cache_bytes, Category::FileCache),
+                ("free", Some(now.mem_free_bytes), Category::Guest),
+            ] {
+                lines.push(self.bar(label, bytes, total, Paint::Category(category)));
+            }
+        }
+        let available = now.mem_available_bytes;
+        lines.push(self.bar("MemAvailable", available, total, Paint::Harvestable));
+        if self.host.looks.len() > 1 {
+            let looked_ms = self.host.interval.as_millis() * (self.host.looks.len() as u128 - 1);
+            let looked_ms = i64::try_from(looked_ms).unwrap_or(i64::MAX);
+            lines.push(self.history(looked_ms, &self.host.looks, total, Paint::Harvestable));
+        }
+        let swap = now
+            .swap_total_bytes
+            .filter(|total| *total > 0)
+            .zip(now.swap_free_bytes);
+        if let Some((total, free)) = swap {
+            let used = total.saturating_sub(free);
+            lines.push(self.bar(
+                "swap used",
+                Some(used),
+                total,
+                Paint::Category(Category::Lotsfree),
+            ));
+        }
+        lines.extend(self.named("Pressure", &self.pressure(now), Style::new()));
+        lines
+    }
+
+    fn pressure(&self, now: &Reading) -> String {
+        let load = match (now.load1, now.load5) {
+            (Some(load1), Some(load5)) => format!("load {load1:.2} (1 min), {load5:.2} (5 min)"),
+            _ => "load not known".to_owned(),
+        };
+        let before = self.host.before.as_ref();
+        match before.and_then(|before| now.pressure_since(before)) {
+            Some((memory, io)) if memory >= 0.0005 || io >= 0.0005 => {
+                let (memory, io) = (memory * 100.0, io * 100.0);
+                format!("{memory:.1} % memory, {io:.1} % disks; {load}")
+            }
+            Some(_) => format!("none; {load}"),
+            None => load,
+        }
+    }
+
+    fn heading(&self, title: &str, right: String) -> Line<'static> {
+        let left = vec![Span::styled(title.to_owned(), Ink::bold())];
+        ends(left, right, self.width)
+    }
+
+    fn named(&self, name: &str, words: &str, style: Style) -> Vec<Line<'static>> {
+        labelled(name, 10, words, self.width, style)
+    }
+
+    fn bar(&self, label: &str, bytes: Option<u64>, whole: u64, paint: Paint) -> Line<'static> {
+        let has_share = self.width >= WITH_SHARES;
+        let behind = SIZE + if has_share { SHARE } else { 0 };
+        let width = self.width.saturating_sub(LABEL + behind);
+        let mut spans = vec![Span::raw(format!("  {label:<15}"))];
+        let Some(bytes) = bytes else {
+            spans.push(Span::styled("not known", self.soft()));
+            return Line::from(spans);
+        };
+        spans.extend(bar(share(bytes, whole), width, self.ink, paint));
+        spans.push(Span::raw(format!("{:>SIZE$}", size(bytes))));
+        if has_share {
+            spans.push(Span::styled(
+                format!("{:>SHARE$}", percent(bytes, whole)),
+                self.soft(),
+            ));
+        }
+        Line::from(spans)
+    }
+
+    /// A sparkline, with its least and its most: a fiftieth of memory is the least that looks like a change.
+    fn history(&self, elapsed_ms: i64, values: &[u64], whole: u64, paint: Paint) -> Line<'static> {
+        let is_wide = self.width >= WITH_SHARES;
+        let behind = if is_wide { RANGE } else { 0 };
+        let room = self.width.saturating_sub(LABEL + behind).max(1);
+        let shown = &values[values.len().saturating_sub(room)..];
+        let (least, most) = shown.iter().fold((u64::MAX, 0), |(least, most), v| {
+            (least.min(*v), most.max(*v))
+        });
+        let floor = least.min(most.saturating_sub(whole / 50));
+        let steps = |values: &[u64]| values.len().saturating_sub(1).max(1) as f64;
+        let shown_ms = (elapsed_ms as f64 * steps(shown) / steps(values)) as i64;
+        let line = sparkline(shown, floor, most, room, self.ink);
+        let mut spans = vec![
+            Span::styled(
+                format!("    {:<13}", format!("last {}", length(shown_ms))),
+                self.soft(),
+            ),
+            Span::styled(line, self.ink.style(paint)),
+        ];
+        if is_wide {
+            let range = format!("{} to {}", size(least), size(most));
+            let blank = room.saturating_sub(shown.len());
+            let range = format!("{}{range:>RANGE$}", " ".repeat(blank));
+            spans.push(Span::styled(range, self.soft()));
+        }
+        Line::from(spans)
+    }
+
+    fn soft(&self) -> Style {
+        self.ink.style(Paint::Soft)
+    }
+
+    /// Time of day on this host.
+    fn clock(&self, time_ms: i64) -> String {
+        Timestamp::from_millisecond(time_ms).map_or_else(
+            |_| "never".to_owned(),
+            |time| {
+                let time = time.to_zoned(self.host.zone.clone());
+                time.strftime("%H:%M:%S").to_string()
+            },
+        )
+    }
+}
+
+fn lendable(quota: &Quota) -> String {
+    let once_idle = || size(quota.once_idle_bytes);
+    match quota.reason {
+        Reason::Idle => format!("{} now", size(quota.quota_bytes)),
+        Reason::NotIdleUntil { .. } | Reason::Loaded | Reason::ActivityUnknown => {
+            format!("nothing now; {} once idle", once_idle())
+        }
+        Reason::HarvestableUnknown => {
+            "nothing: the kernel does not say what could be taken without harm (MemAvailable is missing)".to_owned()
+        }
+    }
+}
+
+/// What is shown, and which keys there are.
+pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
+    let mut lines = vec![
+        Line::styled("gleaner top: this host", Ink::bold()),
+        Line::default(),
+    ];
+    for (name, words) in [
+        ("q", "quit (also Esc, Ctrl-C)"),
+        ("?", "this page, and back"),
+        (
+            "Owner",
+            "by the idle rule: no key, no pointer and a load below 0.3 for five minutes. The agent tells of a return at once.",
+        ),
+        (
+            "Lendable",
+            "what could be lent now without pushing the owner's pages out; nothing unless the host is idle.",
+        ),
+        (
+            "Sample",
+            "where physical memory went when the agent last looked, by category; harvestable is the part of available that Linux could give at once, less the headroom.",
+        ),
+        (
+            "Now",
+            "MemAvailable as the kernel says it, looked at anew every two seconds.",
+        ),
+        (
+            "Pressure",
+            "share of the time since the look before in which some task waited.",
+        ),
+    ] {
+        lines.extend(labelled(name, 10, words, width, Style::new()));
+    }
+    lines.push(Line::default());
+    lines.push(Line::styled("any key: back", ink.style(Paint::Soft)));
+    lines
+}

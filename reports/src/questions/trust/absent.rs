@@ -1,0 +1,213 @@
+//! Hosts that are not there, and measures that are not.
+
+use super::named;
+use super::time::HostTime;
+use crate::page::table::{Cell, Table, numbers, words as words_column};
+use crate::questions::sentence;
+use crate::view::View;
+use crate::wording::count;
+use gleaner_schemas::findings::HostSummary;
+use std::collections::{BTreeMap, HashSet};
+
+/// The measure under which the analysis lists hosts without samples.
+const HOSTS: &str = "hosts";
+
+/// Hosts of the week before that are not in this one.
+pub(super) fn gone<'a>(view: &View<'a>) -> Vec<&'a HostSummary> {
+    let here: HashSet<&str> = view
+        .findings
+        .hosts
+        .iter()
+        .map(|h| h.host.as_str())
+        .collect();
+    let listed: HashSet<&str> = without_samples(view).into_iter().collect();
+    let before = view.before.into_iter().flat_map(|before| &before.hosts);
+    before
+        .filter(|h| !here.contains(h.host.as_str()) && !listed.contains(h.host.as_str()))
+        .collect()
+}
+
+/// Ids of hosts that the dataset lists without a sample.
+pub(super) fn without_samples<'a>(view: &View<'a>) -> Vec<&'a str> {
+    let missing = view.findings.not_measured.iter();
+    missing
+        .filter(|n| n.measure == HOSTS)
+        .map(|n| n.host.as_str())
+        .collect()
+}
+
+pub(super) fn words(view: &View, times: &[HostTime]) -> Vec<String> {
+    let silent: Vec<String> = times
+        .iter()
+        .filter(|t| t.silent_since_ms.is_some())
+        .map(|t| t.host.host_name.clone())
+        .collect();
+    let gone: Vec<String> = gone(view).iter().map(|h| h.host_name.clone()).collect();
+    let empty = without_samples(view).len() as i64;
+    let before = view.before_label();
+    let mut said = Vec::new();
+    if !gone.is_empty() {
+        said.push(format!(
+            "{} gave samples in {before} and none now: {}. Look whether they are still on the network, and the agent still runs.",
+            count(gone.len() as i64, "host"),
+            named(&gone)
+        ));
+    }
+    if empty > 0 {
+        said.push(
+            format!("{} are listed without a sample.", count(empty, "host"))
+                .replace("1\u{a0}host are", "1\u{a0}host is"),
+        );
+    }
+    if !silent.is_empty() {
+        said.push(format!(
+            "{} fell silent before the end, with no word of sleep: {}.",
+            count(silent.len() as i64, "host"),
+            named(&silent)
+        ));
+    }
+    if said.is_empty() && view.before.is_some() {
+        said.push(format!(
+            "None: every host of {before} is in this report, and all were heard to its end."
+        ));
+    }
+    said
+}
+
+/// Those hosts in a table.
+pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
+    let mut rows: Vec<Vec<Cell>> = gone(view)
+        .into_iter()
+        .map(|host| {
+            vec![
+                Cell::text(&host.host_name),
+                Cell::text("no sample now"),
+                Cell::moment(view.clock.moment(host.to_time_ms), host.to_time_ms),
+            ]
+        })
+        .collect();
+    rows.extend(without_samples(view).into_iter().map(|id| {
+        let before = view.before.into_iter().flat_map(|before| &before.hosts);
+        let name = before
+            .filter(|h| h.host == id)
+            .map(|h| h.host_name.clone())
+            .next();
+        vec![
+            Cell::text(name.unwrap_or_else(|| id.to_owned())),
+            Cell::text("listed without a sample"),
+            Cell::absent(),
+        ]
+    }));
+    rows.extend(times.iter().filter_map(|time| {
+        let since = time.silent_since_ms?;
+        Some(vec![
+            view.host_cell(&time.host.host),
+            Cell::text("silent before the end"),
+            Cell::moment(view.clock.moment(since), since),
+        ])
+    }));
+    Table::new(
+        "missing-hosts".into(),
+        "Hosts that are missing, or fell silent",
+        vec![
+            words_column("host"),
+            words_column("what"),
+            words_column("last sample"),
+        ],
+    )
+    .with_rows(rows)
+}
+
+/// Measures that are not there, those of one reason together.
+pub(super) fn not_measured(view: &View) -> Option<Table> {
+    let mut groups: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
+    for missing in view
+        .findings
+        .not_measured
+        .iter()
+        .filter(|n| n.measure != HOSTS)
+    {
+        let key = (missing.measure.as_str(), without_numbers(&missing.reason));
+        let told = (missing.host.as_str(), missing.reason.as_str());
+        groups.entry(key).or_default().push(told);
+    }
+    let rows = groups.into_iter().map(|((measure, form), told)| {
+        let all = told.iter().any(|(host, _)| *host == "all");
+        let hosts: HashSet<&str> = told.iter().map(|(host, _)| *host).collect();
+        // Where the same reason comes with several numbers, none of them is everybody's.
+        let same = told.iter().all(|(_, reason)| *reason == told[0].1);
+        let reason = if same { told[0].1.to_owned() } else { form };
+        let whole = if all {
+            view.findings.hosts.len()
+        } else {
+            hosts.len()
+        };
+        vec![
+            Cell::text(measure.replace('_', " ")),
+            Cell::count(whole as i64),
+            Cell::text(sentence(&reason)),
+        ]
+    });
+    Table::new(
+        "not-measured".into(),
+        "What was not measured",
+        vec![
+            words_column("measure"),
+            numbers("hosts"),
+            words_column("why"),
+        ],
+    )
+    .with_rows(rows.collect())
+}
+
+/// Said where nothing at all is missing.
+pub(super) fn nothing(view: &View) -> Option<String> {
+    let f = view.findings;
+    let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
+    nothing.then(|| "Nothing was left unread, and every measure could be worked out.".into())
+}
+
+/// The reason with `…` for every number.
+fn without_numbers(reason: &str) -> String {
+    let mut text = String::with_capacity(reason.len());
+    for c in reason.chars() {
+        if !c.is_ascii_digit() {
+            text.push(c);
+        } else if !text.ends_with('…') {
+            text.push('…');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use gleaner_schemas::findings::{Findings, NotMeasured};
+
+    #[test]
+    fn a_thousand_hosts_with_one_reason_are_one_row() {
+        let missing = |host: usize| NotMeasured {
+            measure: "idle_periods".into(),
+            host: host.to_string(),
+            reason: format!("the load is unknown in {host} of 6720 samples"),
+        };
+        let findings = Findings {
+            not_measured: (0..1000).map(missing).collect(),
+            ..Findings::default()
+        };
+        let clock = Clock::new("UTC").unwrap();
+        let table = not_measured(&View::new(&findings, None, &clock, None)).unwrap();
+        assert_eq!(table.rows.len(), 1);
+        let told: Vec<&str> = table.rows[0].iter().map(|c| c.text.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                "idle periods",
+                "1,000",
+                "The load is unknown in … of … samples."
+            ]
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! How much of the time that was asked for each host was seen, and why it was not in the rest.
+
+use crate::view::View;
+use gleaner_schemas::findings::{Gap, HostSummary};
+use std::collections::{BTreeMap, HashMap};
+
+/// A host of which more of the time than this is missing, nobody knows why, is not to be trusted without a look.
+pub(super) const UNKNOWN_LIMIT: f64 = 0.1;
+/// A host is silent when its last sample is this share of the time before the end.
+const SILENT_SHARE: f64 = 0.02;
+
+/// One host's time, in seconds.
+#[derive(Clone, Debug)]
+pub(super) struct HostTime<'a> {
+    pub host: &'a HostSummary,
+    /// All that was asked for.
+    pub asked_s: f64,
+    pub covered_s: f64,
+    /// Asleep or switched off.
+    pub off_s: f64,
+    /// The agent did not run, or ran late.
+    pub agent_s: f64,
+    /// Nobody knows why: gaps of no known cause, and the time before the first sample and after the last.
+    pub unknown_s: f64,
+    /// The last sample, where nothing came for long before the end.
+    pub silent_since_ms: Option<i64>,
+}
+
+impl HostTime<'_> {
+    pub(super) fn covered_share(&self) -> f64 {
+        share(self.covered_s, self.asked_s)
+    }
+
+    pub(super) fn unknown_share(&self) -> f64 {
+        share(self.unknown_s, self.asked_s)
+    }
+
+    pub(super) fn is_trusted(&self) -> bool {
+        self.unknown_share() + share(self.agent_s, self.asked_s) <= UNKNOWN_LIMIT
+    }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        (part / whole).clamp(0.0, 1.0)
+    } else {
+        1.0
+    }
+}
+
+/// What a gap's cause says of who could not know.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Cause {
+    Off,
+    Agent,
+    Unknown,
+}
+
+pub(super) fn cause(gap: &Gap) -> Cause {
+    match gap.cause.as_str() {
+        "sleep" | "boot" => Cause::Off,
+        "stopped" | "late" => Cause::Agent,
+        _ => Cause::Unknown,
+    }
+}
+
+/// A cause for people.
+pub(super) fn cause_label(cause: &str) -> String {
+    match cause {
+        "sleep" => "the host slept".into(),
+        "boot" => "the host was off".into(),
+        "stopped" => "the agent was stopped".into(),
+        "late" => "the agent came late to a sample".into(),
+        "clock_step" => "the clock was set".into(),
+        "missing" => "not known".into(),
+        other => other.replace('_', " "),
+    }
+}
+
+/// The time that was asked for; without one, from the first sample of any host to the last.
+pub(super) fn asked_ms(view: &View) -> Option<(i64, i64)> {
+    let asked = view.span.map(|span| (span.from_ms, span.until_ms));
+    asked.or(view.span_ms())
+}
+
+/// Every host's, in the order of the hosts.
+pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
+    let Some((from_ms, until_ms)) = asked_ms(view) else {
+        return Vec::new();
+    };
+    let mut gaps: HashMap<&str, Vec<&Gap>> = HashMap::new();
+    for gap in &view.findings.gaps {
+        gaps.entry(gap.host.as_str()).or_default().push(gap);
+    }
+    let seconds = |from: i64, until: i64| (until.saturating_sub(from)).max(0) as f64 / 1000.0;
+    let asked_s = seconds(from_ms, until_ms);
+    let of_host = |host: &'a HostSummary| {
+        let seen_s = seconds(host.from_time_ms, host.to_time_ms);
+        let missing = |wanted: Cause| -> f64 {
+            let gaps = gaps.get(host.host.as_str()).into_iter().flatten();
+            gaps.filter(|gap| cause(gap) == wanted)
+                .map(|gap| gap.duration_s)
+                .sum()
+        };
+        // One sample stands for the time to the next.
+        let interval_s = host.sample_interval_s.unwrap_or(0.0);
+        let ends = [
+            seconds(from_ms, host.from_time_ms),
+            seconds(host.to_time_ms, until_ms),
+        ];
+        let outside_s: f64 = ends.iter().map(|s| (s - interval_s).max(0.0)).sum();
+        let silent = ends[1] > interval_s * 3.0 && ends[1] > asked_s * SILENT_SHARE;
+        HostTime {
+            host,
+            asked_s,
+            covered_s: (seen_s * host.coverage_share + (asked_s - seen_s - outside_s).max(0.0))
+                .min(asked_s),
+            off_s: missing(Cause::Off),
+            agent_s: missing(Cause::Agent),
+            unknown_s: missing(Cause::Unknown) + outside_s,
+            silent_since_ms: silent.then_some(host.to_time_ms),
+        }
+    };
+    view.findings.hosts.iter().map(of_host).collect()
+}
+
+/// Of each cause: gaps, hosts that have one, and how long they are together.
+pub(super) fn by_cause<'a>(gaps: &'a [Gap]) -> Vec<(&'a str, usize, usize, f64)> {
+    let mut causes: BTreeMap<&str, (usize, BTreeMap<&str, ()>, f64)> = BTreeMap::new();
+    for gap in gaps {
+        let entry = causes.entry(gap.cause.as_str()).or_default();
+        entry.0 += 1;
+        entry.1.insert(gap.host.as_str(), ());
+        entry.2 += gap.duration_s;
+    }
+    let mut causes: Vec<_> = causes
+        .into_iter()
+        .map(|(cause, (gaps, hosts, seconds))| (cause, gaps, hosts.len(), seconds))
+        .collect();
+    causes.sort_by(|a, b| b.3.total_cmp(&a.3));
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::options::Span;
+    use gleaner_schemas::findings::Findings;
+
+    #[test]
+    fn time_before_the_first_sample_and_after_the_last_counts_as_missing() {
+        let host = |id: &str, from_s: i64, to_s: i64, coverage_share: f64| HostSummary {
+            host: id.into(),
+            from_time_ms: from_s * 1000,
+            to_time_ms: to_s * 1000,
+            coverage_share,
+            sample_interval_s: Some(10.0),
+            ..HostSummary::default()
+        };
+        let gap = |cause: &str, duration_s: f64| Gap {
+            host: "slept".into(),
+            from_time_ms: 0,
+            to_time_ms: 0,
+            duration_s,
+            cause: cause.into(),
+        };
+        let findings = Findings {
+            hosts: vec![
+                host("whole", 5, 995, 1.0),
+                host("slept", 0, 1000, 0.5),
+                host("late", 600, 1000, 1.0),
+                host("silent", 0, 400, 1.0),
+            ],
+            gaps: vec![gap("sleep", 450.0), gap("missing", 50.0)],
+            ..Findings::default()
+        };
+        let clock = Clock::new("UTC").unwrap();
+        let span = Span {
+            label: "a time".into(),
+            from_ms: 0,
+            until_ms: 1_000_000,
+            before_label: "before".into(),
+        };
+        let view = View::new(&findings, None, &clock, Some(&span));
+        let times = times(&view);
+        let told: Vec<(f64, f64, bool)> = times
+            .iter()
+            .map(|t| (t.covered_share(), t.unknown_share(), t.is_trusted()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1.0, 0.0, true),
+                (0.5, 0.05, true),
+                (0.41, 0.59, false),
+                (0.41, 0.59, false)
+            ]
+        );
+        let silent: Vec<bool> = times.iter().map(|t| t.silent_since_ms.is_some()).collect();
+        assert_eq!(silent, [false, false, false, true]);
+    }
+}

@@ -1,0 +1,462 @@
+//! `gleaner top` on a terminal, in a pipe and as JSON: of a real agent, and of a real collector.
+
+use gleaner_tests::program;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What takes longer will not come.
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// A program of the test's own; killed with it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn top(args: &[&str]) -> Command {
+    let mut command = Command::new(program("gleaner").unwrap());
+    command.arg("top").args(args);
+    for name in ["NO_COLOR", "COLORTERM", "COLORFGBG", "COLUMNS", "LC_ALL"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+    command
+}
+
+/// `gleaner top` on a terminal of 80 columns and 24 lines.
+struct Terminal {
+    top: Running,
+    keyboard: File,
+    /// Held, so that its modes can be asked for after the program has ended.
+    line: File,
+    screen: Arc<Mutex<vt100::Parser>>,
+    written: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    fn show(mut command: Command) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let path = PathBuf::from(name.to_str().unwrap());
+        let open = || File::options().read(true).write(true).open(&path).unwrap();
+        let line = open();
+        command.stdin(open()).stdout(open()).stderr(open());
+        let top = Running(command.spawn().unwrap());
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(
+            24.try_into().unwrap(),
+            80.try_into().unwrap(),
+            0,
+        )));
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let mut reader = File::from(master);
+        let keyboard = reader.try_clone().unwrap();
+        let shown = (Arc::clone(&screen), Arc::clone(&written));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                shown.0.lock().unwrap().process(&bytes[..count]);
+                shown.1.lock().unwrap().extend_from_slice(&bytes[..count]);
+            }
+        });
+        Self {
+            top,
+            keyboard,
+            line,
+            screen,
+            written,
+        }
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen is as it should be; gives its text.
+    #[track_caller]
+    fn wait_for(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let begin = Instant::now();
+        loop {
+            let text = self.text();
+            if is_so(&text) {
+                return text;
+            }
+            assert!(begin.elapsed() < DEADLINE, "no {what}:\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn wait_for_words(&self, words: &str) -> String {
+        self.wait_for(words, |text| text.contains(words))
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
+    }
+
+    /// Waits for the program's end, and finds the terminal as it was.
+    fn ends(&mut self) {
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = self.top.0.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begin.elapsed() < DEADLINE, "goes on:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(status.success(), "{status}: {}", self.text());
+        let modes = tcgetattr(&self.line).unwrap().local_modes;
+        assert!(
+            modes.contains(LocalModes::ICANON | LocalModes::ECHO),
+            "{modes:?}"
+        );
+        self.wait_for("screen given back", |_| {
+            let written = self.written();
+            written.contains("\u{1b}[?1049l") && written.contains("\u{1b}[?25h")
+        });
+    }
+}
+
+/// An agent that samples this host, whose devices are nobody's.
+fn agent(folder: &Path) -> Running {
+    for name in ["dev", "run"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    std::fs::write(folder.join("agent.toml"), "").unwrap();
+    let mut command = Command::new(program("gleaner-agent").unwrap());
+    for (option, name) in [
+        ("--config", "agent.toml"),
+        ("--database", "trace.db"),
+        ("--socket", "agent.sock"),
+        ("--dev-root", "dev"),
+        ("--run-root", "run"),
+    ] {
+        command.arg(option).arg(folder.join(name));
+    }
+    command
+        .args(["run", "--interval", "1s"])
+        .stderr(Stdio::null());
+    Running(command.spawn().unwrap())
+}
+
+fn wait_for_file(path: &Path) {
+    let begin = Instant::now();
+    while !path.exists() {
+        assert!(begin.elapsed() < DEADLINE, "no {}", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A collector, and where it is asked.
+fn collector(folder: &Path) -> (Running, String) {
+    let config = folder.join("collector.toml");
+    let data = folder.join("data");
+    let text = format!("data = {data:?}\nlocal = \"127.0.0.1:0\"\nlocal_access = \"all\"\n");
+    std::fs::write(&config, text).unwrap();
+    let mut child = Command::new(program("gleaner-collector").unwrap())
+        .arg("run")
+        .arg("--config")
+        .arg(config)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let running = Running(child);
+    let url = lines.find_map(|line| {
+        let line = line.unwrap();
+        let url = line
+            .contains("listening on http://")
+            .then(|| line.rsplit(' ').next().unwrap());
+        url.map(str::to_owned)
+    });
+    std::thread::spawn(move || lines.for_each(drop));
+    (running, url.expect("the collector says where it listens"))
+}
+
+fn post_hosts(url: &str, count: &str) {
+    let posted = Command::new(program("examples/hosts").unwrap())
+        .args([url, count])
+        .output();
+    let posted = posted.unwrap();
+    assert!(
+        posted.status.success(),
+        "{}",
+        String::from_utf8_lossy(&posted.stderr)
+    );
+}
+
+fn once(args: &[&str]) -> Output {
+    top(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn this_host_is_watched_and_the_terminal_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut agent = agent(folder.path());
+    let socket = folder.path().join("agent.sock");
+    let args = ["--socket", socket.to_str().unwrap(), "--interval", "200ms"];
+    let mut terminal = Terminal::show(top(&args));
+    let text = terminal.wait_for("sample", |text| {
+        text.contains("Last sample") && text.contains("to ") // and a history
+    });
+    for words in [
+        "Owner",
+        "Lendable",
+        "static kernel",
+        "available",
+        "harvestable",
+        "MemAvailable",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    // No device, so nobody can tell whether the owner is here.
+    assert!(
+        text.contains("cannot be seen") || text.contains("busy"),
+        "{text}"
+    );
+    assert!(terminal.written().contains("\u{1b}[38;5;"), "no colours");
+    terminal.press("?");
+    terminal.wait_for_words("any key: back");
+    terminal.press("x");
+    terminal.wait_for_words("Last sample");
+    let id = Pid::from_child(&agent.0);
+    kill_process(id, Signal::TERM).unwrap();
+    agent.0.wait().unwrap();
+    let text = terminal.wait_for_words("No agent answers");
+    assert!(text.contains("page cache"), "{text}");
+    drop(agent);
+    let _agent = self::agent(folder.path());
+    terminal.wait_for_words("Last sample");
+    terminal.press("q");
+    terminal.ends();
+}
+
+#[test]
+fn a_signal_and_ctrl_c_end_it_as_q_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent.sock");
+    let args = ["--socket", socket.to_str().unwrap()];
+    let mut terminal = Terminal::show(top(&args));
+    terminal.wait_for_words("No agent answers");
+    kill_process(Pid::from_child(&terminal.top.0), Signal::TERM).unwrap();
+    terminal.ends();
+    let mut command = top(&args);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::show(command);
+    terminal.wait_for_words("MemAvailable");
+    terminal.press("\u{3}");
+    terminal.ends();
+    let written = terminal.written();
+    assert!(!written.contains("\u{1b}[38;"), "{written:?}");
+}
+
+#[test]
+fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
+    let folder = tempfile::tempdir().unwrap();
+    let (collector, url) = collector(folder.path());
+    let args = ["--collector", url.as_str(), "--interval", "200ms"];
+    let mut terminal = Terminal::show(top(&args));
+    terminal.wait_for_words("no hosts yet");
+    post_hosts(&url, "60");
+    let text = terminal.wait_for_words("60 hosts: 57 well, 3 clock wrong");
+    assert!(
+        text.contains("host-00001") && text.contains("HOST↓"),
+        "{text}"
+    );
+    assert!(text.contains("lendable now"), "{text}");
+    terminal.press("\u{1b}[F"); // End
+    terminal.wait_for_words("host-00060");
+    terminal.press("\u{1b}[H\u{1b}[C\u{1b}[C"); // Home, right, right
+    let text = terminal.wait_for_words("MEMORY↓");
+    // The third has 64 GiB, as every fourth after it, and its name comes first.
+    assert!(text.contains("<b>otter"), "{text}");
+    terminal.press("/host-0004");
+    terminal.wait_for("ten hosts", |text| {
+        text.contains("filter: host-0004_") && text.contains("of 10")
+    });
+    terminal.press("\r");
+    terminal.wait_for("filter kept", |text| text.contains("/ filter: host-0004"));
+    terminal.press("i");
+    let text = terminal.wait_for("idle ones", |text| text.contains("/ filter: idle"));
+    assert!(!text.contains(" busy "), "{text}");
+    drop(collector);
+    let text = terminal.wait_for_words("does not answer");
+    assert!(
+        text.contains("idle "),
+        "what was known is shown still:\n{text}"
+    );
+    terminal.press("q");
+    terminal.ends();
+}
+
+#[test]
+fn what_a_real_agent_ships_is_what_the_cluster_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(program("gleaner").unwrap())
+        .args([
+            "collect",
+            "--local",
+            "--interval",
+            "200ms",
+            "--status",
+            "127.0.0.1:0",
+            "--output",
+        ])
+        .arg(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut running = Running(child);
+    let url = lines.find_map(|line| {
+        let line = line.unwrap();
+        let at = line.find("http://")?;
+        line.contains("status at")
+            .then(|| line[at..].trim_end_matches('/').to_owned())
+    });
+    let url = url.expect("it says where its status is");
+    std::thread::spawn(move || lines.for_each(drop));
+    let begin = Instant::now();
+    let document = loop {
+        let output = once(&["--collector", &url, "--json"]);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if document["totals"]["hosts_count"] == 1 {
+            break document;
+        }
+        assert!(begin.elapsed() < DEADLINE, "{document}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let sample = &document["hosts"][0]["sample"];
+    let bytes = |name: &str| {
+        sample[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name}: {sample}"))
+    };
+    let parts = [
+        "kernel_bytes",
+        "process_bytes",
+        "file_cache_bytes",
+        "guest_bytes",
+        "available_bytes",
+    ];
+    assert_eq!(
+        parts.map(bytes).iter().sum::<u64>(),
+        bytes("physical_bytes")
+    );
+    assert!(bytes("harvestable_bytes") <= bytes("available_bytes"));
+    let output = once(&["--collector", &url, "--once"]);
+    let frame = stdout(&output);
+    let name = document["hosts"][0]["host_name"].as_str().unwrap();
+    assert!(
+        frame.contains("1 host: 1 well") && frame.contains(name),
+        "{frame}"
+    );
+    kill_process(Pid::from_child(&running.0), Signal::TERM).unwrap();
+    assert!(running.0.wait().unwrap().success());
+}
+
+#[test]
+fn one_frame_for_pipes_and_one_document_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = agent(folder.path());
+    let path = folder.path().join("agent.sock");
+    wait_for_file(&path);
+    let socket = path.to_str().unwrap();
+    for args in [&["--socket", socket, "--once"][..], &["--socket", socket]] {
+        let output = once(args);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let frame = stdout(&output);
+        assert!(
+            frame.contains("Last sample") && !frame.contains('\u{1b}'),
+            "{frame}"
+        );
+    }
+    let narrow = top(&["--socket", socket])
+        .env("COLUMNS", "40")
+        .output()
+        .unwrap();
+    let narrow = stdout(&narrow);
+    assert!(
+        narrow.lines().all(|line| line.chars().count() <= 40),
+        "{narrow}"
+    );
+    let ascii = top(&["--socket", socket])
+        .env("LANG", "C")
+        .output()
+        .unwrap();
+    assert!(ascii.stdout.is_ascii(), "{}", stdout(&ascii));
+    let document: Value =
+        serde_json::from_slice(&once(&["--socket", socket, "--json"]).stdout).unwrap();
+    assert_eq!(document["agent"]["sample_interval_ms"], 1000);
+    let available = document["sample"]["available_bytes"].as_i64().unwrap();
+    assert!(
+        available > 0 && document["quota"]["reason"].is_string(),
+        "{document}"
+    );
+    assert!(document["kernel"]["mem_available_bytes"].as_u64().unwrap() > 0);
+    drop(agent);
+
+    // Without an agent: what can be shown is, and the exit code says that it is not all.
+    let output = once(&["--socket", socket, "--once"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("MemAvailable"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.starts_with("gleaner: no agent answers") && said.contains(socket),
+        "{said}"
+    );
+    assert!(said.contains("gleaner-agent run"), "{said}");
+    let output = once(&["--collector", "http://127.0.0.1:1", "--json"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("the collector at http://127.0.0.1:1 does not answer"),
+        "{said}"
+    );
+    for wrong in [
+        &["--cluster", "--socket", "x"][..],
+        &["--once", "--json"],
+        &["--interval", "1ms"],
+    ] {
+        assert_eq!(once(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}
