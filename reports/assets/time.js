@@ -5,7 +5,7 @@ const zoneTime = (() => {
   const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
   const STEPS = [
     ...[1, 5, 15, 30].map((n) => n * SECOND), ...[1, 5, 15, 30].map((n) => n * MINUTE),
-    ...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7].map((n) => n * DAY),
+    ...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7, 14].map((n) => n * DAY),
   ];
   const MONTHS = [1, 3, 6, 12];
   const PX_A_TICK = 72;

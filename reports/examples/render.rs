@@ -2,13 +2,13 @@
 //! `cargo run -p gleaner-reports --example render -- [OPTIONS] FINDINGS.json|- [BEFORE.json] OUT.html`.
 //!
 //! Without a file of findings (`-`), the invented week of the tests. Options: `--time-zone NAME`, `--anonymous`,
-//! `--title TITLE`, `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
+//! `--title TITLE`, `--span LABEL,FROM,UNTIL` (the time that was asked for), `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
 //! (Markdown, JSON and CSV beside it).
 
 #[path = "../tests/week/mod.rs"]
 mod week;
 
-use gleaner_reports::{Options, Report};
+use gleaner_reports::{Options, Report, Span};
 use gleaner_schemas::findings::Findings;
 use std::error::Error;
 use std::path::Path;
@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--time-zone" => options.time_zone = value()?,
             "--title" => options.title = value()?,
             "--from" => from = Some(value()?.parse::<jiff::Timestamp>()?.as_millisecond()),
+            "--span" => options.span = Some(span(&value()?)?),
             "--anonymous" => options.anonymous = true,
             "--companions" => companions = true,
             path => paths.push(path.to_owned()),
@@ -50,6 +51,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         write_companions(&report, Path::new(output))?;
     }
     Ok(())
+}
+
+/// `A week,2026-11-15T23:00:00Z,2026-11-22T23:00:00Z`.
+fn span(told: &str) -> Result<Span, Box<dyn Error>> {
+    let parts: Vec<&str> = told.split(',').collect();
+    let [label, from, until] = parts.as_slice() else {
+        return Err("--span LABEL,FROM,UNTIL".into());
+    };
+    let ms =
+        |moment: &str| Ok::<i64, jiff::Error>(moment.parse::<jiff::Timestamp>()?.as_millisecond());
+    Ok(Span {
+        label: (*label).to_owned(),
+        from_ms: ms(from)?,
+        until_ms: ms(until)?,
+        before_label: "the week before".into(),
+    })
 }
 
 fn write_companions(report: &Report, page: &Path) -> Result<(), Box<dyn Error>> {

@@ -176,6 +176,7 @@ fn sentence(view: &View, periods: &[IdlePeriod]) -> String {
         .count() as i64;
     let caution = match cut {
         0 => String::new(),
+        1 => " One touches a gap or an end of the trace: it lasted at least so long.".into(),
         n => format!(
             " {} touch a gap or an end of the trace: they lasted at least so long.",
             count(n, "period")

@@ -91,7 +91,11 @@ impl<'a> Course<'a> {
             .tick_format(",~r");
         layout()
             .hover_mode(HoverMode::XUnified)
-            .x_axis(time_axis(&title))
+            .x_axis(match self.view.span {
+                // The whole time asked for, whatever was seen of it: hosts can be laid beside each other.
+                Some(span) => time_axis(&title).range(vec![span.from_ms, span.until_ms]),
+                None => time_axis(&title),
+            })
             .y_axis(memory_axis)
     }
 

@@ -139,6 +139,7 @@ fn change_of(kind: Kind, change: f64) -> Cell {
     match kind {
         Kind::Bytes => Cell::bytes_change(change),
         Kind::Share => Cell::share_change(change),
+        _ if change.abs() < 0.05 => Cell::of(kind, "0.0", "", change),
         _ => Cell::of(kind, format!("{change:+.1}").replace('-', "−"), "", change),
     }
 }

@@ -1,8 +1,42 @@
-//! What every term means and where it comes from: `templates/method.html` and the limits that the figures rest on.
+//! The method page: what every term means and where it comes from, what advice rests on, the limits that were asked for.
+
+mod terms;
 
 use crate::page::table::{Cell, Table, words};
+use crate::questions::short::advice;
 use crate::view::View;
 use crate::wording::{list, seconds, share, size};
+
+pub(crate) use terms::{DEPARTURES, GROUPS, Group, SOURCES};
+
+/// What the advice to add, move or leave memory rests on.
+pub(crate) fn advice_rules() -> Vec<String> {
+    vec![
+        format!(
+            "Add: in {} or more of its samples less than {} of the host’s memory was available. What is advised would have left {} of it \
+             free at its worst moment.",
+            share(advice::SHORT_SAMPLES_SHARE),
+            share(advice::SHORT_SHARE),
+            share(advice::ROOM_SHARE)
+        ),
+        format!(
+            "Move: the host never used more than {} of its memory, and another is short. What is left to it, {} of what it has, would still \
+             have been {} free at its worst moment.",
+            share(advice::SPARE_BELOW_SHARE),
+            list(&advice::REST_SHARES.map(share)).replace(" and ", " or "),
+            share(advice::ROOM_SHARE)
+        ),
+        "Leave: neither; or it has too much, but nobody is short: it could be lent.".into(),
+        format!(
+            "Watch: it was seen on fewer than {} days, or for less than {} in all. Nothing is advised from so little.",
+            advice::LEAST_DAYS,
+            seconds(advice::LEAST_TRACED_S)
+        ),
+        "It is a suggestion from this time alone: who needs memory once a month may not have needed it now. Used is what active programs, \
+         files in use and the kernel hold, not the cache of files that nobody uses; whether modules fit is for you to see."
+            .into(),
+    ]
+}
 
 /// Every limit that the figures rest on.
 pub(crate) fn parameters(view: &View) -> Option<Table> {

@@ -7,6 +7,7 @@ pub(crate) mod table;
 use crate::clock::{Clock, Offset};
 use crate::headline::{Headline, headline};
 use crate::hosts::{self, HostPage};
+use crate::method;
 use crate::options::Options;
 use crate::questions::questions;
 use crate::view::View;
@@ -28,6 +29,8 @@ pub(crate) struct Page {
     pub headline: Headline,
     pub sections: Vec<Section>,
     pub hosts: Vec<HostPage>,
+    /// The limits that the figures rest on, for the method page.
+    pub parameters: Option<Table>,
 }
 
 /// What the figures' axes of time need to know of the report's zone.
@@ -106,6 +109,7 @@ impl Page {
                 .chain(hosts::overview(&view))
                 .collect(),
             hosts: hosts::pages(&view),
+            parameters: method::parameters(&view),
         }
     }
 }

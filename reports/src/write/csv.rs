@@ -28,10 +28,11 @@ pub(crate) fn files(page: &Page) -> Vec<TableFile> {
 /// The same as tables.
 pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
     let parts = page.sections.iter().flat_map(|section| &section.parts);
-    parts.filter_map(|part| match part {
+    let tables = parts.filter_map(|part| match part {
         Part::Table(table) => Some(table),
         _ => None,
-    })
+    });
+    tables.chain(&page.parameters)
 }
 
 fn csv(table: &Table) -> String {

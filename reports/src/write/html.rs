@@ -3,6 +3,8 @@
 use crate::ReportError;
 use crate::headline::Headline;
 use crate::hosts::HostPage;
+use crate::method::{DEPARTURES, GROUPS, Group, SOURCES, advice_rules};
+use crate::page::table::Table;
 use crate::page::{Page, Part, Section, figure};
 use askama::Template;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -38,6 +40,11 @@ struct Document<'a> {
     only: Option<Host<'a>>,
     /// The pages of several, each opened where it is asked for.
     packed: Vec<PackedHost<'a>>,
+    groups: &'a [Group],
+    rules: Vec<String>,
+    departures: &'a [&'a str],
+    sources: &'a [&'a str],
+    parameters: &'a Option<Table>,
     style: &'a str,
     script: &'a str,
     script_hash: String,
@@ -102,6 +109,11 @@ pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> 
                 .map(PackedHost::new)
                 .collect::<Result<_, _>>()?,
         },
+        groups: &GROUPS,
+        rules: advice_rules(),
+        departures: &DEPARTURES,
+        sources: &SOURCES,
+        parameters: &page.parameters,
         style: STYLE,
         script: SCRIPT,
         script_hash: format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(SCRIPT))),

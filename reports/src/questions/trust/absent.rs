@@ -61,7 +61,7 @@ pub(super) fn words(view: &View, times: &[HostTime]) -> Vec<String> {
     }
     if !silent.is_empty() {
         said.push(format!(
-            "{} fell silent before the end, with no word of sleep: {}.",
+            "{} gave nothing any more at the end: switched off or silent, which shows when they come back: {}.",
             count(silent.len() as i64, "host"),
             named(&silent)
         ));
@@ -98,7 +98,9 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
             Cell::absent(),
         ]
     }));
-    rows.extend(times.iter().filter_map(|time| {
+    let mut silent: Vec<&HostTime> = times.iter().collect();
+    silent.sort_by_key(|time| time.silent_since_ms);
+    rows.extend(silent.into_iter().filter_map(|time| {
         let since = time.silent_since_ms?;
         Some(vec![
             view.host_cell(&time.host.host),

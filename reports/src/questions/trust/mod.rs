@@ -50,20 +50,25 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
         ),
     };
     if sum(|t| t.off_s) > 0.0 {
-        text.push_str(", and for most of the rest they slept or were off");
+        text.push_str(", and in the gaps they slept or were off");
+    }
+    let silent = trusted
+        .iter()
+        .filter(|t| t.silent_since_ms.is_some())
+        .count();
+    if silent > 0 {
+        text.push_str(&format!(
+            "; {silent} of them gave nothing any more at its end"
+        ));
     }
     let mut rest = Vec::new();
     if !doubtful.is_empty() {
         let names: Vec<String> = doubtful.iter().map(|t| t.host.host_name.clone()).collect();
         rest.push(format!(
-            "of {} more than {} of the time is missing though {} not asleep or off",
+            "of {} more than {} is missing though not asleep or off, or more than {} was before the first sample or after the last",
             named(&names),
             share(time::UNKNOWN_LIMIT),
-            if names.len() == 1 {
-                "it was"
-            } else {
-                "they were"
-            },
+            share(time::OUTSIDE_LIMIT),
         ));
     }
     if gone > 0 {
@@ -73,10 +78,10 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
         ));
     }
     match (trusted.is_empty(), rest.is_empty()) {
-        (true, _) => text + &list(&rest) + ".",
+        (true, _) => text + &rest.join("; and ") + ".",
         (false, true) => text + ".",
         (false, false) => {
-            let rest = list(&rest);
+            let rest = rest.join("; and ");
             let mut letters = rest.chars();
             let first = letters.next().map(|c| c.to_uppercase().to_string());
             format!("{text}. {}{}.", first.unwrap_or_default(), letters.as_str())
@@ -177,8 +182,8 @@ mod tests {
         short[1].to_time_ms = 300_000;
         assert_eq!(
             said(&short, Some(&[host("d", 5), host("a", 5)])),
-            "Yes, for 2 of 4 hosts: samples cover 100 % of the time asked for. Of b more than 10 % of the time is missing though \
-             it was not asleep or off and 1 host gave no samples at all."
+            "Yes, for 2 of 4 hosts: samples cover 100 % of the time asked for. Of b more than 10 % is missing though not asleep \
+             or off, or more than 50 % was before the first sample or after the last; and 1 host gave no samples at all."
         );
         assert_eq!(said(&[], None), "There are no samples.");
     }

@@ -4,8 +4,11 @@ use crate::view::View;
 use gleaner_schemas::findings::{Gap, HostSummary};
 use std::collections::{BTreeMap, HashMap};
 
-/// A host of which more of the time than this is missing, nobody knows why, is not to be trusted without a look.
+/// A host with gaps of more of the time than this, though not asleep or off, is not to be trusted without a look.
 pub(super) const UNKNOWN_LIMIT: f64 = 0.1;
+/// Nor one that was heard of for the first time so late, or for the last time so early, that more than this is left: a
+/// weekend is a third of a week.
+pub(super) const OUTSIDE_LIMIT: f64 = 0.5;
 /// A host is silent when its last sample is this share of the time before the end.
 const SILENT_SHARE: f64 = 0.02;
 
@@ -20,8 +23,10 @@ pub(super) struct HostTime<'a> {
     pub off_s: f64,
     /// The agent did not run, or ran late.
     pub agent_s: f64,
-    /// Nobody knows why: gaps of no known cause, and the time before the first sample and after the last.
+    /// Gaps of no known cause.
     pub unknown_s: f64,
+    /// Before the first sample and after the last: why, shows when the host comes back.
+    pub outside_s: f64,
     /// The last sample, where nothing came for long before the end.
     pub silent_since_ms: Option<i64>,
 }
@@ -31,12 +36,14 @@ impl HostTime<'_> {
         share(self.covered_s, self.asked_s)
     }
 
-    pub(super) fn unknown_share(&self) -> f64 {
-        share(self.unknown_s, self.asked_s)
+    /// A part of its time as a share of what was asked for.
+    pub(super) fn share(&self, part_s: f64) -> f64 {
+        share(part_s, self.asked_s)
     }
 
     pub(super) fn is_trusted(&self) -> bool {
-        self.unknown_share() + share(self.agent_s, self.asked_s) <= UNKNOWN_LIMIT
+        self.share(self.unknown_s + self.agent_s) <= UNKNOWN_LIMIT
+            && self.share(self.outside_s) <= OUTSIDE_LIMIT
     }
 }
 
@@ -99,8 +106,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
         let missing = |wanted: Cause| -> f64 {
             let gaps = gaps.get(host.host.as_str()).into_iter().flatten();
             gaps.filter(|gap| cause(gap) == wanted)
-                .map(|gap| gap.duration_s)
-                .sum()
+                .fold(0.0, |sum, gap| sum + gap.duration_s)
         };
         // One sample stands for the time to the next.
         let interval_s = host.sample_interval_s.unwrap_or(0.0);
@@ -117,7 +123,8 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
                 .min(asked_s),
             off_s: missing(Cause::Off),
             agent_s: missing(Cause::Agent),
-            unknown_s: missing(Cause::Unknown) + outside_s,
+            unknown_s: missing(Cause::Unknown),
+            outside_s,
             silent_since_ms: silent.then_some(host.to_time_ms),
         }
     };
@@ -125,7 +132,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
 }
 
 /// Of each cause: gaps, hosts that have one, and how long they are together.
-pub(super) fn by_cause<'a>(gaps: &'a [Gap]) -> Vec<(&'a str, usize, usize, f64)> {
+pub(super) fn by_cause(gaps: &[Gap]) -> Vec<(&str, usize, usize, f64)> {
     let mut causes: BTreeMap<&str, (usize, BTreeMap<&str, ()>, f64)> = BTreeMap::new();
     for gap in gaps {
         let entry = causes.entry(gap.cause.as_str()).or_default();
@@ -186,7 +193,13 @@ mod tests {
         let times = times(&view);
         let told: Vec<(f64, f64, bool)> = times
             .iter()
-            .map(|t| (t.covered_share(), t.unknown_share(), t.is_trusted()))
+            .map(|t| {
+                (
+                    t.covered_share(),
+                    t.share(t.unknown_s + t.outside_s),
+                    t.is_trusted(),
+                )
+            })
             .collect();
         assert_eq!(
             told,
