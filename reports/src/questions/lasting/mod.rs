@@ -4,6 +4,7 @@ mod axes;
 mod coming;
 mod copies;
 mod curves;
+mod ends;
 mod figures;
 mod hours;
 mod odds;
@@ -24,8 +25,8 @@ pub(crate) fn section(view: &View) -> Section {
         odds::figure(view).map(Part::figure),
         odds::table(view).map(Part::Table),
         odds::intervals(view).map(Part::Table),
-        odds::causes(view).map(Part::figure),
-        odds::losses(view).map(Part::Table),
+        ends::causes(view).map(Part::figure),
+        ends::losses(view).map(Part::Table),
     ]);
     if all.is_empty() && !lengths.is_empty() {
         all.push(without(

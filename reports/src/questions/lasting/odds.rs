@@ -1,4 +1,4 @@
-//! Whether what is available now is still there some time later, and if not, what took it.
+//! Whether what is available now is still there some time later.
 
 use super::axes::log_time_axis;
 use super::regions::{self, odds_of, pooled};
@@ -7,10 +7,9 @@ use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use crate::wording::{list, seconds, share, size};
-use gleaner_schemas::findings::{AvailabilityOdds, EndCause, Findings, Scope};
-use plotly::common::{DashType, Fill, Line, Marker, MarkerSymbol, Mode, Orientation};
-use plotly::layout::BarMode;
-use plotly::{Bar, Scatter, Trace};
+use gleaner_schemas::findings::{AvailabilityOdds, Findings, Scope};
+use plotly::common::{DashType, Fill, Line, Marker, MarkerSymbol, Mode};
+use plotly::{Scatter, Trace};
 
 /// A colour for each size, the middle one first; each has its own mark as well.
 pub(super) const SIZES: [(&str, MarkerSymbol, &str); 3] = [
@@ -22,7 +21,7 @@ pub(super) const SIZES: [(&str, MarkerSymbol, &str); 3] = [
 /// Times ahead that tables and bars have.
 const TOLD_S: [f64; 5] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0];
 
-const HOUR_S: f64 = 3600.0;
+pub(super) const HOUR_S: f64 = 3600.0;
 const DAY_S: f64 = 86_400.0;
 
 /// In a sentence or two: the middle size, an hour and a day later, against the week before. Absent without odds.
@@ -254,123 +253,6 @@ pub(super) fn scope_cell(scope: Scope) -> Cell {
 /// Said beneath tables that have that column.
 pub(super) const SCOPE_NOTE: &str = "Time: all of it, whatever the owner does, or idle time alone, in which the owner’s return is a loss too.";
 
-/// What ends it, as a person says it, and its colour.
-const CAUSES: [(EndCause, &str, &str); 6] = [
-    (EndCause::Owner, "the owner came back", "process"),
-    (EndCause::Load, "the load rose", "file-cache"),
-    (EndCause::Memory, "the host needed its memory", "reserve"),
-    (EndCause::SleepOrPower, "sleep or power", "static-kernel"),
-    (EndCause::Network, "the network", "guest"),
-    (EndCause::Agent, "the agent fell silent", "balloon"),
-];
-
-fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
-    match cause {
-        EndCause::Owner => odds.lost_to_owner,
-        EndCause::Load => odds.lost_to_load,
-        EndCause::Memory => odds.lost_to_memory,
-        EndCause::SleepOrPower => odds.lost_to_sleep_or_power,
-        EndCause::Network => odds.lost_to_network,
-        EndCause::Agent => odds.lost_to_agent,
-    }
-}
-
-/// What became of the middle size, by time ahead: still there, or lost to what. In idle time, where that is known.
-pub(super) fn causes(view: &View) -> Option<Figure> {
-    let f = view.findings;
-    let region = regions::middle(f)?;
-    let scope = if pooled(f).any(|o| o.scope == Scope::Idle && o.region_bytes == region) {
-        Scope::Idle
-    } else {
-        Scope::All
-    };
-    let mut bars: Vec<&AvailabilityOdds> = pooled(f)
-        .filter(|o| o.scope == scope && o.region_bytes == region)
-        .collect();
-    bars.sort_by(|a, b| b.ahead_s.total_cmp(&a.ahead_s));
-    let labels: Vec<String> = bars.iter().map(|o| seconds(o.ahead_s)).collect();
-    let hour = bars.iter().find(|o| o.ahead_s == HOUR_S).or(bars.last())?;
-    let mut data: Vec<Box<dyn Trace>> = Vec::new();
-    let mut key = Vec::new();
-    let mut add = |colour: &'static str, label: &str, part: &dyn Fn(&AvailabilityOdds) -> f64| {
-        let widths: Vec<f64> = bars.iter().map(|o| percent(part(o))).collect();
-        if widths.iter().all(|w| *w <= 0.0) {
-            return;
-        }
-        data.push(
-            Bar::new(widths, labels.clone())
-                .orientation(Orientation::Horizontal)
-                .name(colour)
-                .hover_template(format!("{label} %{{x:.1f}} %<extra></extra>")),
-        );
-        key.push(Key {
-            colour,
-            mark: "area",
-            label: label.into(),
-            value: String::new(),
-        });
-    };
-    add("available", "still available", &|o| o.still_available);
-    for (cause, label, colour) in CAUSES {
-        add(colour, label, &|o| lost(o, cause));
-    }
-    Some(Figure {
-        id: format!("{}odds-ends", view.prefix),
-        title: format!(
-            "What ends it: a region of {}, {}",
-            size(region),
-            scope_words(scope)
-        ),
-        sentence: causes_sentence(hour),
-        key,
-        height_px: 110 + 30 * bars.len(),
-        plot: Plot {
-            times: Vec::new(),
-            data,
-            layout: layout()
-                .bar_mode(BarMode::Stack)
-                .bar_gap(0.25)
-                .x_axis(
-                    axis()
-                        .title("share of what was available")
-                        .range(vec![0.0, 101.0])
-                        .tick_suffix(" %"),
-                )
-                .y_axis(
-                    axis()
-                        .title("time later")
-                        .type_(plotly::layout::AxisType::Category),
-                ),
-        },
-    })
-}
-
-fn causes_sentence(hour: &AvailabilityOdds) -> String {
-    let mut ends: Vec<(f64, &str)> = CAUSES
-        .iter()
-        .map(|(cause, label, _)| (lost(hour, *cause), *label))
-        .filter(|(share, _)| *share > 0.0)
-        .collect();
-    ends.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let said: Vec<String> = ends
-        .iter()
-        .map(|(lost, label)| format!("{} because {label}", share(*lost)))
-        .map(|text| {
-            text.replace("because sleep or power", "to sleep or power")
-                .replace("because the network", "to the network")
-        })
-        .collect();
-    if said.is_empty() {
-        return format!("{} later nothing was lost.", seconds(hour.ahead_s));
-    }
-    format!(
-        "{} later {} is still available; lost are {}.",
-        seconds(hour.ahead_s),
-        share(hour.still_available),
-        list(&said)
-    )
-}
-
 /// The odds of some sizes at a few times ahead, and how that of an hour changed.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
@@ -434,7 +316,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
 }
 
 /// All odds, the size first that sentences speak of.
-fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
+pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     let middle = regions::middle(f);
     let mut sorted: Vec<&AvailabilityOdds> = pooled(f).collect();
     let rank = |o: &AvailabilityOdds| {
@@ -449,7 +331,7 @@ fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
 }
 
 /// How many of them are on the page: those of the first size, in one kind of time.
-fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
+pub(super) fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
     let kind = |o: &AvailabilityOdds| (o.region_bytes, o.scope);
     let first = sorted.first().map(|o| kind(o));
     sorted.iter().take_while(|o| Some(kind(o)) == first).count()
@@ -498,45 +380,6 @@ pub(super) fn intervals(view: &View) -> Option<Table> {
         "Interval: had other hosts like these been traced (bootstrap over hosts); with few hosts it is too narrow. Rests on: time in \
          which the region was available and its fate is known.",
     ))
-}
-
-/// What took what is no longer available.
-pub(super) fn losses(view: &View) -> Option<Table> {
-    let sorted = in_order(view.findings);
-    // Idle time has all the causes.
-    let idle = sorted.iter().any(|o| o.scope == Scope::Idle);
-    let (mut told, others): (Vec<_>, Vec<_>) = sorted
-        .into_iter()
-        .partition(|o| !idle || o.scope == Scope::Idle);
-    let shown = first_kind(&told);
-    told.extend(others);
-    let rows = told.into_iter().map(|o| {
-        let mut row = vec![
-            Cell::size(o.region_bytes),
-            scope_cell(o.scope),
-            Cell::seconds(o.ahead_s),
-        ];
-        row.extend(EndCause::ALL.map(|cause| Cell::share(lost(o, cause))));
-        row
-    });
-    let mut table = Table::new(
-        format!("{}odds-losses", view.prefix),
-        "What took it, of what was available",
-        vec![
-            numbers("region"),
-            words("time"),
-            numbers("later"),
-            numbers("owner back"),
-            numbers("load"),
-            numbers("memory"),
-            numbers("sleep or power"),
-            numbers("network"),
-            numbers("agent"),
-        ],
-    )
-    .with_rows(rows.collect())?;
-    table.rows_shown = shown;
-    Some(table)
 }
 
 /// Whether there are odds of idle time.
@@ -592,14 +435,6 @@ pub(super) mod tests {
         before.availability_odds[0].still_available = 0.95;
         let changed = plain(ask(&now, Some(&before), answer));
         assert!(changed.contains("5.0 points less"), "{changed}");
-    }
-
-    #[test]
-    fn what_took_the_rest_is_said_largest_first() {
-        assert_eq!(
-            causes_sentence(&odds()).replace('\u{a0}', " "),
-            "1 h later 90 % is still available; lost are 6.0 % because the host needed its memory and 4.0 % to sleep or power."
-        );
     }
 
     #[test]
