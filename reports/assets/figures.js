@@ -73,7 +73,7 @@ const figures = (() => {
       // The title of a hover box is the time in ms, which `tellTime` says in the report's zone.
       const range = axis.range ?? extent(traces, layout.shapes, short);
       const room = "\u2007".repeat(zoneTime.changesIn(...range) ? 20 : 7);
-      Object.assign(axis, { type: "linear", tickmode: "array", range, unifiedhovertitle: { text: `%{x:.0f}${room}` } });
+      Object.assign(axis, { type: "linear", tickmode: "array", tickangle: 0, range, unifiedhovertitle: { text: `%{x:.0f}${room}` } });
       for (const trace of traces) {
         if ((trace.xaxis ?? "x") === short && !trace.text && String(trace.hovertemplate).includes("%{text}")) {
           trace.text = trace.x.map((ms) => (typeof ms === "number" ? zoneTime.moment(ms) : ""));

@@ -5,7 +5,7 @@ const zoneTime = (() => {
   const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
   const STEPS = [
     ...[1, 5, 15, 30].map((n) => n * SECOND), ...[1, 5, 15, 30].map((n) => n * MINUTE),
-    ...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7].map((n) => n * DAY),
+    ...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7, 14].map((n) => n * DAY),
   ];
   const MONTHS = [1, 3, 6, 12];
   const PX_A_TICK = 72;
@@ -75,13 +75,17 @@ const zoneTime = (() => {
     const step = STEPS.find(fits);
     const monthly = MONTHS.find((n) => fits(n * 30 * DAY)) ?? 12 * Math.ceil((to - from) / (365 * DAY) / most);
     const values = step ? multiples(from, to, step) : months(from, to, monthly);
-    let above;
-    const texts = values.map((ms) => {
+    const said = (ms) => {
       const at = wall(ms);
       const date = `${day(at)} ${month(at).slice(0, 3)}`;
-      const [first, second] = !step ? [month(at).slice(0, 3), String(at.getUTCFullYear())]
+      return !step ? [month(at).slice(0, 3), String(at.getUTCFullYear())]
         : step >= DAY ? [day(at), `${month(at)} ${at.getUTCFullYear()}`]
         : [time(at, step < MINUTE), date];
+    };
+    // A first tick whose neighbour has another second line leaves it the room.
+    let above = values.length > 2 && said(values[0])[1] !== said(values[1])[1] ? said(values[0])[1] : undefined;
+    const texts = values.map((ms) => {
+      const [first, second] = said(ms);
       const lines = [first];
       if (second !== above) lines.push(second);
       above = second;

@@ -65,18 +65,34 @@ pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAva
     all.find(|a| a.scope == scope && a.cells_count > 0)
 }
 
-/// Fewer hosts seen at a time than this part of what is usual are a hole in the data.
-const HOLE_SHARE: f64 = 0.5;
+/// Fewer hosts seen at a time than this part of what is usual may be a hole in the data.
+const HOLE_SHARE: f64 = 0.8;
 
-/// The stretch in which least was available, holes in the data aside.
-pub(crate) fn least(points: &[ClusterPoint]) -> Option<&ClusterPoint> {
+/// The stretch in which least was available.
+pub(crate) struct Least<'a> {
+    pub point: &'a ClusterPoint,
+    /// What is said of it where stretches with few hosts are left out: ` (times with few hosts aside)`.
+    pub caution: &'static str,
+}
+
+/// The stretch in which least was available, those aside in which fewer hosts than usual were seen: they may be holes in the data.
+pub(crate) fn least(points: &[ClusterPoint]) -> Option<Least<'_>> {
     let mut seen: Vec<f64> = points.iter().map(|p| p.hosts_seen_count).collect();
     seen.sort_by(f64::total_cmp);
     let usual = *seen.get(seen.len() / 2)?;
-    let whole = points
+    let is_whole = |p: &&ClusterPoint| p.hosts_seen_count >= HOLE_SHARE * usual;
+    let point = points
         .iter()
-        .filter(|p| p.hosts_seen_count >= HOLE_SHARE * usual);
-    whole.min_by_key(|p| p.available_min_bytes)
+        .filter(is_whole)
+        .min_by_key(|p| p.available_min_bytes)?;
+    let less = |p: &ClusterPoint| p.available_min_bytes < point.available_min_bytes;
+    Some(Least {
+        point,
+        caution: match points.iter().any(less) {
+            true => " (times with few hosts aside)",
+            false => "",
+        },
+    })
 }
 
 /// Mean over cells.

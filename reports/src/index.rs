@@ -20,6 +20,18 @@ pub struct IndexEntry {
     pub lead: String,
 }
 
+impl IndexEntry {
+    /// Title and whom it is about, unless the title says that.
+    fn about(&self) -> String {
+        let plain = |text: &str| text.replace('\u{a0}', " ");
+        if plain(&self.title).contains(&plain(&self.subject)) {
+            self.title.clone()
+        } else {
+            format!("{}: {}", self.title, self.subject)
+        }
+    }
+}
+
 #[derive(Template)]
 #[template(path = "index.html")]
 struct Document<'a> {
@@ -58,6 +70,7 @@ mod tests {
         assert!(page.contains("href=\"2026-W47-tables/\""));
         assert!(page.contains("Half &#38; more is idle."));
         assert!(!page.contains("<script"));
+        assert!(page.contains("</script&#62;: 4 hosts</p>"), "{page}");
         assert!(index(&[]).unwrap().contains("No report yet"));
     }
 }

@@ -168,6 +168,14 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The clock that hours of the week go by, for a title: ` (Europe/Berlin time)`.
+    pub(crate) fn hours_zone(&self) -> String {
+        match self.findings.parameters.time_zone.as_str() {
+            "" => String::new(),
+            zone => format!(" ({zone} time)"),
+        }
+    }
+
     /// What the time before is called: `the week before`.
     pub(crate) fn before_label(&self) -> &str {
         self.span

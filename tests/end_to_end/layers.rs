@@ -32,7 +32,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
 ];
 
 /// Heavy dependency → the only crates that may name it.
-const ISOLATED: [(&str, &[&str]); 10] = [
+const ISOLATED: [(&str, &[&str]); 11] = [
     ("polars", &["analysis"]),
     ("polars-arrow", &["analysis"]),
     ("plotly", &["reports"]),
@@ -42,6 +42,7 @@ const ISOLATED: [(&str, &[&str]); 10] = [
     ("tokio", &["collector"]),
     ("rcgen", &["trust"]),
     ("object_store", &["collector"]),
+    ("ratatui", &["cli"]),
     ("schemars", &["schemas"]), // and there by a feature
 ];
 

@@ -92,23 +92,26 @@ impl Terminal {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    /// Waits until the screen is as it should be; gives its text.
+    /// Waits until the screen is as it should be.
     #[track_caller]
-    fn wait_for(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+    fn wait_for(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let begin = Instant::now();
         loop {
             let text = self.text();
             if is_so(&text) {
-                return text;
+                return;
             }
             assert!(begin.elapsed() < DEADLINE, "no {what}:\n{text}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
+    /// All of them at once: a frame is seen while it is drawn.
     #[track_caller]
-    fn wait_for_words(&self, words: &str) -> String {
-        self.wait_for(words, |text| text.contains(words))
+    fn wait_for_words(&self, words: &[&str]) {
+        self.wait_for(&format!("{words:?}"), |text| {
+            words.iter().all(|word| text.contains(word))
+        });
     }
 
     fn press(&mut self, keys: &str) {
@@ -225,37 +228,32 @@ fn this_host_is_watched_and_the_terminal_given_back() {
     let socket = folder.path().join("agent.sock");
     let args = ["--socket", socket.to_str().unwrap(), "--interval", "200ms"];
     let mut terminal = Terminal::show(top(&args));
-    let text = terminal.wait_for("sample", |text| {
-        text.contains("Last sample") && text.contains("to ") // and a history
-    });
-    for words in [
+    terminal.wait_for_words(&[
         "Owner",
         "Lendable",
+        "Last sample",
         "static kernel",
         "available",
         "harvestable",
         "MemAvailable",
-    ] {
-        assert!(text.contains(words), "{words}\n{text}");
-    }
+        " to ", // a history
+    ]);
     // No device, so nobody can tell whether the owner is here.
-    assert!(
-        text.contains("cannot be seen") || text.contains("busy"),
-        "{text}"
-    );
+    terminal.wait_for("owner", |text| {
+        text.contains("cannot be seen") || text.contains("busy")
+    });
     assert!(terminal.written().contains("\u{1b}[38;5;"), "no colours");
     terminal.press("?");
-    terminal.wait_for_words("any key: back");
+    terminal.wait_for_words(&["any key: back"]);
     terminal.press("x");
-    terminal.wait_for_words("Last sample");
+    terminal.wait_for_words(&["Last sample"]);
     let id = Pid::from_child(&agent.0);
     kill_process(id, Signal::TERM).unwrap();
     agent.0.wait().unwrap();
-    let text = terminal.wait_for_words("No agent answers");
-    assert!(text.contains("page cache"), "{text}");
+    terminal.wait_for_words(&["No agent answers", "page cache"]);
     drop(agent);
     let _agent = self::agent(folder.path());
-    terminal.wait_for_words("Last sample");
+    terminal.wait_for_words(&["Last sample"]);
     terminal.press("q");
     terminal.ends();
 }
@@ -266,13 +264,13 @@ fn a_signal_and_ctrl_c_end_it_as_q_does() {
     let socket = folder.path().join("agent.sock");
     let args = ["--socket", socket.to_str().unwrap()];
     let mut terminal = Terminal::show(top(&args));
-    terminal.wait_for_words("No agent answers");
+    terminal.wait_for_words(&["No agent answers"]);
     kill_process(Pid::from_child(&terminal.top.0), Signal::TERM).unwrap();
     terminal.ends();
     let mut command = top(&args);
     command.env("NO_COLOR", "1");
     let mut terminal = Terminal::show(command);
-    terminal.wait_for_words("MemAvailable");
+    terminal.wait_for_words(&["MemAvailable"]);
     terminal.press("\u{3}");
     terminal.ends();
     let written = terminal.written();
@@ -285,20 +283,19 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
     let (collector, url) = collector(folder.path());
     let args = ["--collector", url.as_str(), "--interval", "200ms"];
     let mut terminal = Terminal::show(top(&args));
-    terminal.wait_for_words("no hosts yet");
+    terminal.wait_for_words(&["no hosts yet"]);
     post_hosts(&url, "60");
-    let text = terminal.wait_for_words("60 hosts: 57 well, 3 clock wrong");
-    assert!(
-        text.contains("host-00001") && text.contains("HOST↓"),
-        "{text}"
-    );
-    assert!(text.contains("lendable now"), "{text}");
+    terminal.wait_for_words(&[
+        "60 hosts: 57 well, 3 clock wrong",
+        "lendable now",
+        "HOST↓",
+        "host-00001",
+    ]);
     terminal.press("\u{1b}[F"); // End
-    terminal.wait_for_words("host-00060");
+    terminal.wait_for_words(&["host-00060"]);
     terminal.press("\u{1b}[H\u{1b}[C\u{1b}[C"); // Home, right, right
-    let text = terminal.wait_for_words("MEMORY↓");
     // The third has 64 GiB, as every fourth after it, and its name comes first.
-    assert!(text.contains("<b>otter"), "{text}");
+    terminal.wait_for_words(&["MEMORY↓", "<b>otter"]);
     terminal.press("/host-0004");
     terminal.wait_for("ten hosts", |text| {
         text.contains("filter: host-0004_") && text.contains("of 10")
@@ -306,14 +303,12 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
     terminal.press("\r");
     terminal.wait_for("filter kept", |text| text.contains("/ filter: host-0004"));
     terminal.press("i");
-    let text = terminal.wait_for("idle ones", |text| text.contains("/ filter: idle"));
-    assert!(!text.contains(" busy "), "{text}");
+    terminal.wait_for("idle ones alone", |text| {
+        text.contains("/ filter: idle") && text.contains(" idle ") && !text.contains(" busy ")
+    });
     drop(collector);
-    let text = terminal.wait_for_words("does not answer");
-    assert!(
-        text.contains("idle "),
-        "what was known is shown still:\n{text}"
-    );
+    // What was known is shown still.
+    terminal.wait_for_words(&["does not answer", " idle "]);
     terminal.press("q");
     terminal.ends();
 }

@@ -33,7 +33,7 @@ pub(crate) struct Top {
     /// All hosts of the collector here [with --cluster: http://127.0.0.1:7480].
     #[arg(long, value_name = "URL")]
     pub(crate) collector: Option<String>,
-    /// This host's agent [default: as it is configured].
+    /// Where this host's agent listens [default: as it is configured, else /run/gleaner/agent.sock].
     #[arg(long, value_name = "FILE", conflicts_with_all = ["cluster", "collector"])]
     pub(crate) socket: Option<PathBuf>,
     /// Print one frame as plain text.

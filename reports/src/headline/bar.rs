@@ -1,5 +1,6 @@
 //! Where the memory is, in one bar.
 
+use crate::fleet::Fleet;
 use crate::questions::idle::tables::colour;
 use crate::view::Memory;
 use crate::wording::{bytes, list, share};
@@ -16,18 +17,37 @@ pub(crate) struct Segment {
     pub weight: u64,
 }
 
-pub(super) fn segments(memory: &Memory) -> Vec<Segment> {
-    let present = Category::ALL.into_iter().zip(memory.mean_bytes);
-    present
-        .filter_map(|(category, mean)| Some((category, mean.filter(|mean| *mean > 0.0)?)))
-        .map(|(category, mean)| Segment {
-            label: category.label(),
-            colour: colour(category),
-            bytes: bytes(mean),
-            share: share(mean / memory.physical_bytes.max(1.0)),
-            weight: mean as u64 >> 20,
-        })
-        .collect()
+/// Less than this part of all memory in no category is not worth a segment.
+const REST_SHARE: f64 = 0.005;
+
+/// The categories in the proportions of `memory`, beside what the sentence above says is available: that leaves out times which
+/// this mean has.
+pub(super) fn segments(memory: &Memory, fleet: &Fleet) -> Vec<Segment> {
+    let installed = fleet.installed_bytes.max(1.0);
+    let used = memory.physical_bytes - memory.available_bytes();
+    let part = (installed - fleet.available_bytes) / used.max(1.0);
+    let scaled = |category: Category, mean: f64| match category {
+        Category::Available => fleet.available_bytes,
+        _ => mean * part,
+    };
+    let means = Category::ALL.into_iter().zip(memory.mean_bytes);
+    let present: Vec<(Category, f64)> = means
+        .filter_map(|(category, mean)| Some((category, scaled(category, mean?))))
+        .filter(|(_, bytes)| *bytes > 0.0)
+        .collect();
+    let segment = |label, colour, mean: f64| Segment {
+        label,
+        colour,
+        bytes: bytes(mean),
+        share: share(mean / installed),
+        weight: mean as u64 >> 20,
+    };
+    let rest = installed - present.iter().map(|(_, bytes)| bytes).sum::<f64>();
+    let rest = (rest > REST_SHARE * installed).then(|| segment("in use", "owners", rest));
+    let named = present
+        .into_iter()
+        .map(|(category, bytes)| segment(category.label(), colour(category), bytes));
+    rest.into_iter().chain(named).collect()
 }
 
 pub(super) fn sentence(bar: &[Segment]) -> String {

@@ -51,7 +51,7 @@ pub(crate) fn headline(view: &View) -> Headline {
         worst(view),
         Some(lasting::sentence(view)),
     ];
-    let bar = bar::segments(&memory);
+    let bar = bar::segments(&memory, &fleet);
     Headline {
         lead: lead(view, &fleet, before.as_ref()),
         support: support.into_iter().flatten().collect(),
@@ -126,9 +126,10 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
 fn worst(view: &View) -> Option<String> {
     if let (None, Some(worst)) = (view.only_host(), least(&view.findings.cluster_over_time)) {
         return Some(format!(
-            "When least was left, around {}, it was still {}.",
-            view.clock.moment_to_minute(worst.time_ms),
-            bytes(worst.available_min_bytes as f64)
+            "When least was left, around {}, it was still {}{}.",
+            view.clock.moment_to_minute(worst.point.time_ms),
+            bytes(worst.point.available_min_bytes as f64),
+            worst.caution
         ));
     }
     let least = bytes(view.memory()?.least_available_bytes);

@@ -232,3 +232,19 @@ fn the_bar_names_what_is_there_and_leaves_out_what_is_not() {
     assert_eq!(value("Lease quota now"), Some("not known"));
     assert_eq!(value("On idle hosts"), None);
 }
+
+#[test]
+fn the_bar_agrees_with_the_sentence_and_has_what_no_category_tells_apart() {
+    let mut findings = together(16.0);
+    for point in &mut findings.memory_over_time {
+        point.process_bytes = None;
+    }
+    let headline = said(&findings);
+    let bar: Vec<(&str, String)> = headline
+        .bar
+        .iter()
+        .map(|s| (s.label, s.bytes.replace('\u{a0}', " ")))
+        .collect();
+    let of = |label, bytes: &str| (label, bytes.to_owned());
+    assert_eq!(bar, [of("in use", "16.0 GiB"), of("available", "16.0 GiB")]);
+}

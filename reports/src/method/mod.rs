@@ -32,6 +32,9 @@ pub(crate) fn advice_rules() -> Vec<String> {
             advice::LEAST_DAYS,
             seconds(advice::LEAST_TRACED_S)
         ),
+        "It is a suggestion from this time alone: who needs memory once a month may not have needed it now. Used is what active programs, \
+         files in use and the kernel hold, not the cache of files that nobody uses; whether modules fit is for you to see."
+            .into(),
     ]
 }
 

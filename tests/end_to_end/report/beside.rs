@@ -106,7 +106,7 @@ fn an_anonymous_report_names_no_host_in_any_file() {
     let dataset = gleaner_dataset::Dataset::open(fortnight()).unwrap();
     let mut secrets = dataset.hosts().unwrap();
     assert_eq!(secrets.len(), 4);
-    secrets.push("synthetic-".to_owned());
+    secrets.push("synthetic-0".to_owned());
     let mut searched = 0;
     let mut folders = vec![folder.path().to_owned()];
     while let Some(next) = folders.pop() {

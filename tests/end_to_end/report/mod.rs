@@ -36,7 +36,7 @@ fn fortnight() -> &'static Path {
         let _ = fs::remove_dir_all(&folder);
         synth(
             &folder,
-            &["--hosts", "4", "--start", "2026-11-09", "--interval", "10m"],
+            &["--hosts", "4", "--start", "2026-11-09", "--interval", "20m"],
         );
         folder
     })

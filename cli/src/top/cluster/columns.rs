@@ -51,12 +51,21 @@ pub(super) fn title(column: Column) -> &'static str {
 
 fn least_width(column: Column) -> usize {
     match column {
-        Column::Host => 12,
+        Column::Host => 11,
         Column::State => 11,
         Column::Memory => 10,
-        Column::Available | Column::Harvestable | Column::Lendable => 9,
+        Column::Available => 10, // its title, and an arrow
+        Column::Harvestable | Column::Lendable => 9,
         Column::Owner => 12,
         Column::Age => 7,
+    }
+}
+
+/// Blanks before a column; text behind numbers needs more to be told from them.
+const fn gap(column: Column) -> usize {
+    match column {
+        Column::Owner => 2,
+        _ => 1,
     }
 }
 
@@ -79,7 +88,8 @@ impl Columns {
         let mut room = width;
         let mut kept = Vec::new();
         for column in KEPT {
-            let wanted = least_width(column) + usize::from(!kept.is_empty());
+            let gap = if kept.is_empty() { 0 } else { gap(column) };
+            let wanted = least_width(column) + gap;
             if wanted > room && !kept.is_empty() {
                 continue; // a narrower one may fit
             }
@@ -120,6 +130,7 @@ impl Columns {
         };
         let mut spans = Vec::new();
         for (column, width) in &self.widths {
+            before(&mut spans, *column);
             let name = title(*column);
             let is_sorted = *column == sorted_by;
             let text = match (is_sorted, is_number(*column)) {
@@ -147,6 +158,7 @@ impl Columns {
             Style::new()
         };
         for (column, width) in &self.widths {
+            before(&mut spans, *column);
             if *column == Column::Memory {
                 self.bar(&mut spans, row, *width);
                 continue;
@@ -200,9 +212,6 @@ impl Columns {
     }
 
     fn bar(&self, spans: &mut Vec<Span<'static>>, row: &Row, width: usize) {
-        if !spans.is_empty() {
-            spans.push(Span::raw(" "));
-        }
         match row.live() {
             Some(sample) => {
                 let of = |bytes| share(bytes, sample.physical_bytes);
@@ -227,9 +236,6 @@ impl Columns {
         right: bool,
         style: Style,
     ) {
-        if !spans.is_empty() {
-            spans.push(Span::raw(" "));
-        }
         let blank = " ".repeat(width.saturating_sub(Span::raw(text).width()));
         let text = Span::styled(text.to_owned(), style);
         if right {
@@ -237,6 +243,12 @@ impl Columns {
         } else {
             spans.extend([text, Span::raw(blank)]);
         }
+    }
+}
+
+fn before(spans: &mut Vec<Span<'static>>, column: Column) {
+    if !spans.is_empty() {
+        spans.push(Span::raw(" ".repeat(gap(column))));
     }
 }
 

@@ -158,7 +158,9 @@ impl Choice {
 
     fn compare(&self, a: &Row, b: &Row) -> Ordering {
         let most = |value: fn(&Sample) -> Option<u64>| {
-            let of = |row: &Row| Reverse(row.sample.as_ref().and_then(value));
+            // Those that are off come last, by what they said last.
+            let of =
+                |row: &Row| Reverse((row.live().is_some(), row.sample.as_ref().and_then(value)));
             of(a).cmp(&of(b))
         };
         match self.column {
@@ -178,7 +180,10 @@ impl Choice {
                 };
                 of(a).cmp(&of(b))
             }
-            Column::Age => most(|sample| u64::try_from(sample.age_ms).ok()),
+            Column::Age => {
+                let of = |row: &Row| Reverse(row.sample.as_ref().map(|sample| sample.age_ms));
+                of(a).cmp(&of(b))
+            }
         }
     }
 }

@@ -172,6 +172,10 @@ fn columns_sort_and_reverse() {
     assert_eq!(sorted("lendable"), "desk-0003 desk-0006 desk-0009");
     assert_eq!(sorted("owner"), "desk-0012 desk-0009 desk-0006");
     assert_eq!(sorted("age"), "desk-0008 desk-0007 desk-0006");
+    // Whatever is sorted by memory, those that are off and those that have told nothing come last.
+    let mut off = watched(12, &["--sort", "harvestable"]);
+    let off = frame(&mut off, 80, 40);
+    assert_eq!(names(&off)[10..], ["desk-0010", "desk-0005"]);
     let mut watched = watched(12, &[]);
     press(&mut watched, &[KeyCode::Char('r')]);
     assert_eq!(names(&frame(&mut watched, 80, 40))[0], "desk-0012");

@@ -68,16 +68,19 @@ impl Page<'_> {
             .map(|(state, count)| format!("{} {}", thousands(*count as usize), state.word()))
             .collect();
         let totals = &fleet.totals;
-        let idle = format!(
-            "{} of {} idle",
-            thousands(totals.idle_count),
-            thousands(totals.hosts_count)
-        );
+        let idle = match totals.hosts_count {
+            0 => String::new(),
+            heard => format!(
+                "; {} of {} idle",
+                thousands(totals.idle_count),
+                thousands(heard)
+            ),
+        };
         let plural = if hosts == 1 { "" } else { "s" };
         let text = match states.as_slice() {
             [] => "no hosts yet".to_owned(),
             _ => format!(
-                "{} host{plural}: {}; {idle}",
+                "{} host{plural}: {}{idle}",
                 thousands(hosts),
                 states.join(", ")
             ),
@@ -100,52 +103,51 @@ impl Page<'_> {
         let whole = format!(" {}", size(totals.physical_bytes));
         let mut bar = parts(&shares, self.width.saturating_sub(whole.len()), self.ink);
         bar.push(Span::raw(whole));
-        let amount = |name: &str, bytes| (name.to_owned(), size(bytes));
-        let available = percent(totals.available_bytes, totals.physical_bytes);
+        let [kernel, process, file_cache, guest, available] = shares.map(|(paint, _)| Some(paint));
+        let part = percent(totals.available_bytes, totals.physical_bytes);
         let mut lines = vec![Line::from(bar)];
-        lines.extend(self.amounts(&[
-            amount("kernel", totals.kernel_bytes),
-            amount("process", totals.process_bytes),
-            amount("file cache", totals.file_cache_bytes),
-            amount("guest", totals.guest_bytes),
-        ]));
-        lines.extend(self.amounts(&[
-            amount("available", totals.available_bytes),
-            (String::new(), format!("({available})")),
-            amount("harvestable", totals.harvestable_bytes),
-            amount("lendable now", totals.quota_bytes),
-        ]));
+        for amounts in [
+            &[
+                (kernel, "kernel", size(totals.kernel_bytes)),
+                (process, "process", size(totals.process_bytes)),
+                (file_cache, "file cache", size(totals.file_cache_bytes)),
+                (guest, "guest", size(totals.guest_bytes)),
+            ][..],
+            &[
+                (
+                    available,
+                    "available",
+                    format!("{} ({part})", size(totals.available_bytes)),
+                ),
+                (None, "harvestable", size(totals.harvestable_bytes)),
+                (None, "lendable now", size(totals.quota_bytes)),
+            ],
+        ] {
+            lines.extend(self.amounts(amounts));
+        }
         lines
     }
 
-    /// Names and sizes, as many a line as fit.
-    fn amounts(&self, amounts: &[(String, String)]) -> Vec<Line<'static>> {
-        let mut lines = vec![Line::default()];
-        for (name, size) in amounts {
-            let is_first = lines.last().is_none_or(|line| line.spans.is_empty());
-            let apart = match (is_first, name.is_empty()) {
-                (true, _) => "",
-                (false, true) => " ",
-                (false, false) => "   ",
-            };
-            let name = if name.is_empty() {
-                String::new()
-            } else {
-                format!("{name} ")
-            };
-            let wanted = apart.len() + name.len() + size.len();
-            let used = lines.last().map_or(0, Line::width);
-            if !is_first && used + wanted > self.width {
-                lines.push(Line::default());
+    /// Names and sizes, as many a line as fit; those that have a part of the bar, with its colour.
+    fn amounts(&self, amounts: &[(Option<Paint>, &str, String)]) -> Vec<Line<'static>> {
+        const APART: &str = "   ";
+        let mut lines: Vec<Line<'static>> = Vec::new();
+        for (paint, name, size) in amounts {
+            let mut spans = Vec::new();
+            if let Some(paint) = paint {
+                spans.extend(parts(&[(*paint, 1.0)], 1, self.ink));
+                spans.push(Span::raw(" "));
             }
-            let Some(line) = lines.last_mut() else {
-                continue;
-            };
-            if !line.spans.is_empty() {
-                line.push_span(Span::raw(apart));
+            let name = Span::styled(format!("{name} "), self.ink.style(Paint::Soft));
+            spans.extend([name, Span::styled(size.clone(), Ink::bold())]);
+            let wanted: usize = spans.iter().map(Span::width).sum();
+            match lines.last_mut() {
+                Some(line) if line.width() + APART.len() + wanted <= self.width => {
+                    line.push_span(Span::raw(APART));
+                    line.spans.extend(spans);
+                }
+                _ => lines.push(Line::from(spans)),
             }
-            line.push_span(Span::styled(name, self.ink.style(Paint::Soft)));
-            line.push_span(Span::styled(size.clone(), Ink::bold()));
         }
         lines
     }

@@ -18,10 +18,12 @@ use kernel::Reading;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::widgets::Paragraph;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+/// An agent that runs as root listens there, to users of its group too.
+const SYSTEM_SOCKET: &str = "/run/gleaner/agent.sock";
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// An agent welcomes at once; one that just started has its first sample after a second or two.
 const FIRST_SAMPLE: Duration = Duration::from_secs(5);
@@ -117,6 +119,18 @@ fn remember<T>(all: &mut Vec<T>, one: T) {
     all.push(one);
 }
 
+/// Where the agent of this configuration listens; else, where there is one, the system's.
+fn configured() -> anyhow::Result<Option<PathBuf>> {
+    let socket = Config::resolve(GlobalArgs::default())?.socket;
+    let system = Path::new(SYSTEM_SOCKET);
+    let is_missing = socket.as_ref().is_none_or(|socket| !socket.exists());
+    Ok(if is_missing && system.exists() {
+        Some(system.to_owned())
+    } else {
+        socket
+    })
+}
+
 /// The host while it is watched.
 struct Watched {
     host: Host,
@@ -129,11 +143,10 @@ struct Watched {
 
 impl Watched {
     fn start(args: &Top, ink: Ink) -> anyhow::Result<Self> {
-        let options = GlobalArgs {
-            socket: args.socket.clone(),
-            ..GlobalArgs::default()
+        let socket = match &args.socket {
+            Some(given) => Some(given.clone()),
+            None => configured()?,
         };
-        let socket = Config::resolve(options)?.socket;
         Ok(Self {
             host: Host::new(args.interval.unwrap_or(LOOK_AGAIN)),
             heard: agent::listen(socket),
@@ -231,7 +244,7 @@ pub(super) fn once(args: &Top, width: usize, ink: Ink) -> anyhow::Result<(String
     };
     let lost = match (&host.told, &host.lost) {
         (Some(_), _) => None,
-        (None, Some(reason)) => Some(format!("no agent answers at {reason}")),
+        (None, Some(reason)) => Some(format!("no agent answers: {reason}")),
         (None, None) => Some("the agent does not answer".to_owned()),
     };
     Ok((text, lost))

@@ -206,7 +206,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
 fn an_agent_that_goes_and_comes_back_is_told_of() {
     let mut host = idle();
     host.hear(Heard::Lost("the agent has ended".to_owned()), NOW);
-    assert!(frame(&host, NOW, 80, 24).contains("No agent answers at the agent has ended"));
+    assert!(frame(&host, NOW, 80, 24).contains("No agent answers: the agent has ended"));
     host.hear(
         Heard::Message(Box::new(Message::Hello(Hello::default()))),
         NOW,

@@ -183,7 +183,7 @@ impl Page<'_> {
 
     fn without_agent(&self) -> Vec<Line<'static>> {
         let why = match &self.host.lost {
-            Some(reason) => format!("No agent answers at {reason}."),
+            Some(reason) => format!("No agent answers: {reason}."),
             None => "The agent has not answered yet.".to_owned(),
         };
         let mut lines = vec![Line::default()];

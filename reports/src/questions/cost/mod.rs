@@ -66,7 +66,8 @@ pub(crate) fn section(view: &View) -> Section {
         ]),
     );
     if all.is_empty() {
-        let otherwise = "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little.";
+        let otherwise = "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little. To learn \
+                         it, let the agents see a source of the owners’ activity, and trace for some days.";
         all.push(match view.only_host() {
             Some(_) => without(view, "reclaims", otherwise),
             None => Part::say(otherwise),

@@ -81,7 +81,10 @@ pub(super) fn map(view: &View) -> Option<Figure> {
     );
     week.figure(Map {
         id: format!("{}hours-returns", view.prefix),
-        title: "How often owners return, by hour of the week".into(),
+        title: format!(
+            "How often owners return, by hour of the week{}",
+            view.hours_zone()
+        ),
         sentence,
         measure: Measure::Number,
         colour: "loss",

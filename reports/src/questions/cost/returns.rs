@@ -72,7 +72,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}returns-at-once", view.prefix),
         title: format!(
-            "Hosts that stop being idle within {cell}, Monday to Friday by hour of the day"
+            "Hosts that stop being idle within {cell}, Monday to Friday by hour of the day{}",
+            view.hours_zone()
         ),
         sentence: format!(
             "Most come back from {}:00 on: {:.1} within {cell} on average. The most at once were {}, from {}:00 on.",

@@ -134,6 +134,9 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                 .copied()
                 .filter(|w| w.on_frontier && w.scope == scope)
                 .collect();
+            if best.len() < 2 {
+                continue;
+            }
             best.sort_by(|a, b| cost_of(a).total_cmp(&cost_of(b)));
             let (x, y) = at(&best);
             data.push(
@@ -236,7 +239,7 @@ fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
     let caution = "Owners are taken to behave the same whatever is lent.";
     let Some(today) = all.iter().find(|w| is_default(w)) else {
-        return caution.into();
+        return format!("{} limits were tried. {caution}", all.len());
     };
     let before = view.before.and_then(|b| {
         let mut all = b.what_if.iter();

@@ -237,9 +237,10 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
     let at = |p: &ClusterPoint| view.clock.moment_to_minute(p.time_ms);
     let range = least.zip(most).map(|(least, most)| {
         format!(
-            "What was available together was least around {} ({}) and most around {} ({}).",
-            at(least),
-            bytes(least.available_min_bytes as f64),
+            "What was available together was least around {} ({}){} and most around {} ({}).",
+            at(least.point),
+            bytes(least.point.available_min_bytes as f64),
+            least.caution,
             at(most),
             bytes(most.available_bytes)
         )

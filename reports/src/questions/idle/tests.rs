@@ -241,7 +241,7 @@ fn a_hole_in_the_data_is_not_the_worst_moment() {
     let section = answered(&findings, None);
     let sentence = plain(&figure(&section, "cluster-over-time").unwrap().sentence);
     assert!(
-        sentence.contains("least around Tue 17 Nov, 10:00 (7.0 GiB)"),
+        sentence.contains("least around Tue 17 Nov, 10:00 (7.0 GiB) (times with few hosts aside)"),
         "{sentence}"
     );
     assert!(sentence.contains("1 to 4 at a time"), "{sentence}");

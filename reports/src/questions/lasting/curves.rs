@@ -145,9 +145,21 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
             ))
         })
         .collect();
-    let halves = match said.is_empty() {
-        true => "Each curve falls where periods end".into(),
-        false => format!("Half the periods {}", list(&said)),
+    let halves = match (said.is_empty(), shown.first()) {
+        (false, _) => format!("Half the periods {}", list(&said)),
+        (true, Some(region)) => {
+            let curve = pooled(f).filter(|p| p.region_bytes == *region);
+            let lasts = |p: &SurvivalPoint| {
+                format!(
+                    "{} of the periods of {} last longer than {}",
+                    share(p.survival),
+                    size(*region),
+                    seconds(p.age_s)
+                )
+            };
+            curve.map(lasts).last().unwrap_or_default()
+        }
+        (true, None) => String::new(),
     };
     let cut = shown.first().and_then(|r| of(*r, Scope::All)).map(|p| {
         format!(

@@ -49,7 +49,7 @@ pub(super) fn region(
 pub(super) fn maps(view: &View) -> Vec<Part> {
     let f = view.findings;
     let mut parts = Vec::new();
-    let zone = zone_words(view);
+    let zone = view.hours_zone();
     let mut add = |id: &str, title: String, week: Week, measure: Measure, said: &str, label| {
         let Some(mean) = week.mean() else {
             return;
@@ -128,14 +128,6 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
         );
     }
     parts
-}
-
-/// The clock that hours go by.
-fn zone_words(view: &View) -> String {
-    match view.findings.parameters.time_zone.as_str() {
-        "" => String::new(),
-        zone => format!(" ({zone} time)"),
-    }
 }
 
 #[cfg(test)]

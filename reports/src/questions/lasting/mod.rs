@@ -23,8 +23,9 @@ pub(crate) fn section(view: &View) -> Section {
     let mut all = parts([
         odds::figure(view).map(Part::figure),
         odds::table(view).map(Part::Table),
+        odds::intervals(view).map(Part::Table),
         odds::causes(view).map(Part::figure),
-        odds::all(view).map(Part::Table),
+        odds::losses(view).map(Part::Table),
     ]);
     if all.is_empty() && !lengths.is_empty() {
         all.push(without(

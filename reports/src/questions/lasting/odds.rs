@@ -433,21 +433,31 @@ pub(super) fn table(view: &View) -> Option<Table> {
     ))
 }
 
-/// Everything known of the odds: interval, what it rests on, what took the rest.
-pub(super) fn all(view: &View) -> Option<Table> {
-    let f = view.findings;
-    let middle = regions::middle(f)?;
+/// All odds, the size first that sentences speak of.
+fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
+    let middle = regions::middle(f);
     let mut sorted: Vec<&AvailabilityOdds> = pooled(f).collect();
-    sorted.sort_by(|a, b| {
-        let rank = |o: &AvailabilityOdds| {
-            (
-                o.region_bytes != middle,
-                o.region_bytes,
-                o.scope == Scope::Idle,
-            )
-        };
-        rank(a).cmp(&rank(b)).then(a.ahead_s.total_cmp(&b.ahead_s))
-    });
+    let rank = |o: &AvailabilityOdds| {
+        (
+            Some(o.region_bytes) != middle,
+            o.region_bytes,
+            o.scope == Scope::Idle,
+        )
+    };
+    sorted.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.ahead_s.total_cmp(&b.ahead_s)));
+    sorted
+}
+
+/// How many of them are on the page: those of the first size, in one kind of time.
+fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
+    let kind = |o: &AvailabilityOdds| (o.region_bytes, o.scope);
+    let first = sorted.first().map(|o| kind(o));
+    sorted.iter().take_while(|o| Some(kind(o)) == first).count()
+}
+
+/// Every odds with its interval, its change and what it rests on.
+pub(super) fn intervals(view: &View) -> Option<Table> {
+    let sorted = in_order(view.findings);
     let before = view.before.filter(|b| pooled(b).next().is_some());
     let mut columns = vec![
         numbers("region"),
@@ -458,16 +468,8 @@ pub(super) fn all(view: &View) -> Option<Table> {
         numbers("high"),
     ];
     columns.extend(before.map(|_| numbers("change")));
-    columns.extend([
-        numbers("owner back"),
-        numbers("load"),
-        numbers("memory"),
-        numbers("sleep or power"),
-        numbers("network"),
-        numbers("agent"),
-        numbers("rests on"),
-    ]);
-    let rows = sorted.into_iter().map(|o| {
+    columns.push(numbers("rests on"));
+    let rows = sorted.iter().map(|o| {
         let mut row = vec![
             Cell::size(o.region_bytes),
             scope_cell(o.scope),
@@ -477,25 +479,64 @@ pub(super) fn all(view: &View) -> Option<Table> {
             Cell::or_absent(o.high, Cell::share),
         ];
         row.extend(before.map(|b| {
-            Cell::or_absent(odds_of(b, o.scope, o.region_bytes, o.ahead_s), |b| {
+            let earlier = odds_of(b, o.scope, o.region_bytes, o.ahead_s);
+            Cell::or_absent(earlier, |b| {
                 Cell::share_change(o.still_available - b.still_available)
             })
         }));
-        row.extend(EndCause::ALL.map(|cause| Cell::share(lost(o, cause))));
         row.push(Cell::seconds(o.observed_s));
         row
     });
     let mut table = Table::new(
-        format!("{}odds-in-full", view.prefix),
-        "The same in full: 95 % interval, and what took the rest",
+        format!("{}odds-intervals", view.prefix),
+        "The same at every time, with its 95 % interval",
         columns,
     )
     .with_rows(rows.collect())?;
-    table.rows_shown = 9;
+    table.rows_shown = first_kind(&sorted);
     Some(table.with_note(
         "Interval: had other hosts like these been traced (bootstrap over hosts); with few hosts it is too narrow. Rests on: time in \
          which the region was available and its fate is known.",
     ))
+}
+
+/// What took what is no longer available.
+pub(super) fn losses(view: &View) -> Option<Table> {
+    let sorted = in_order(view.findings);
+    // Idle time has all the causes.
+    let idle = sorted.iter().any(|o| o.scope == Scope::Idle);
+    let (mut told, others): (Vec<_>, Vec<_>) = sorted
+        .into_iter()
+        .partition(|o| !idle || o.scope == Scope::Idle);
+    let shown = first_kind(&told);
+    told.extend(others);
+    let rows = told.into_iter().map(|o| {
+        let mut row = vec![
+            Cell::size(o.region_bytes),
+            scope_cell(o.scope),
+            Cell::seconds(o.ahead_s),
+        ];
+        row.extend(EndCause::ALL.map(|cause| Cell::share(lost(o, cause))));
+        row
+    });
+    let mut table = Table::new(
+        format!("{}odds-losses", view.prefix),
+        "What took it, of what was available",
+        vec![
+            numbers("region"),
+            words("time"),
+            numbers("later"),
+            numbers("owner back"),
+            numbers("load"),
+            numbers("memory"),
+            numbers("sleep or power"),
+            numbers("network"),
+            numbers("agent"),
+        ],
+    )
+    .with_rows(rows.collect())?;
+    table.rows_shown = shown;
+    Some(table)
 }
 
 /// Whether there are odds of idle time.

@@ -121,26 +121,6 @@ pub(crate) fn pairs(advices: &[Advice]) -> Vec<Option<usize>> {
     givers
 }
 
-/// The rule, for the page that explains the terms.
-#[allow(dead_code)] // until that page says it
-pub(crate) fn rule() -> String {
-    let percent = |share: f64| format!("{:.0}\u{a0}%", share * 100.0);
-    format!(
-        "Add: in {} of a host’s samples or more, less than {} of its memory was available; so much is named that {} would have been \
-         free at its worst moment. Move: it never used {SPARE_BELOW} of its memory, and another host is short; a quarter, half or three quarters \
-         of it may go, as long as {} of the rest would have been free at its worst moment. Whether modules fit is for you to see; \
-         memory in use counts active programs, files in use and the kernel, not the cache of files that nobody uses. Leave: neither, \
-         or nobody needs what it has to spare, which it could lend instead. Watch: it was traced on fewer than {LEAST_DAYS} days, or \
-         for less than {:.0} hours in all. It is a suggestion that rests on this time alone: a host that needs its memory once a month \
-         may not have needed it now.",
-        percent(SHORT_SAMPLES_SHARE),
-        percent(SHORT_SHARE),
-        percent(ROOM_SHARE),
-        percent(ROOM_SHARE),
-        LEAST_TRACED_S / 3600.0,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,21 +251,6 @@ mod tests {
                 _ => 0.0,
             };
             assert!(given <= has, "{giver} gave {given} of {has}");
-        }
-    }
-
-    #[test]
-    fn the_rule_names_its_thresholds() {
-        let rule = rule().replace('\u{a0}', " ");
-        for said in [
-            "in 1 % of a host’s samples",
-            "less than 10 % of its memory",
-            "never used half",
-            "25 %",
-            "5 days",
-            "20 hours",
-        ] {
-            assert!(rule.contains(said), "{said}: {rule}");
         }
     }
 }
