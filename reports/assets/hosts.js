@@ -50,6 +50,9 @@ const hosts = (() => {
     element("a", { href: "#each-host", class: "back" }, "← The report"),
     leadTo(index - 1, (name) => `‹ ${name}`), leadTo(index + 1, (name) => `${name} ›`), search());
 
+  /** What figures are drawn for. */
+  const look = () => `${innerWidth} ${matchMedia("(prefers-color-scheme: dark)").matches}`;
+
   function close() {
     figures.forget(place);
     place.replaceChildren();
@@ -60,7 +63,7 @@ const hosts = (() => {
 
   /** Shows what `html` makes, or words in its place. */
   function show(index, content) {
-    if (!report.hidden) left = { scroll: scrollY, focus: document.activeElement };
+    if (!report.hidden) left = { scroll: scrollY, focus: document.activeElement, look: look() };
     figures.forget(place);
     place.replaceChildren(bar(index), content);
     report.hidden = true;
@@ -91,7 +94,7 @@ const hosts = (() => {
   function backToReport(id) {
     if (report.hidden) {
       close();
-      figures.drawIn(report);
+      if (left?.look !== look()) figures.drawIn(report);
       if (left && (!id || id === "each-host")) {
         scrollTo({ top: left.scroll, behavior: "instant" });
         left.focus?.focus({ preventScroll: true });

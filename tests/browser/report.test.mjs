@@ -64,7 +64,7 @@ for (const path of reports) {
         all.filter((plot) => !plot.closest("[hidden]")).map((plot) => ({
           id: plot.closest("figure").id,
           traces: plot.querySelectorAll("svg .trace, svg .heatmaplayer > *").length,
-          expected: JSON.parse(plot.closest("figure").querySelector("script").textContent).data.length,
+          expected: JSON.parse(plot.closest("figure").querySelector("script").textContent).data.filter((t) => (t.x ?? t.z ?? []).length).length,
           label: plot.getAttribute("aria-label"),
           sentence: plot.closest("figure").querySelector("figcaption p + p").textContent,
         })),
@@ -230,6 +230,41 @@ for (const path of reports) {
         await close();
       });
     }
+
+    test("draws a day on which clocks change with the hours that it had", async () => {
+      const { page, close } = await open({ viewport: { width: 1400, height: 900 } });
+      const [id] = await hostPages(page);
+      if (id) await openHost(page, id);
+      const around = await page.evaluate(async () => {
+        const HOUR = 3_600_000;
+        const { offsets } = JSON.parse(document.getElementById("zone").textContent);
+        const plot = [...document.querySelectorAll(".plot")].find((p) => p.timeAxes?.includes("xaxis") && !p.closest("[hidden]"));
+        if (!plot) return null;
+        const [from, to] = plot.layout.xaxis.range;
+        const at = offsets.findIndex((o, i) => i > 0 && o.from_ms > from && o.from_ms < to);
+        if (at < 0) return null;
+        const change = offsets[at].from_ms;
+        await Plotly.relayout(plot, { "xaxis.range": [change - 6 * HOUR, change + 6 * HOUR] });
+        const { tickvals, ticktext } = plot.layout.xaxis;
+        const wall = (ms) => new Date(ms + offsets[ms < change ? at - 1 : at].offset_ms).getUTCHours();
+        return {
+          steps: tickvals.slice(1).map((ms, i) => (ms - tickvals[i]) / HOUR),
+          hours: ticktext.map((text) => Number(text.slice(0, 2))),
+          expected: tickvals.map(wall),
+          told: ticktext[tickvals.indexOf(change)],
+          jump: (offsets[at].offset_ms - offsets[at - 1].offset_ms) / HOUR,
+          shown: [...plot.querySelectorAll(".xtick text")].map((t) => t.getAttribute("data-unformatted")),
+        };
+      });
+      await close();
+      if (!around) return;
+      assert.deepEqual(around.hours, around.expected);
+      assert.ok(around.steps.every((hours) => hours === 1), `an hour is as long as the other: ${around.steps}`);
+      assert.match(around.told, /UTC[+−]\d\d:\d\d/, "the change is told apart");
+      const twice = around.hours.filter((hour, i) => hour === around.hours[i - 1]).length;
+      assert.equal(twice, around.jump < 0 ? 1 : 0, `in autumn an hour comes twice: ${around.hours}`);
+      assert.equal(around.shown.length, around.hours.length, "drawn as said");
+    });
 
     test("fits a phone", async () => {
       const { page, close } = await open({ viewport: PHONE, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });

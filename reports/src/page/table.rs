@@ -267,7 +267,18 @@ impl Table {
             let kind = kinds.map(|cell| cell.kind).find(|kind| *kind != Kind::Text);
             format!("{stem}{}", kind.unwrap_or_default().suffix())
         };
-        self.columns.iter().enumerate().map(key).collect()
+        let mut keys: Vec<String> = Vec::with_capacity(self.columns.len());
+        for key in self.columns.iter().enumerate().map(key) {
+            // A row of a document has each key once.
+            let mut unique = key.clone();
+            let mut number = 1;
+            while keys.contains(&unique) {
+                number += 1;
+                unique = format!("{key}_{number}");
+            }
+            keys.push(unique);
+        }
+        keys
     }
 }
 
@@ -309,6 +320,13 @@ mod tests {
             table.unwrap().keys(),
             ["host", "mean_of_memory_share", "when_time_ms"]
         );
+    }
+
+    #[test]
+    fn no_two_columns_have_one_key() {
+        let columns = vec![numbers("n"), numbers("N"), numbers("n!")];
+        let table = Table::new("t".into(), "T", columns);
+        assert_eq!(table.keys(), ["n", "n_2", "n_3"]);
     }
 
     #[test]

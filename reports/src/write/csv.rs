@@ -60,6 +60,42 @@ fn value(cell: &Cell) -> String {
     match cell.value {
         Some(value) => value.to_string(),
         None if cell.absent => String::new(),
-        None => cell.text.clone(),
+        None => inert(&cell.text),
+    }
+}
+
+/// A text as no spreadsheet takes for a formula: names come from hosts, and `=` may begin one. Such a text gets an apostrophe
+/// before it, which spreadsheets do not show; the JSON has it as it was.
+fn inert(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::table::{numbers, words};
+
+    #[test]
+    fn fields_are_quoted_and_never_formulas() {
+        let rows = [
+            "plain",
+            "a,b",
+            "say \"x\"",
+            "two\nlines",
+            "=HYPERLINK(\"http://x\")",
+            "-bash",
+        ]
+        .map(|name| vec![Cell::text(name), Cell::bytes_change(-5.0), Cell::absent()]);
+        let columns = vec![words("name"), numbers("size"), numbers("size")];
+        let table = Table::new("t".into(), "T", columns).with_rows(rows.to_vec());
+        assert_eq!(
+            csv(&table.unwrap()),
+            "name,size_bytes,size\r\nplain,-5,\r\n\"a,b\",-5,\r\n\"say \"\"x\"\"\",-5,\r\n\"two\nlines\",-5,\r\n\
+             \"'=HYPERLINK(\"\"http://x\"\")\",-5,\r\n'-bash,-5,\r\n"
+        );
     }
 }
