@@ -70,7 +70,7 @@ mod tests {
         assert!(page.contains("href=\"2026-W47-tables/\""));
         assert!(page.contains("Half &#38; more is idle."));
         assert!(!page.contains("<script"));
-        assert!(page.contains("</script&#62;: 4 hosts</p>"), "{page}");
+        assert!(page.contains("&#60;/script&#62;: 4 hosts</p>"), "{page}");
         assert!(index(&[]).unwrap().contains("No report yet"));
     }
 }
