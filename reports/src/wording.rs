@@ -41,7 +41,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// `76 %`; one decimal below 10 % and above 99 %, where it decides; never rounded to nothing or to all.
 pub(crate) fn share(share: f64) -> String {
-    let percent = share * 100.0;
+    let percent = share * 100.0 + 0.0; // no negative zero
     let text = if percent != 0.0 && percent.abs() < 0.05 {
         "< 0.1".into()
     } else if (99.95..100.0).contains(&percent) {

@@ -16,6 +16,9 @@ const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
+/// What the colours of a map span at least, of its largest value.
+const LEAST_CONTRAST: f64 = 0.2;
+
 /// One value for each hour of the week; absent where there is no data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Week {
@@ -156,7 +159,9 @@ impl Week {
 
     /// Drawn: hours along, weekdays down.
     pub(crate) fn figure(&self, map: Map) -> Option<Figure> {
-        let (low, high) = self.range()?;
+        let (least, high) = self.range()?;
+        // Colours that made much of little would mislead: from the darkest to the palest is a fifth at least.
+        let low = least.min((1.0 - LEAST_CONTRAST) * high);
         let unit = Unit::of(high);
         let number = |value: f64| match map.measure {
             Measure::Share => (value * 1000.0).round() / 10.0,
