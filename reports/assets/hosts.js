@@ -47,7 +47,8 @@ const hosts = (() => {
   }
 
   const bar = (index) => element("nav", { class: "hosts", "aria-label": "Hosts" },
-    element("a", { href: "#each-host", class: "back" }, "← The report"),
+    // No element has that id: the browser would scroll to it, and not to where the reader was.
+    element("a", { href: "#all", class: "back" }, "← The report"),
     leadTo(index - 1, (name) => `‹ ${name}`), leadTo(index + 1, (name) => `${name} ›`), search());
 
   /** What figures are drawn for. */
@@ -95,7 +96,7 @@ const hosts = (() => {
     if (report.hidden) {
       close();
       if (left?.look !== look()) figures.drawIn(report);
-      if (left && (!id || id === "each-host")) {
+      if (left && (!id || id === "all")) {
         scrollTo({ top: left.scroll, behavior: "instant" });
         left.focus?.focus({ preventScroll: true });
         return;

@@ -67,6 +67,7 @@ const tables = (() => {
   // their headings stay in sight while the page is scrolled.
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
+      if (!target.clientWidth) continue; // hidden: it comes back as it was
       const wide = target.scrollWidth > target.clientWidth;
       target.classList.toggle("wide", wide);
       const attributes = { role: "region", tabindex: "0", "aria-labelledby": target.querySelector("caption").id };
