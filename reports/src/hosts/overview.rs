@@ -65,6 +65,7 @@ fn table(view: &View) -> Option<Table> {
     );
     // Who looks for a host finds it here, however many there are.
     table.rows_shown = usize::MAX;
+    table.stays_open = true;
     let note = "Available, idle: means over the time covered. In dips: the part of the samples below the lowest threshold that \
                 the host fell below; 0 where it stayed above all.";
     Some(

@@ -5,6 +5,9 @@ use crate::wording;
 /// Rows beyond this stay out of the page, unless a table says otherwise: the companions have them all.
 pub(crate) const ROWS_SHOWN: usize = 100;
 
+/// More rows than this are folded.
+const ROWS_OPEN: usize = 15;
+
 /// A table with a caption; its first column names the row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
@@ -16,6 +19,8 @@ pub(crate) struct Table {
     pub note: Option<String>,
     /// So many rows are on the page; the companions have all.
     pub rows_shown: usize,
+    /// Whether it lies open however long it is: the others fold where they would bury what follows.
+    pub stays_open: bool,
     /// Whether its order is its own: no column sorts it.
     pub in_order: bool,
 }
@@ -241,6 +246,11 @@ impl Table {
     /// The rows that are on the page.
     pub(crate) fn shown(&self) -> &[Vec<Cell>] {
         &self.rows[..self.rows.len().min(self.rows_shown)]
+    }
+
+    /// Whether one has to unfold it.
+    pub(crate) fn is_folded(&self) -> bool {
+        !self.stays_open && self.shown().len() > ROWS_OPEN
     }
 
     /// What is said where rows are left out.

@@ -1,7 +1,7 @@
 //! Every table as CSV (RFC 4180), its numbers in the units that its columns' names end with.
 
 use crate::page::table::{Cell, Table};
-use crate::page::{Page, Part};
+use crate::page::{Page, Part, Section};
 
 /// One table as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,16 @@ pub(crate) fn files(page: &Page) -> Vec<TableFile> {
 
 /// The same as tables.
 pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
-    let parts = page.sections.iter().flat_map(|section| &section.parts);
-    let tables = parts.filter_map(|part| match part {
+    let tables = page.sections.iter().flat_map(of_section);
+    tables.chain(&page.parameters)
+}
+
+/// Those of one section.
+pub(crate) fn of_section(section: &Section) -> impl Iterator<Item = &Table> {
+    section.parts.iter().filter_map(|part| match part {
         Part::Table(table) => Some(table),
         _ => None,
-    });
-    tables.chain(&page.parameters)
+    })
 }
 
 fn csv(table: &Table) -> String {

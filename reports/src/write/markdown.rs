@@ -2,10 +2,11 @@
 
 use crate::page::Page;
 use crate::page::table::{Cell, Table};
-use crate::write::csv::tables;
+use crate::write::csv::of_section;
 
-/// Tables of more rows stay out of it.
-const MOST_ROWS: usize = 20;
+/// The tables that are in it, under their questions, with as many rows as a message bears.
+const TABLES: [&str; 4] = ["cluster-available", "short-hosts", "odds-table", "memory-context"];
+const MOST_ROWS: usize = 10;
 
 /// As Markdown.
 pub(crate) fn render(page: &Page) -> String {
@@ -28,15 +29,16 @@ pub(crate) fn render(page: &Page) -> String {
             plain(&card.note)
         ));
     }
-    for section in &page.sections {
+    for section in page.sections.iter().filter(|s| !s.answer.is_empty()) {
         text.push_str(&format!(
             "\n## {}\n\n{}\n",
             section.title,
             plain(&section.answer)
         ));
-    }
-    for small in tables(page).filter(|t| t.rows.len() <= MOST_ROWS) {
-        text.push_str(&table(small));
+        let is_in = |t: &&Table| TABLES.contains(&t.id.as_str());
+        for short in of_section(section).filter(is_in) {
+            text.push_str(&table(short));
+        }
     }
     text
 }
@@ -54,7 +56,7 @@ fn table(table: &Table) -> String {
         labels.join(" | "),
         marks.join(" | ")
     );
-    for row in &table.rows {
+    for row in table.rows.iter().take(MOST_ROWS) {
         let cells: Vec<String> = row.iter().map(cell).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }

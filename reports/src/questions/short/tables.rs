@@ -96,6 +96,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
          its memory was available, and how many that were. Used at most: all but the least that was available.",
     );
     table.rows_shown = usize::MAX;
+    table.stays_open = true;
     table.with_rows(rows.collect())
 }
 
