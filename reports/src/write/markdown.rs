@@ -5,7 +5,12 @@ use crate::page::table::{Cell, Table};
 use crate::write::csv::of_section;
 
 /// The tables that are in it, under their questions, with as many rows as a message bears.
-const TABLES: [&str; 4] = ["cluster-available", "short-hosts", "odds-table", "memory-context"];
+const TABLES: [&str; 4] = [
+    "cluster-available",
+    "short-hosts",
+    "odds-table",
+    "memory-context",
+];
 const MOST_ROWS: usize = 10;
 
 /// As Markdown.
