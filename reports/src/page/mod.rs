@@ -79,7 +79,7 @@ impl Page {
         let view = View::new(findings, before, clock, options.span.as_ref());
         let told = view
             .span_ms()
-            .map(|(from, to)| format!("{}, {}", clock.span(from, to), clock.zone_at(from)));
+            .map(|(from, to)| format!("{}, {}", clock.span(from, to), clock.zone_over(from, to)));
         Self {
             title: options.title.clone(),
             subject: match view.only_host() {
@@ -91,7 +91,7 @@ impl Page {
                     "{}: {}, {}",
                     span.label,
                     clock.days(span.from_ms, span.until_ms),
-                    clock.zone_at(span.from_ms)
+                    clock.zone_over(span.from_ms, span.until_ms)
                 ),
                 (None, Some(told)) => told,
                 (None, None) => "no samples".into(),

@@ -90,7 +90,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                 .hover_mode(HoverMode::XUnified)
                 .x_axis(time_axis(&format!(
                     "time, {}",
-                    view.clock.zone_at(from.midpoint(to))
+                    view.clock.zone_over(from, to)
                 )))
                 .y_axis(
                     axis()
