@@ -21,6 +21,8 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &SurvivalPoint> {
 /// Share of the periods that last longer than each age, by size; absent without curves.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
+    // Where no period was seen to end there is no curve to draw.
+    pooled(f).find(|p| p.ended > 0)?;
     let (from_s, to_s) = ends(pooled(f).map(|p| p.age_s))?;
     let mut sizes: Vec<i64> = pooled(f).map(|p| p.region_bytes).collect();
     sizes.sort_unstable();

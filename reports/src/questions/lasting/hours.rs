@@ -9,6 +9,8 @@ use gleaner_schemas::findings::{AvailabilityByHour, Findings, Scope};
 
 /// Cells that are off their mean by less than this, on average, need no map: a sentence has them all.
 const FLAT_SHARE: f64 = 0.01;
+/// Fewer hours of the week than a day has are no week.
+const LEAST_HOURS: usize = 24;
 
 /// Hours of one category of memory: mean of a host.
 pub(super) fn memory(findings: &Findings, category: &str) -> Week {
@@ -48,6 +50,12 @@ pub(super) fn region(
 /// The maps, and a sentence in place of one that would have one colour.
 pub(super) fn maps(view: &View) -> Vec<Part> {
     let f = view.findings;
+    let traced = memory(f, "available").known().count();
+    if (1..LEAST_HOURS).contains(&traced) {
+        return vec![Part::say(format!(
+            "Only {traced} of the 168 hours of a week were traced: too few to tell them apart."
+        ))];
+    }
     let mut parts = Vec::new();
     let zone = view.hours_zone();
     let mut add = |id: &str, title: String, week: Week, measure: Measure, said: &str, label| {
