@@ -7,6 +7,7 @@ use gleaner_analysis::AnalysisError;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use jiff::tz::TimeZone;
+use std::io::Write;
 
 /// What no report says: most of a large fleet's findings, by bytes.
 const LEFT_OUT: [&str; 2] = ["forecast_habits", "forecast_table"];
@@ -31,6 +32,9 @@ const NOT_COMPARED: [&str; 17] = [
     "survival_curves",
     "worst_dips",
 ];
+
+/// The time before is compared with where it has so many samples for each of the time itself.
+const LEAST_COMPARED: f64 = 0.5;
 
 /// What was found.
 pub(super) struct Measured {
@@ -60,10 +64,17 @@ pub(super) fn measure(
         }
         now => now?,
     };
-    let before = match asked.before(dataset).filter(|_| !args.time.no_comparison) {
+    let mut before = match asked.before(dataset).filter(|_| !args.time.no_comparison) {
         Some(span) => before(dataset, &now.parameters, span)?,
         None => None,
     };
+    if before.take_if(|before| !is_comparable(&now, before)).is_some() {
+        let mut stderr = std::io::stderr();
+        let _ = writeln!(
+            stderr,
+            "gleaner: the time before has too few samples to compare with"
+        );
+    }
     Ok(Measured { now, before })
 }
 
@@ -87,6 +98,12 @@ fn before(
     }
 }
 
+/// Whether so much was recorded before that a difference means something.
+fn is_comparable(now: &Findings, before: &Findings) -> bool {
+    let samples = |f: &Findings| f.hosts.iter().map(|h| h.samples_count).sum::<i64>();
+    samples(before) as f64 >= LEAST_COMPARED * samples(now) as f64
+}
+
 fn all_but(left_out: &[&str]) -> Vec<String> {
     let mut keys = Findings::keys();
     keys.retain(|key| !left_out.contains(&key.as_str()));
@@ -95,7 +112,10 @@ fn all_but(left_out: &[&str]) -> Vec<String> {
 
 fn says_no_samples(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<AnalysisError>();
-    matches!(error, Some(AnalysisError::NoSamples { .. }))
+    matches!(
+        error,
+        Some(AnalysisError::NoSamples { .. } | AnalysisError::NoSamplesInSpan { .. })
+    )
 }
 
 #[cfg(test)]
