@@ -68,7 +68,10 @@ pub(super) fn measure(
         Some(span) => before(dataset, &now.parameters, span)?,
         None => None,
     };
-    if before.take_if(|before| !is_comparable(&now, before)).is_some() {
+    if before
+        .take_if(|before| !is_comparable(&now, before))
+        .is_some()
+    {
         let mut stderr = std::io::stderr();
         let _ = writeln!(
             stderr,

@@ -110,7 +110,6 @@ fn a_week_is_compared_with_the_week_before_where_there_is_one() {
 
 #[test]
 fn a_time_before_with_nothing_or_little_is_not_compared() {
-    // The first samples lie some seconds after midnight, on the day on which the time before ends.
     let nothing = ["--from", "2026-11-09T00:00:01Z", "--until", "2026-11-12"];
     let little = ["--from", "2026-11-10", "--until", "2026-11-16"];
     for time in [nothing, little] {
@@ -118,7 +117,13 @@ fn a_time_before_with_nothing_or_little_is_not_compared() {
         let lead = report["lead"].as_str().unwrap();
         assert!(!lead.contains("before"), "{lead}");
     }
-    let moment = ["--from", "2026-11-09", "--until", "2026-11-09T00:00:01Z"];
+    // A second between two samples of a day that has samples.
+    let moment = [
+        "--from",
+        "2026-11-10T12:00:00Z",
+        "--until",
+        "2026-11-10T12:00:01Z",
+    ];
     let output = report(fortnight(), &moment).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
 }
