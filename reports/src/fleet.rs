@@ -132,3 +132,28 @@ pub(crate) fn while_on(view: &View) -> Option<Memory> {
         false => view.memory(),
     }
 }
+
+/// Stretches that no gap interrupts.
+pub(crate) fn runs(points: &[ClusterPoint]) -> Vec<&[ClusterPoint]> {
+    points.chunk_by(|_, next| !next.after_gap).collect()
+}
+
+/// The points of the week before, and by how much later they are drawn so that its Monday lies on this week's.
+pub(crate) fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint], i64)> {
+    let before = view.before?;
+    let points = before.cluster_over_time.as_slice();
+    let first = points.first()?;
+    let from_ms = |findings: &Findings| findings.parameters.from_time_ms;
+    let shift = match (from_ms(view.findings), from_ms(before), view.span) {
+        (Some(now), Some(then), _) => now - then,
+        (_, _, Some(span)) => span.until_ms - span.from_ms,
+        _ => whole_days(view.findings.cluster_over_time.first()?.time_ms - first.time_ms),
+    };
+    Some((points, shift))
+}
+
+/// The nearest number of whole days, for traces that begin at any time of the day.
+fn whole_days(ms: i64) -> i64 {
+    const DAY_MS: i64 = 86_400_000;
+    (ms + DAY_MS / 2).div_euclid(DAY_MS) * DAY_MS
+}

@@ -1,6 +1,7 @@
 //! What could have been lent over the week, by all hosts together and by each.
 
 use super::{MODES, decimal};
+use crate::fleet::{earlier_points, mean, runs};
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
@@ -35,7 +36,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             return;
         }
         for run in runs(points) {
-            let shown = |p: &&ClusterPoint| p.time_ms + shift_ms;
+            let shown = |p: &ClusterPoint| p.time_ms + shift_ms;
             let y: Vec<Option<f64>> = run
                 .iter()
                 .map(|p| of(p).map(|bytes| unit.number(bytes)))
@@ -56,9 +57,9 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             value: mean(points, of).map(bytes).unwrap_or_default(),
         });
     };
-    if let Some((before, shift_ms)) = earlier(view) {
+    if let Some((before, shift_ms)) = earlier_points(view) {
         let label = format!("in {}", view.before_label());
-        add(&before.cluster_over_time, of, shift_ms, "before", &label);
+        add(before, of, shift_ms, "before", &label);
     }
     add(
         points,
@@ -91,42 +92,6 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                 ),
         },
     })
-}
-
-fn runs(points: &[ClusterPoint]) -> Vec<Vec<&ClusterPoint>> {
-    let mut runs: Vec<Vec<&ClusterPoint>> = Vec::new();
-    for point in points {
-        match runs.last_mut() {
-            Some(run) if !point.after_gap => run.push(point),
-            _ => runs.push(vec![point]),
-        }
-    }
-    runs
-}
-
-/// The week before, and by how much its times are moved to lie under this week's.
-fn earlier<'a>(view: &View<'a>) -> Option<(&'a Findings, i64)> {
-    let before = view.before?;
-    let begin = |f: &Findings| {
-        let first = f.cluster_over_time.first()?.time_ms;
-        Some(f.parameters.from_time_ms.unwrap_or(first))
-    };
-    let now = view
-        .span
-        .map(|span| span.from_ms)
-        .or_else(|| begin(view.findings))?;
-    Some((before, now - begin(before)?))
-}
-
-/// Mean over time: each point counts for its cells.
-fn mean(points: &[ClusterPoint], of: Of) -> Option<f64> {
-    let known = points
-        .iter()
-        .filter_map(|p| Some((of(p)?, p.cells_count as f64)));
-    let (sum, n) = known.fold((0.0, 0.0), |(sum, n), (value, cells)| {
-        (sum + value * cells, n + cells)
-    });
-    (n > 0.0).then(|| sum / n)
 }
 
 fn sentence(view: &View, of: Of) -> String {

@@ -1,16 +1,13 @@
 //! All hosts together over time: available on idle hosts and on hosts in use, below what their owners use.
 
-use crate::fleet::{self, mean};
+use crate::fleet::{self, earlier_points, mean, runs};
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};
 use crate::view::View;
 use crate::wording::{bytes, share};
-use gleaner_schemas::findings::{ClusterPoint, Findings};
+use gleaner_schemas::findings::ClusterPoint;
 use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
-
-/// Stretches that no gap interrupts.
-type Runs<'a> = Vec<&'a [ClusterPoint]>;
 
 /// What one line or area shows of a stretch.
 type Value = fn(&ClusterPoint) -> Option<f64>;
@@ -26,15 +23,13 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     if points.len() < 2 {
         return None;
     }
-    let runs = runs(points);
     let before = earlier_points(view);
-    let earlier_runs = before.map(|(points, _)| self::runs(points));
     let largest = points.iter().map(|p| p.installed_bytes).fold(0.0, f64::max);
     let unit = Unit::of(largest);
     let areas = areas(points);
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
     let mut times = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
+    for (number, run) in runs(points).into_iter().enumerate() {
         times.push(run.iter().map(|p| p.time_ms).collect());
         for area in &areas {
             let area_trace = trace(unit, number, run, area.label, area.colour, area.value);
@@ -65,11 +60,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             DashType::Dash,
         );
     }
-    for (run, shift_ms) in earlier_runs
-        .iter()
-        .flatten()
-        .zip(std::iter::repeat(before.map_or(0, |(_, shift)| shift)))
-    {
+    let (earlier, shift_ms) = before.unwrap_or((&[], 0));
+    for run in runs(earlier) {
         let number = times.len();
         times.push(run.iter().map(|p| p.time_ms + shift_ms).collect());
         let label = format!("available {}", view.before_label());
@@ -149,10 +141,6 @@ fn areas(points: &[ClusterPoint]) -> Vec<Area> {
     areas
 }
 
-fn runs(points: &[ClusterPoint]) -> Runs<'_> {
-    points.chunk_by(|_, next| !next.after_gap).collect()
-}
-
 fn trace(
     unit: Unit,
     run_number: usize,
@@ -170,26 +158,6 @@ fn trace(
         1 => trace.mode(Mode::Markers).marker(Marker::new().size(4)),
         _ => trace.mode(Mode::Lines),
     }
-}
-
-/// The points of the week before, and by how much later they are drawn so that its Monday lies on this week's.
-fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint], i64)> {
-    let before = view.before?;
-    let points = before.cluster_over_time.as_slice();
-    let first = points.first()?;
-    let from_ms = |findings: &Findings| findings.parameters.from_time_ms;
-    let shift = match (from_ms(view.findings), from_ms(before), view.span) {
-        (Some(now), Some(then), _) => now - then,
-        (_, _, Some(span)) => span.until_ms - span.from_ms,
-        _ => whole_days(view.findings.cluster_over_time.first()?.time_ms - first.time_ms),
-    };
-    Some((points, shift))
-}
-
-/// The nearest number of whole days, for traces that begin at any time of the day.
-fn whole_days(ms: i64) -> i64 {
-    const DAY_MS: i64 = 86_400_000;
-    (ms + DAY_MS / 2).div_euclid(DAY_MS) * DAY_MS
 }
 
 fn key(
