@@ -8,5 +8,7 @@ pub mod accounting;
 pub mod active;
 pub mod forecast;
 pub mod idle;
+pub mod lending;
 pub mod memory_context;
+pub mod placement;
 pub mod quota;

@@ -12,6 +12,7 @@ pub mod findings;
 pub mod interval;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
+pub mod lending;
 pub mod live;
 pub mod markdown;
 pub mod rows;

@@ -5,14 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Crate → the crates of ours that it may depend on. A new crate is added here first.
-const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 13] = [
     ("schemas", &[]),
     ("policy", &["schemas"]),
     ("dataset", &["schemas"]),
     ("traces", &["schemas", "policy", "dataset"]),
     ("trust", &[]),
+    ("listen", &["trust"]),
+    ("recruiter", &["schemas", "policy", "trust", "listen"]),
+    ("paging", &["schemas", "policy", "trust"]),
     ("agent", &["schemas", "policy", "dataset", "trust"]),
-    ("collector", &["schemas", "policy", "dataset", "trust"]),
+    (
+        "collector",
+        &["schemas", "policy", "dataset", "trust", "listen"],
+    ),
     ("analysis", &["schemas", "policy", "dataset"]),
     ("reports", &["schemas"]),
     (
@@ -25,6 +31,8 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
             "trust",
             "agent",
             "collector",
+            "recruiter",
+            "paging",
             "analysis",
             "reports",
         ],
@@ -38,8 +46,8 @@ const ISOLATED: [(&str, &[&str]); 11] = [
     ("plotly", &["reports"]),
     ("parquet", &["traces"]),
     ("rusqlite", &["agent", "tests"]),
-    ("axum", &["collector"]),
-    ("tokio", &["collector"]),
+    ("axum", &["listen", "collector", "recruiter"]),
+    ("tokio", &["listen", "collector", "recruiter", "paging"]),
     ("rcgen", &["trust"]),
     ("object_store", &["collector"]),
     ("ratatui", &["cli"]),

@@ -1,0 +1,1 @@
+//! Memory lent between hosts: the idle memory daemon (`gleaner-memoryd`) on those that have some.

@@ -1,0 +1,3 @@
+//! The `gleaner-memoryd` command.
+
+fn main() {}

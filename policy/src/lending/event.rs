@@ -1,0 +1,160 @@
+//! What a host's lending is told, and what it wants done.
+
+use crate::accounting::Categories;
+use crate::idle::Verdict;
+use crate::quota::Limits;
+use gleaner_schemas::lending::{Outcome, Request};
+
+/// How a host lends. All of it comes from the configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Mode, headroom, and the administrator's cap.
+    pub limits: Limits,
+    /// The quota rises only to what was there for so long, so that it does not flutter; it falls at once.
+    pub rise_after_ms: i64,
+    /// The longest term of a lease.
+    pub most_term_ms: i64,
+    /// Most that is given back in one step while shrinking slowly, so that nothing stalls for long.
+    pub shrink_step_bytes: u64,
+    /// Time between two such steps.
+    pub shrink_every_ms: i64,
+    /// While no recruiter can be reached leases do not run out, for so long at most: an outage of the
+    /// recruiter costs no lease.
+    pub outage_grace_ms: i64,
+    /// Nothing is granted for so long after the kernel told of pressure.
+    pub pressure_pause_ms: i64,
+    /// Whether leases are granted at all; else the quota is for others' memory servers.
+    pub grants: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            rise_after_ms: 180_000,
+            most_term_ms: 3_600_000,
+            shrink_step_bytes: 64 << 20,
+            shrink_every_ms: 100,
+            outage_grace_ms: 3_600_000,
+            pressure_pause_ms: 60_000,
+            grants: true,
+        }
+    }
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A sample of the agent's.
+    Sample {
+        /// Where physical memory goes; `guest_bytes` is what the agent saw of ours.
+        categories: Categories,
+        /// MemAvailable.
+        mem_available_bytes: Option<u64>,
+        /// Share of physical memory that is never lent.
+        headroom_share: f64,
+        /// By the idle rule, times on the agent's clock.
+        verdict: Verdict,
+    },
+    /// The owner is back, or counts as back: all of it is given back, at once.
+    Returned(Cause),
+    /// The agent says that the host is idle.
+    Idle,
+    /// What the kernel says now, looked up each second while memory is lent.
+    Available {
+        /// MemAvailable.
+        mem_available_bytes: u64,
+        /// Guests' pages in memory at the same moment.
+        resident_bytes: u64,
+    },
+    /// The kernel told of memory pressure (PSI).
+    Pressure,
+    /// The owner wants nothing lent, until then or until [`Event::Resume`].
+    Pause {
+        /// On the clock of `now_ms`.
+        until_ms: Option<i64>,
+    },
+    /// The owner lets lending go on.
+    Resume,
+    /// The owner's own cap; `None`: the administrator's alone.
+    Cap(Option<u64>),
+    /// A request, from the recruiter link `link`, with an id and (for a grant) a number nobody can guess to name the lease by.
+    Request {
+        /// Said again with the answer.
+        link: usize,
+        /// What is asked.
+        request: Request,
+        /// 32 lower-case hex digits, fresh.
+        fresh_id: String,
+    },
+    /// Whether any recruiter can be reached.
+    Linked(bool),
+    /// What was given back while shrinking: of each lease so much.
+    Shrunk(Vec<(String, u64)>),
+    /// Time has passed: leases run out, pauses end, shrinking goes on.
+    Tick,
+}
+
+/// Why memory is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// The owner's first sign: a key, the mouse, a terminal.
+    Owner,
+    /// The host is too loaded to count as idle.
+    Load,
+    /// The owner can no longer be seen, or samples are missing.
+    Unseen,
+    /// The agent fell silent or is gone.
+    AgentLost,
+    /// The owner said so.
+    Paused,
+    /// The quota fell below what is lent.
+    Quota,
+    /// The kernel told of pressure.
+    Pressure,
+    /// The lease ran out.
+    Expired,
+    /// The client has no more use for it.
+    Released,
+    /// The memory server ends.
+    Ending,
+}
+
+/// What is to be done, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Give all guests' memory back to the kernel, before anything else; no lease is left.
+    RevokeAll(Cause),
+    /// Give a lease's memory back; it is over.
+    Revoke {
+        /// Which.
+        lease_id: String,
+        /// Why.
+        cause: Cause,
+    },
+    /// Give back so much, the oldest slabs first, and say what that was ([`Event::Shrunk`]).
+    Shrink {
+        /// Whole slabs.
+        bytes: u64,
+        /// Why.
+        cause: Cause,
+    },
+    /// Make room for a lease: reserve its slabs. Comes before its answer.
+    Open {
+        /// Which.
+        lease_id: String,
+        /// Whole slabs.
+        bytes: u64,
+    },
+    /// Answer a request.
+    Answer {
+        /// Of the request.
+        link: usize,
+        /// Of the request.
+        request_id: u64,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// The quota or the leases have changed: announce them.
+    Announce,
+}

@@ -1,0 +1,3 @@
+//! The `gleaner-recruiter` command.
+
+fn main() {}

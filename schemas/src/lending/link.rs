@@ -1,0 +1,140 @@
+//! What a memory server and the recruiter say to each other: one JSON object a WebSocket message (RFC 6455), over one
+//! connection that the memory server opens. Fields and kinds are only added within a [`VERSION`].
+
+use super::{HostQuota, Lease, Refusal};
+use serde::{Deserialize, Serialize};
+
+/// Version of the protocol, said in every announcement.
+pub const VERSION: u32 = 1;
+
+/// Time between two announcements when nothing happens (Anemone: 10 s).
+pub const ANNOUNCE_EVERY_MS: i64 = 10_000;
+
+/// A host that was silent for so long is gone: three announcements missed.
+pub const GONE_AFTER_MS: i64 = 3 * ANNOUNCE_EVERY_MS;
+
+/// From the memory server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromHost {
+    /// On connecting, every [`ANNOUNCE_EVERY_MS`], and whenever the quota or the leases have changed.
+    Announcement(Box<Announcement>),
+    /// To a request.
+    Answer(Box<Answer>),
+    /// Of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// All that a recruiter knows of a host: it is rebuilt from these alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Version of the memory server.
+    pub memoryd_version: String,
+    /// Another one with each start of the memory server.
+    pub incarnation: String,
+    /// What it may lend.
+    pub quota: HostQuota,
+    /// Where its pages are served, as `HOST:PORT`; absent: nowhere yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Load: page requests served a second, lately.
+    pub requests_per_s: f64,
+    /// Every lease there is.
+    pub leases: Vec<Lease>,
+}
+
+/// From the recruiter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToHost {
+    /// On behalf of a client.
+    Request(Request),
+    /// Why the connection ends.
+    Refused(Refusal),
+    /// Of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// What a client wants of a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Said again in the answer; of this connection alone.
+    pub request_id: u64,
+    /// What.
+    #[serde(flatten)]
+    pub asked: Asked,
+}
+
+/// Kinds of request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Asked {
+    /// A lease; by a key that is there already, that lease.
+    Grant {
+        /// For whom.
+        client: String,
+        /// Of the client's choice, one for each lease.
+        key: String,
+        /// Rounded up to whole slabs.
+        bytes: u64,
+        /// For how long, at first.
+        term_ms: i64,
+    },
+    /// That a lease goes on.
+    Renew {
+        /// Whose; `None`: an administrator asks.
+        client: Option<String>,
+        /// Which.
+        lease_id: String,
+        /// For how long, from now.
+        term_ms: i64,
+    },
+    /// The end of a lease; one that is gone counts as ended.
+    Release {
+        /// Whose; `None`: an administrator asks.
+        client: Option<String>,
+        /// Which.
+        lease_id: String,
+    },
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Of the request.
+    pub request_id: u64,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Free after it.
+    pub free_bytes: u64,
+    /// Load after it.
+    pub requests_per_s: f64,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Granted, or granted before by the same key.
+    Granted {
+        /// The lease.
+        lease: Lease,
+    },
+    /// Renewed.
+    Renewed {
+        /// The lease.
+        lease: Lease,
+    },
+    /// Ended, now or before.
+    Released {
+        /// Which.
+        lease_id: String,
+    },
+    /// No.
+    Refused(Refusal),
+}

@@ -1,0 +1,22 @@
+//! The words of lending: what a host may lend, who has leased it, and what memory servers, the recruiter and
+//! the owner say to each other.
+//!
+//! A lease is granted, renewed and revoked by the memory server (`gleaner-memoryd`) that holds the memory, and by nobody
+//! else; the recruiter places, introduces and remembers. Times between machines are lengths (`_in_ms`, `_for_ms`): clocks differ.
+
+mod lease;
+mod link;
+mod owner;
+mod quota;
+
+pub use lease::{Lease, Refusal, RefusalKind};
+pub use link::{
+    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, Outcome, Request,
+    ToHost, VERSION,
+};
+pub use owner::{Lending, OwnerCommand, OwnerReply};
+pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};
+
+/// Memory is lent, and given back, in pieces of this size: a huge page of x86-64 and of most others. Freeing single
+/// pages of a huge page frees nothing.
+pub const SLAB_BYTES: u64 = 2 << 20;

@@ -1,0 +1,67 @@
+//! What the owner of a host says to its memory server, over a Unix socket: one JSON object a line each way.
+
+use super::{HostQuota, Lease, Refusal};
+use serde::{Deserialize, Serialize};
+
+/// From the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum OwnerCommand {
+    /// Nothing is lent until [`Self::Resume`], or for so long. Anybody on the host may: it only takes back.
+    Pause {
+        /// For how long; absent: until resumed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        for_ms: Option<i64>,
+    },
+    /// Lending goes on.
+    Resume,
+    /// Never more than this; absent: as much as the configuration lets.
+    Cap {
+        /// So much.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<u64>,
+    },
+    /// How it stands.
+    Status,
+}
+
+/// To the owner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum OwnerReply {
+    /// How it stands after the command.
+    Lending(Box<Lending>),
+    /// No.
+    Refused(Refusal),
+}
+
+/// How lending stands on one host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lending {
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub time_ms: i64,
+    /// What may be lent, and why.
+    pub quota: HostQuota,
+    /// Every lease.
+    pub leases: Vec<Lease>,
+    /// Memory that guests' pages take up now.
+    pub resident_bytes: u64,
+    /// Of that, in huge pages.
+    pub huge_bytes: u64,
+    /// Whether it is locked (never swapped).
+    pub is_locked: bool,
+    /// What the daemon needs for itself.
+    pub own_bytes: u64,
+    /// Paused by the owner.
+    pub is_paused: bool,
+    /// Until then; absent: until resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_until_time_ms: Option<i64>,
+    /// The owner's cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_bytes: Option<u64>,
+    /// Whether the agent is heard.
+    pub hears_agent: bool,
+    /// Recruiters that it is linked with, of those configured.
+    pub recruiters: Vec<String>,
+}

@@ -1,0 +1,101 @@
+//! What a host may lend.
+
+use serde::{Deserialize, Serialize};
+
+/// How far lending may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// On idle hosts, and never more than can be taken without pushing the owner's pages out.
+    #[default]
+    Gentle,
+    /// The paper's: on idle hosts, everything not in use, idle processes' pages and unused cache included.
+    Paper,
+    /// As gentle; on busy hosts too, with more held back.
+    Spare,
+}
+
+/// Why a quota is what it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum QuotaReason {
+    /// Idle: what the accounting gives.
+    Idle,
+    /// Busy, and more than enough is free (mode `spare`).
+    Spare,
+    /// Not idle for long enough.
+    Waiting,
+    /// The owner is there.
+    InUse,
+    /// The load is too high.
+    Loaded,
+    /// The owner has paused lending.
+    Paused,
+    /// Memory runs short.
+    Pressure,
+    /// The owner's activity, or the memory, cannot be seen.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// What one host may lend.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostQuota {
+    /// 32 lower-case hex digits.
+    pub host_id: String,
+    /// What it may lend in all, now.
+    pub quota_bytes: u64,
+    /// What of it is leased.
+    pub lent_bytes: u64,
+    /// What is left to lease; 0 where the host grants none (it leaves its quota to others' memory servers).
+    pub free_bytes: u64,
+    /// What it would lend once idle.
+    pub once_idle_bytes: u64,
+    /// Physical memory.
+    pub physical_bytes: u64,
+    /// How far lending may go.
+    pub mode: Mode,
+    /// Why the quota is what it is.
+    pub reason: QuotaReason,
+    /// For how long it has been idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_for_ms: Option<i64>,
+    /// In how long it will be idle, if nothing happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_in_ms: Option<i64>,
+    /// Least that could have been lent at any time of the last 24 hours, as far as was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_water_bytes: Option<u64>,
+    /// How old these figures are.
+    #[serde(default)]
+    pub age_ms: i64,
+    /// This much, for at least so long, with this confidence; empty where nothing was learnt yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outlook: Vec<Outlook>,
+}
+
+/// How much is expected to stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Outlook {
+    /// For at least so long.
+    pub for_ms: i64,
+    /// The probability that so much stays throughout.
+    pub confidence: f64,
+    /// So much.
+    pub bytes: u64,
+}
+
+/// All hosts' quotas: the answer of `GET /v1/quotas`, and what a quota file holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Quotas {
+    /// When, in milliseconds since 1970-01-01 UTC, by the clock of who writes it.
+    pub time_ms: i64,
+    /// One a host, by id.
+    pub hosts: Vec<HostQuota>,
+}
