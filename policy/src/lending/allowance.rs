@@ -306,6 +306,19 @@ impl Allowance {
     }
 }
 
+#[cfg(test)]
+impl Allowance {
+    /// All that has a say in what may be lent later, but for what a model keeps as it is.
+    pub(super) fn hash_for_the_model<H: std::hash::Hasher>(&self, hasher: &mut H) {
+        use std::hash::Hash;
+        if let Some(seen) = &self.seen {
+            let all = seen.categories.available_bytes + seen.categories.guest_bytes;
+            (all, format!("{:?}", seen.verdict)).hash(hasher);
+        }
+        (self.returned_ms, &self.steady).hash(hasher);
+    }
+}
+
 impl Seen {
     /// Without caps: they hold at once in either direction.
     fn quota(&self, settings: &Settings) -> Quota {
