@@ -68,7 +68,8 @@ impl Store {
     /// Gives `bytes` back, rounded up to whole slabs, those first written longest ago first; of which lease how much. What is
     /// gone of a lease stays gone, the rest of it stays.
     ///
-    /// It is less only where less is held.
+    /// Where less was written, what was not goes as well: room that was promised and holds nothing. What is given back counts
+    /// memory alone.
     pub fn shrink(&self, bytes: u64) -> (Vec<(String, u64)>, GivenBack) {
         let began = Instant::now();
         let wanted = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(usize::MAX);
@@ -94,7 +95,17 @@ impl Store {
             freed.push(slab);
             *of_leases.entry(owner.lease.id.clone()).or_default() += SLAB_BYTES;
         }
+        let mut promised = wanted.saturating_sub(freed.len());
         let given = self.settle(freed, began, first_us);
+        let mut leases: Vec<_> = lock(&self.leases).values().cloned().collect();
+        leases.sort_unstable_by_key(|lease| lease.opened);
+        for lease in leases {
+            let taken = lease.lose_unwritten(promised);
+            promised -= taken;
+            if taken > 0 {
+                *of_leases.entry(lease.id.clone()).or_default() += taken as u64 * SLAB_BYTES;
+            }
+        }
         (of_leases.into_iter().collect(), given)
     }
 

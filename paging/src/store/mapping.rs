@@ -5,6 +5,7 @@ use super::Error;
 use gleaner_schemas::lending::SLAB_BYTES;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 /// [`SLAB_BYTES`] as a length in memory.
@@ -165,10 +166,15 @@ impl<T> Slabs<T> {
         }
     }
 
+    /// Unlocks what locking the whole process has locked: such memory is not given back by [`Self::release`].
+    pub(super) fn unlock(&self) {
+        // SAFETY: the range is ours; unlocking changes nothing that is in it.
+        let _ = unsafe { rustix::mm::munlock(self.base.cast(), self.locks.len() * SLAB) };
+    }
+
     /// Where the slabs are, for a look at them from outside.
-    #[cfg(test)]
-    pub(super) fn range(&self) -> (usize, usize) {
-        (self.base.addr(), self.locks.len() * SLAB)
+    pub(super) fn range(&self) -> Range<usize> {
+        self.base.addr()..self.base.addr() + self.locks.len() * SLAB
     }
 }
 

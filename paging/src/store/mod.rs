@@ -21,6 +21,7 @@ use gleaner_schemas::lending::SLAB_BYTES;
 use mapping::Slabs;
 use pages::Lease;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -71,7 +72,7 @@ pub struct Store {
     /// No slab from here on was ever in use.
     used_until: AtomicUsize,
     held: AtomicUsize,
-    /// Counts first writes, so that the oldest slabs are known.
+    /// Counts openings and first writes, so that the oldest are known.
     births: AtomicU64,
     leases: Mutex<BTreeMap<String, Arc<Lease>>>,
     /// Set once for all leases there are, so that revoking them waits for no lock.
@@ -122,9 +123,11 @@ impl Store {
     pub fn open(&self, lease_id: &str, bytes: u64) {
         let over = lock(&self.over);
         let mut leases = lock(&self.leases);
-        leases
-            .entry(lease_id.to_owned())
-            .or_insert_with(|| Arc::new(Lease::new(lease_id, bytes, over.clone())));
+        let lease = || {
+            let opened = self.births.fetch_add(1, Ordering::SeqCst);
+            Arc::new(Lease::new(lease_id, opened, bytes, over.clone()))
+        };
+        leases.entry(lease_id.to_owned()).or_insert_with(lease);
     }
 
     /// The pages of a lease.
@@ -143,6 +146,17 @@ impl Store {
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.slabs.is_locked()
+    }
+
+    /// To be called where the process was locked as a whole and its guests' pages are not to be.
+    pub fn stay_unlocked(&self) {
+        self.slabs.unlock();
+    }
+
+    /// Addresses of guests' pages, as /proc/self/smaps has them.
+    #[must_use]
+    pub fn addresses(&self) -> Range<usize> {
+        self.slabs.range()
     }
 
     /// What guests' slabs hold, at most: a slab without a huge page takes up only what was written to it.

@@ -17,6 +17,8 @@ const LOST: usize = usize::MAX - 1;
 /// What the store knows of a lease.
 pub(super) struct Lease {
     pub(super) id: String,
+    /// Place in the order of opening.
+    pub(super) opened: u64,
     bytes: u64,
     /// Which slab holds which part.
     slabs: Box<[AtomicUsize]>,
@@ -26,10 +28,11 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    pub(super) fn new(id: &str, bytes: u64, all_over: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(id: &str, opened: u64, bytes: u64, all_over: Arc<AtomicBool>) -> Self {
         let count = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(0);
         Self {
             id: id.to_owned(),
+            opened,
             bytes,
             slabs: (0..count).map(|_| AtomicUsize::new(EMPTY)).collect(),
             is_over: AtomicBool::new(false),
@@ -51,6 +54,15 @@ impl Lease {
         if let Some(place) = self.slabs.get(index) {
             place.store(LOST, Ordering::SeqCst);
         }
+    }
+}
+
+impl Lease {
+    /// Takes away room for `count` slabs at most that nothing was written to, the last first; how many.
+    pub(super) fn lose_unwritten(&self, count: usize) -> usize {
+        let order = Ordering::SeqCst;
+        let lost = |place: &&AtomicUsize| place.compare_exchange(EMPTY, LOST, order, order).is_ok();
+        self.slabs.iter().rev().filter(lost).take(count).count()
     }
 }
 

@@ -17,7 +17,7 @@ fn is_gone<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
 
 /// What the kernel says the slabs take up.
 fn resident_bytes(store: &Store) -> u64 {
-    let (base, length) = store.slabs.range();
+    let range = store.addresses();
     let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let (mut is_ours, mut kib) = (false, 0);
     for line in smaps.lines() {
@@ -25,7 +25,7 @@ fn resident_bytes(store: &Store) -> u64 {
         let first = words.next().unwrap();
         if let Some((from, to)) = first.split_once('-') {
             let [from, to] = [from, to].map(|hex| usize::from_str_radix(hex, 16).unwrap());
-            is_ours = from < base + length && base < to;
+            is_ours = from < range.end && range.start < to;
         } else if is_ours && first == "Rss:" {
             kib += words.next().unwrap().parse::<u64>().unwrap();
         }
