@@ -22,6 +22,8 @@ pub(crate) enum Manner {
     Grants,
     Refuses(Refusal),
     Silent,
+    /// Its answers are lost.
+    GrantsInSilence,
 }
 
 pub(crate) struct State {
@@ -58,7 +60,7 @@ impl State {
         match &self.manner {
             Manner::Silent => return None,
             Manner::Refuses(refusal) => return Some(Outcome::Refused(refusal.clone())),
-            Manner::Grants => {}
+            Manner::Grants | Manner::GrantsInSilence => {}
         }
         let unknown = Outcome::Refused(Refusal {
             kind: RefusalKind::UnknownLease,
@@ -272,6 +274,8 @@ async fn talk(
                         let answer = {
                             let mut state = state.lock().unwrap();
                             let outcome = state.answer(&request.asked);
+                            let is_lost = state.manner == Manner::GrantsInSilence;
+                            let outcome = outcome.filter(|_| !is_lost);
                             let held: u64 = state.leases.values().map(|l| l.held_bytes).sum();
                             outcome.map(|outcome| Answer {
                                 request_id: request.request_id,

@@ -156,7 +156,7 @@ fn the_next_host_is_asked_when_one_refuses_or_is_silent() {
 #[test]
 fn requests_beyond_limits_are_refused_and_say_when_to_come_again() {
     let folder = tempfile::tempdir().unwrap();
-    let more = "heartbeat = \"500ms\"\nreserve_share = 0.25\nclient_limit = \"512MiB\"\nclient_leases_limit = 2\n";
+    let more = "heartbeat = \"500ms\"\nreserve_share = 0.25\nclient_limit = \"560MiB\"\nclient_leases_limit = 2\n";
     let recruiter = Recruiter::start(folder.path(), more);
     let _host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
@@ -165,7 +165,7 @@ fn requests_beyond_limits_are_refused_and_say_when_to_come_again() {
         &much,
         429,
         "client_limit",
-        &["pager", "600.0 MiB", "512.0 MiB"],
+        &["pager", "600.0 MiB", "560.0 MiB"],
     );
     assert_eq!(recruiter.lease("pager", &asked(MIB, "a")).status, 201);
     assert_eq!(recruiter.lease("pager", &asked(MIB, "b")).status, 201);
@@ -175,8 +175,8 @@ fn requests_beyond_limits_are_refused_and_say_when_to_come_again() {
     let reserve = recruiter.lease("b", &asked(400 * MIB, "a"));
     assert_refused(&reserve, 503, "reserve", &["25 %", "400.0 MiB"]);
     let huge = json!({ "bytes": 100 * GIB, "key": "h" });
-    let none = recruiter.lease("c", &json!({ "bytes": 510 * MIB, "key": "h", "copies": 1 }));
-    assert_refused(&none, 503, "no_memory", &["0 of 1 hosts", "510.0 MiB"]);
+    let none = recruiter.lease("c", &json!({ "bytes": 530 * MIB, "key": "h", "copies": 1 }));
+    assert_refused(&none, 503, "no_memory", &["0 of 1 hosts", "530.0 MiB"]);
     assert_refused(
         &recruiter.lease("c", &huge),
         429,
