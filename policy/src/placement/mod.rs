@@ -15,10 +15,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// A host that failed is avoided for so long (Dodo, section 4: one minute).
+/// A host that failed is avoided for so long, unless set otherwise (Dodo: one minute).
 pub const REFRACTION_MS: i64 = 60_000;
 
-/// Length of an epoch: weights are taken at its start (GMS, section 3.2: 5 to 10 s).
+/// Length of an epoch: weights are taken at its start (GMS: 5 to 10 s).
 pub const EPOCH_MS: i64 = 5000;
 
 /// How hosts are chosen for a request.
@@ -170,7 +170,7 @@ impl fmt::Display for Shortage {
 
 /// Chooses `request.copies` hosts, the best first: their places among `candidates`.
 ///
-/// A host that failed within [`REFRACTION_MS`] is never chosen, even where no other is left: its clients would only wait
+/// A host that failed within the refraction period is never chosen, even where no other is left: its clients would only wait
 /// for it again, and the refusal says when it may be asked. `random` gives numbers that are equally likely over all of
 /// `u64`; a policy that needs none asks for none.
 pub fn place(
@@ -191,7 +191,7 @@ pub fn place(
         if !hosts.insert(candidate.host_id.as_str()) {
             continue;
         }
-        let rests_ms = refraction_left_ms(candidate.failed_ms, now_ms);
+        let rests_ms = state.refraction_left_ms(candidate.failed_ms, now_ms);
         if rests_ms == 0 {
             shortage.largest_free_bytes = shortage.largest_free_bytes.max(candidate.free_bytes);
         }
@@ -216,10 +216,4 @@ pub fn place(
         now_ms,
     };
     Ok(choice.of(placement, state, random))
-}
-
-/// For how long a host is still avoided.
-fn refraction_left_ms(failed_ms: Option<i64>, now_ms: i64) -> i64 {
-    let until_ms = failed_ms.map(|failed| failed.saturating_add(REFRACTION_MS));
-    until_ms.map_or(0, |until| until.saturating_sub(now_ms).max(0))
 }

@@ -1,13 +1,15 @@
 //! What placements remember, bounded.
 
+use super::REFRACTION_MS;
 use std::collections::BTreeMap;
 
 /// Clients whose good hosts are remembered; of more the one that asked longest ago is forgotten.
 const MOST_CLIENTS: usize = 4096;
 
 /// What placements remember from one request to the next; nothing that could not be lost.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
+    refraction_ms: i64,
     good: BTreeMap<String, Good>,
     epoch: Option<Epoch>,
 }
@@ -26,7 +28,30 @@ pub(super) struct Epoch {
     pub(super) weights: BTreeMap<String, u64>,
 }
 
+impl Default for State {
+    /// [`REFRACTION_MS`].
+    fn default() -> Self {
+        Self::new(REFRACTION_MS)
+    }
+}
+
 impl State {
+    /// Nothing remembered; hosts that failed are avoided for `refraction_ms`.
+    #[must_use]
+    pub fn new(refraction_ms: i64) -> Self {
+        Self {
+            refraction_ms,
+            good: BTreeMap::new(),
+            epoch: None,
+        }
+    }
+
+    /// For how long a host is still avoided.
+    pub(super) fn refraction_left_ms(&self, failed_ms: Option<i64>, now_ms: i64) -> i64 {
+        let until_ms = failed_ms.map(|failed| failed.saturating_add(self.refraction_ms));
+        until_ms.map_or(0, |until| until.saturating_sub(now_ms).max(0))
+    }
+
     /// Hosts that were good to a client.
     pub(super) fn good(&self, client: &str) -> &[String] {
         self.good.get(client).map_or(&[], |good| &good.host_ids)
