@@ -6,7 +6,6 @@ use gleaner_policy::outlook;
 use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{HostQuota, Outlook, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
-use std::collections::HashMap;
 
 /// Sooner than this nothing changes.
 const LEAST_RETRY_MS: i64 = 1000;
@@ -24,15 +23,9 @@ pub(super) fn of(
     wanted: &Wanted,
     taken: &[&str],
     missing: usize,
-    now_ms: i64,
 ) -> Result<Vec<Candidate>, Refusal> {
     let bytes = wanted.slabs_bytes();
-    let mut held: HashMap<&str, u64> = HashMap::new();
-    for lease in registry.leases_of(Some(&wanted.client), now_ms) {
-        if let Some(host_id) = registry.host_of(&lease.lease.lease_id) {
-            *held.entry(host_id).or_default() += lease.lease.granted_bytes;
-        }
-    }
+    let held = registry.leases.by_host(&wanted.client);
     let mut with_room = 0;
     let mut candidates = Vec::new();
     for (host_id, host) in &registry.hosts {

@@ -12,7 +12,7 @@ mod request;
 mod tests;
 
 pub use host::HostView;
-pub use leases::LeaseView;
+pub use leases::{Key, LeaseView};
 pub(crate) use limits::starting;
 pub use request::{Plan, Wanted};
 
@@ -24,7 +24,11 @@ use gleaner_schemas::lending::{
 use host::Host;
 use leases::Leases;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
+
+/// Hosts, or leases, that are looked at while others wait.
+const PORTION: usize = 512;
 
 /// A host's id, shared by all that names it.
 pub type HostId = Arc<str>;
@@ -270,10 +274,12 @@ impl Registry {
         }
     }
 
-    /// Every host, by id.
+    /// Hosts by id, those after `after`: a portion, so that nobody waits for ten thousand.
     #[must_use]
-    pub fn hosts(&self, now_ms: i64) -> Vec<HostView> {
-        self.hosts.values().map(|host| host.view(now_ms)).collect()
+    pub fn hosts_after(&self, after: &str, now_ms: i64) -> Vec<HostView> {
+        let later = (Bound::Excluded(after), Bound::Unbounded);
+        let hosts = self.hosts.range::<str, _>(later).take(PORTION);
+        hosts.map(|(_, host)| host.view(now_ms)).collect()
     }
 
     /// Sums over the hosts that are linked.

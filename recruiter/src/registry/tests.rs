@@ -365,7 +365,7 @@ proptest! {
         registry.sweep(now_ms + 30_000);
         prop_assert_eq!(registry.leases_count(), 0);
         prop_assert_eq!(registry.totals(), Totals::default());
-        prop_assert!(registry.leases_of(None, now_ms).is_empty());
+        prop_assert!(registry.leases_after(None, None, now_ms).is_empty());
     }
 }
 
@@ -378,7 +378,7 @@ fn check_whole(registry: &Registry, now_ms: i64) -> Result<(), TestCaseError> {
         free_bytes: sum(|q| q.free_bytes),
     };
     prop_assert_eq!(registry.totals(), totals);
-    let views = registry.leases_of(None, now_ms);
+    let views = registry.leases_after(None, None, now_ms);
     prop_assert_eq!(views.len(), registry.leases_count());
     let mut held: BTreeMap<String, u128> = BTreeMap::new();
     for view in &views {
