@@ -7,8 +7,8 @@ use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
+use gleaner_listen::{Limits, allow_descriptors, follow_files, serve};
 use gleaner_trust::{ServerPaths, ServerTrust};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,9 +17,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-
-/// How often certificates and revocations are looked at.
-const LOOK_AT_FILES: Duration = Duration::from_secs(5);
+use tokio::sync::Semaphore;
 
 /// A collector at work; it ends when it is dropped.
 #[derive(Debug)]
@@ -110,32 +108,29 @@ async fn listen(
     app: Arc<App>,
 ) -> Result<(Option<SocketAddr>, Option<SocketAddr>), Error> {
     let router = http::router(Arc::clone(&app));
+    let limits = Limits {
+        connections: Arc::new(Semaphore::new(config.connections_limit)),
+        reader_patience: config.reader_patience,
+    };
     let (mut tls, mut local) = (None, None);
     if let Some((address, certificates)) = &config.listen {
         let trust = trust(certificates)?;
         app.shows(&trust);
         let (socket, bound) = bind(*address).await?;
         tls = Some(bound);
-        tokio::spawn(look_at_files(Arc::clone(&trust)));
-        let served = http::serve(socket, Some(trust), Arc::clone(&app), router.clone());
+        tokio::spawn(follow_files(Arc::clone(&trust), |error| {
+            eprintln!("gleaner-collector: goes on with the certificates it has: {error}");
+        }));
+        let server = Arc::clone(&app);
+        let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
         tokio::spawn(served);
     }
     if let Some(address) = config.local {
         let (socket, bound) = bind(address).await?;
         local = Some(bound);
-        tokio::spawn(http::serve(socket, None, app, router));
+        tokio::spawn(serve(socket, None, limits, app, router));
     }
     Ok((tls, local))
-}
-
-/// As many open connections as the system lets this process have: most begin with 1,024.
-fn allow_descriptors() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    let _ = setrlimit(Resource::Nofile, raised); // fewer hosts fit then, and are told to come again
 }
 
 /// Opens the journal, and learns from what an earlier run left there how far each host has come.
@@ -183,22 +178,10 @@ fn trust(certificates: &Certificates) -> Result<Arc<ServerTrust>, Error> {
     Ok(ServerTrust::load_allowing_anonymous(&paths)?)
 }
 
-/// Certificates rotate and are revoked without a restart.
-async fn look_at_files(trust: Arc<ServerTrust>) {
-    loop {
-        tokio::time::sleep(LOOK_AT_FILES).await;
-        if let Err(error) = trust.reload_if_changed() {
-            eprintln!("gleaner-collector: goes on with the certificates it has: {error}");
-        }
-    }
-}
-
 /// Binds; the address with the port that was given, where 0 asked for any.
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { address, source };
-    let socket = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = socket.local_addr().map_err(failed)?;
-    Ok((socket, bound))
+    gleaner_listen::bind(address).await.map_err(failed)
 }
 
 async fn interrupted() -> Result<(), Error> {

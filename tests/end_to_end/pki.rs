@@ -87,6 +87,18 @@ fn what_is_issued_is_listed_until_it_is_revoked() {
     let folder = folder.path();
     good(folder, &["issue", "--reader", "ada", "-o", "ada.lab"]);
     assert!(folder.join("ada.lab.key").exists());
+    good(folder, &["issue", "--client", "pager", "-o", "pager"]);
+    good(folder, &["issue", "--admin", "grace", "-o", "grace"]);
+    let recruiter = ["recruiter.example", "10.0.0.6"];
+    let recruiter = [
+        "issue",
+        "-o",
+        "r",
+        "--recruiter",
+        recruiter[0],
+        recruiter[1],
+    ];
+    good(folder, &recruiter);
     let issued = json(folder, &["issue", "--host", HOST, "-o", "host", "--json"]);
     let (serial, until) = (&issued["serial"], issued["expires_ms"].as_i64().unwrap());
     let listed = json(folder, &["list", "--json"]);
@@ -95,14 +107,20 @@ fn what_is_issued_is_listed_until_it_is_revoked() {
         let row = rows.iter().find(|r| r["name"] == name);
         row.cloned().unwrap_or_else(|| panic!("{name}: {rows:?}"))
     };
-    assert_eq!(listed.len(), 3);
+    assert_eq!(listed.len(), 6);
     assert_eq!(find(listed, "collector.example")["role"], "collector");
     assert_eq!(find(listed, "ada")["role"], "reader");
+    assert_eq!(find(listed, "pager")["role"], "client");
+    assert_eq!(find(listed, "grace")["role"], "admin");
+    assert_eq!(
+        find(listed, "recruiter.example 10.0.0.6")["role"],
+        "recruiter"
+    );
     let host = find(listed, HOST);
     assert_eq!((&host["serial"], &host["state"]), (serial, &"valid".into()));
     assert_eq!(host["expires_ms"].as_i64(), Some(until));
     let lines = good(folder, &["list"]);
-    assert_eq!(lines.lines().count(), 4, "{lines}");
+    assert_eq!(lines.lines().count(), 7, "{lines}");
 
     let said = good(folder, &["revoke", "host.crt"]);
     assert!(

@@ -178,7 +178,7 @@ impl Authority {
         self.sign(role, &key, &Validity::days(days))
     }
 
-    /// Makes the next certificate of the host or reader to whom `presented` was issued.
+    /// Makes the next certificate of the host, reader, client or admin to whom `presented` was issued.
     ///
     /// `presented` must have been verified, as TLS does; whether it is revoked or expired by now is
     /// checked here, under the lock that revoking takes: who is revoked cannot slip through.
@@ -194,6 +194,8 @@ impl Authority {
         let role = match Peer::read(&presented)? {
             Peer::Host(host_id) => Role::Host { host_id },
             Peer::Reader(name) => Role::Reader { name },
+            Peer::Client(name) => Role::Client { name },
+            Peer::Admin(name) => Role::Admin { name },
             Peer::Named(_) => return Err(TrustError::NotRenewable),
         };
         let _lock = self.lock()?;
@@ -292,8 +294,10 @@ impl Authority {
         };
         let matches = |r: &Record| match &r.role {
             Role::Host { host_id } => r.serial == serial || host_id == which,
-            Role::Reader { name } => r.serial == serial || name == which,
-            Role::Collector { .. } => r.serial == serial,
+            Role::Reader { name } | Role::Client { name } | Role::Admin { name } => {
+                r.serial == serial || name == which
+            }
+            Role::Collector { .. } | Role::Recruiter { .. } => r.serial == serial,
         };
         let mut found = self.register.all()?;
         found.retain(matches);

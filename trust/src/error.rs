@@ -53,7 +53,7 @@ pub enum TrustError {
     Refused(rustls::Error),
     /// A certificate of another kind than the one asked for.
     #[error(
-        "certificate refused: only a host or a reader renews its own; issue a new one with `gleaner pki issue`"
+        "certificate refused: only hosts, readers, clients and admins renew their own; issue a new one with `gleaner pki issue`"
     )]
     NotRenewable,
     /// A certificate that was revoked.

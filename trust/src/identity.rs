@@ -1,8 +1,8 @@
 //! Who a certificate says that its holder is.
 //!
 //! Gleaner's own certificates say it in a URI among the subject's alternative names (RFC 5280,
-//! 4.2.1.6), which no certificate of a public authority carries by chance: `gleaner:host:<id>` or
-//! `gleaner:reader:<name>`.
+//! 4.2.1.6), which no certificate of a public authority carries by chance: `gleaner:host:<id>`,
+//! `gleaner:reader:<name>`, `gleaner:client:<name>` or `gleaner:admin:<name>`.
 
 use crate::{Result, TrustError};
 use rustls::pki_types::CertificateDer;
@@ -20,43 +20,60 @@ pub enum Role {
         /// DNS names and IP addresses, at least one.
         names: Vec<String>,
     },
+    /// A recruiter, under the DNS names and addresses by which hosts and clients reach it.
+    Recruiter {
+        /// DNS names and IP addresses, at least one.
+        names: Vec<String>,
+    },
     /// A host, which may write its own rows.
     Host {
         /// 32 lower-case hex digits.
         host_id: String,
     },
-    /// Somebody who may read the dataset.
+    /// Somebody who may read the dataset, and what hosts may lend.
     Reader {
         /// Up to 64 letters, digits and `._-@`.
+        name: String,
+    },
+    /// A program that leases memory, under its own name.
+    Client {
+        /// As a reader's.
+        name: String,
+    },
+    /// Somebody who may read all, and renew and end anybody's leases.
+    Admin {
+        /// As a reader's.
         name: String,
     },
 }
 
 impl Role {
-    /// The word for it: `collector`, `host` or `reader`.
+    /// The word for it: `collector`, `recruiter`, `host`, `reader`, `client` or `admin`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Collector { .. } => "collector",
+            Self::Recruiter { .. } => "recruiter",
             Self::Host { .. } => "host",
             Self::Reader { .. } => "reader",
+            Self::Client { .. } => "client",
+            Self::Admin { .. } => "admin",
         }
     }
 
-    /// The collector's names, the host's id or the reader's name.
+    /// The server's names, the host's id or the name.
     pub fn name(&self) -> String {
         match self {
-            Self::Collector { names } => names.join(" "),
+            Self::Collector { names } | Self::Recruiter { names } => names.join(" "),
             Self::Host { host_id } => host_id.clone(),
-            Self::Reader { name } => name.clone(),
+            Self::Reader { name } | Self::Client { name } | Self::Admin { name } => name.clone(),
         }
     }
 
-    /// The URI of a host or reader.
+    /// The URI of who is no server.
     pub(crate) fn uri(&self) -> Option<String> {
         match self {
-            Self::Collector { .. } => None,
-            Self::Host { host_id } => Some(format!("{SCHEME}host:{host_id}")),
-            Self::Reader { name } => Some(format!("{SCHEME}reader:{name}")),
+            Self::Collector { .. } | Self::Recruiter { .. } => None,
+            _ => Some(format!("{SCHEME}{}:{}", self.kind(), self.name())),
         }
     }
 
@@ -67,18 +84,20 @@ impl Role {
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Host { host_id } => check_host_id(host_id),
-            Self::Reader { name } if is_reader_name(name) => Ok(()),
-            Self::Reader { name } => Err(TrustError::name(
-                name,
-                "a reader's name (1 to 64 letters, digits and ._-@, not beginning with a dot)",
-            )),
-            Self::Collector { names } => match names.iter().find(|n| !is_server_name(n)) {
-                Some(name) => Err(TrustError::name(name, "a DNS name or an IP address")),
-                None if names.is_empty() => {
-                    Err(TrustError::name("", "a DNS name or an IP address"))
+            Self::Reader { name } | Self::Client { name } | Self::Admin { name } => {
+                let wanted = "a reader's, client's or admin's name (1 to 64 letters, digits and ._-@, not beginning with a dot)";
+                let wrong = || TrustError::name(name, wanted);
+                is_person_name(name).then_some(()).ok_or_else(wrong)
+            }
+            Self::Collector { names } | Self::Recruiter { names } => {
+                match names.iter().find(|n| !is_server_name(n)) {
+                    Some(name) => Err(TrustError::name(name, "a DNS name or an IP address")),
+                    None if names.is_empty() => {
+                        Err(TrustError::name("", "a DNS name or an IP address"))
+                    }
+                    None => Ok(()),
                 }
-                None => Ok(()),
-            },
+            }
         }
     }
 }
@@ -90,6 +109,10 @@ pub enum Peer {
     Host(String),
     /// A reader, by name.
     Reader(String),
+    /// A program that leases memory, by name.
+    Client(String),
+    /// An administrator, by name.
+    Admin(String),
     /// Whoever a foreign authority says: the first DNS name in lower case, else the common name.
     Named(String),
 }
@@ -126,10 +149,14 @@ impl Peer {
         match ours.as_slice() {
             [] => {}
             [uri] => {
-                let reason = "its gleaner: URI names neither a host nor a reader";
+                let reason = "its gleaner: URI names no host, reader, client or admin";
                 return Self::from_uri(uri).ok_or_else(|| refused(reason));
             }
-            _ => return Err(refused("it names more than one host or reader")),
+            _ => {
+                return Err(refused(
+                    "it names more than one host, reader, client or admin",
+                ));
+            }
         }
         let common_name = || {
             let subject = certificate.subject();
@@ -150,7 +177,9 @@ impl Peer {
         let (kind, name) = uri.strip_prefix(SCHEME)?.split_once(':')?;
         match kind {
             "host" if is_host_id(name) => Some(Self::Host(name.to_owned())),
-            "reader" if is_reader_name(name) => Some(Self::Reader(name.to_owned())),
+            "reader" if is_person_name(name) => Some(Self::Reader(name.to_owned())),
+            "client" if is_person_name(name) => Some(Self::Client(name.to_owned())),
+            "admin" if is_person_name(name) => Some(Self::Admin(name.to_owned())),
             _ => None,
         }
     }
@@ -161,6 +190,8 @@ impl fmt::Display for Peer {
         match self {
             Self::Host(id) => write!(f, "host {id}"),
             Self::Reader(name) => write!(f, "reader {name}"),
+            Self::Client(name) => write!(f, "client {name}"),
+            Self::Admin(name) => write!(f, "admin {name}"),
             Self::Named(name) => write!(f, "{name:?}"),
         }
     }
@@ -188,7 +219,7 @@ pub(crate) fn is_lower_hex(text: &str, digits_count: usize) -> bool {
     text.len() == digits_count && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn is_reader_name(text: &str) -> bool {
+fn is_person_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
     (1..=64).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed)
 }

@@ -1,7 +1,7 @@
 //! Who may speak to whom: certificates, their making, renewal and revocation, and enrolment.
 //!
-//! A deployment has one [`Authority`]. It gives a certificate to the collector, to each host and to
-//! each reader; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
+//! A deployment has one [`Authority`]. It gives a certificate to the collector and the recruiters, to each host,
+//! reader, client and admin; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
 //! their replacement without a restart; [`Peer`] says who the other side of a connection is.
 
 mod authority;
@@ -32,11 +32,11 @@ use std::sync::{Arc, OnceLock};
 
 /// How long an authority is valid, in days.
 pub const AUTHORITY_DAYS: u32 = 3650;
-/// How long a collector's certificate is valid by default, in days.
+/// How long a collector's or recruiter's certificate is valid by default, in days.
 pub const COLLECTOR_DAYS: u32 = 365;
 /// How long a host's certificate is valid by default, in days: renewed by itself, so it may be short.
 pub const HOST_DAYS: u32 = 90;
-/// How long a reader's certificate is valid by default, in days.
+/// How long a reader's, client's or admin's certificate is valid by default, in days.
 pub const READER_DAYS: u32 = 365;
 
 /// The result of everything here.

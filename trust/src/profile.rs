@@ -8,6 +8,11 @@ use rcgen::{
 };
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Common name of a collector's certificate.
+const COLLECTOR: &str = "Gleaner collector";
+/// Common name of a recruiter's certificate, by which the register tells it from a collector's.
+pub(crate) const RECRUITER: &str = "Gleaner recruiter";
+
 /// 128 bits without the first (numbers are positive), the second set (no leading zeros).
 pub(crate) fn new_serial() -> Result<[u8; 16]> {
     let mut serial = random::<16>()?;
@@ -35,8 +40,8 @@ pub(crate) fn own_params(name: &str, validity: &Validity) -> Result<CertificateP
 pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<CertificateParams> {
     let making = TrustError::making("certificate's names");
     let names = match role {
-        Role::Collector { names } => names.clone(),
-        Role::Host { .. } | Role::Reader { .. } => Vec::new(),
+        Role::Collector { names } | Role::Recruiter { names } => names.clone(),
+        _ => Vec::new(),
     };
     let mut params = CertificateParams::new(names).map_err(making)?;
     if let Some(uri) = role.uri() {
@@ -46,11 +51,11 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
         params.subject_alt_names.push(SanType::URI(uri));
     }
     let (subject, usage) = match role {
-        Role::Collector { .. } => ("Gleaner collector", ExtendedKeyUsagePurpose::ServerAuth),
-        Role::Host { host_id } => (host_id.as_str(), ExtendedKeyUsagePurpose::ClientAuth),
-        Role::Reader { name } => (name.as_str(), ExtendedKeyUsagePurpose::ClientAuth),
+        Role::Collector { .. } => (COLLECTOR.to_owned(), ExtendedKeyUsagePurpose::ServerAuth),
+        Role::Recruiter { .. } => (RECRUITER.to_owned(), ExtendedKeyUsagePurpose::ServerAuth),
+        role => (role.name(), ExtendedKeyUsagePurpose::ClientAuth),
     };
-    params.distinguished_name = common_name(subject);
+    params.distinguished_name = common_name(&subject);
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![usage];

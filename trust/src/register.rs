@@ -5,7 +5,7 @@
 
 use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::Peer;
-use crate::{Dates, Result, Role, TrustError, files, hex};
+use crate::{Dates, Result, Role, TrustError, files, hex, profile};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs;
@@ -74,7 +74,7 @@ impl Register {
         files::write(&path, certificate_pem.as_bytes(), files::PUBLIC)
     }
 
-    /// Every certificate of one host, reader, or (whatever their names) of collectors.
+    /// Every certificate of one host, reader, client or admin, or (whatever their names) of collectors or recruiters.
     pub(crate) fn of_role(&self, role: &Role) -> Result<Vec<Record>> {
         let paths = self.paths(&prefix(role))?;
         paths.iter().map(|path| read_record(path)).collect()
@@ -118,8 +118,8 @@ impl Register {
 
 fn prefix(role: &Role) -> String {
     match role {
-        Role::Collector { .. } => "collector-".to_owned(),
-        Role::Host { .. } | Role::Reader { .. } => format!("{}-{}-", role.kind(), role.name()),
+        Role::Collector { .. } | Role::Recruiter { .. } => format!("{}-", role.kind()),
+        _ => format!("{}-{}-", role.kind(), role.name()),
     }
 }
 
@@ -145,10 +145,20 @@ fn role_of(certificate: &X509Certificate<'_>) -> Result<Role> {
     Ok(match Peer::read(certificate)? {
         Peer::Host(host_id) => Role::Host { host_id },
         Peer::Reader(name) => Role::Reader { name },
+        Peer::Client(name) => Role::Client { name },
+        Peer::Admin(name) => Role::Admin { name },
+        Peer::Named(_) if is_recruiter(certificate) => Role::Recruiter {
+            names: server_names(certificate),
+        },
         Peer::Named(_) => Role::Collector {
             names: server_names(certificate),
         },
     })
+}
+
+fn is_recruiter(certificate: &X509Certificate<'_>) -> bool {
+    let mut names = certificate.subject().iter_common_name();
+    names.any(|name| name.as_str() == Ok(profile::RECRUITER))
 }
 
 fn server_names(certificate: &X509Certificate<'_>) -> Vec<String> {

@@ -10,6 +10,7 @@ use std::time::Duration;
   gleaner pki init --name collector.example      an authority, and the collector's certificate
   gleaner pki token                              for a new host, which then runs what is printed
   gleaner pki issue --reader ada -o ada          a certificate for somebody who reads the dataset
+  gleaner pki issue --client pager -o pager      for a program that leases memory
   gleaner pki list
   gleaner pki revoke 0123456789abcdef0123456789abcdef
 
@@ -67,15 +68,18 @@ pub(crate) struct Init {
   gleaner pki issue --reader ada -o ada                     ada.crt and ada.key
   gleaner pki issue --host 0123456789abcdef0123456789abcdef -o host
   gleaner pki issue --collector --name collector.example -o /etc/gleaner/pki/collector
+  gleaner pki issue --recruiter recruiter.example 10.0.0.6 -o /etc/gleaner/pki/recruiter
+  gleaner pki issue --client pager -o pager               a program that leases memory
+  gleaner pki issue --admin grace -o grace                renews and ends anybody's leases
 
-Files that are there are replaced: collectors and agents take up the new ones without a restart.
+Files that are there are replaced: collectors, recruiters and agents take up the new ones without a restart.
 Run by root, they become the folder's owner's.
 Hosts can be given a token instead (gleaner pki token): their keys then never leave them.")]
 pub(crate) struct Issue {
     #[command(flatten)]
     pub(crate) holder: Holder,
     /// DNS name or IP address of the collector (repeatable).
-    #[arg(long = "name", value_name = "NAME", conflicts_with_all = ["host", "reader"])]
+    #[arg(long = "name", value_name = "NAME", conflicts_with_all = ["host", "reader", "client", "admin", "recruiter"])]
     pub(crate) names: Vec<String>,
     /// How long it is valid (default: hosts 90, others 365).
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
@@ -97,9 +101,18 @@ pub(crate) struct Holder {
     /// A host, by its id (`gleaner-agent status` shows it).
     #[arg(long, value_name = "ID")]
     pub(crate) host: Option<String>,
-    /// Somebody who may read the dataset.
+    /// Somebody who may read the dataset, and what hosts may lend.
     #[arg(long, value_name = "NAME")]
     pub(crate) reader: Option<String>,
+    /// A program that leases memory.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+    /// Somebody who may read all, and renew and end anybody's leases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) admin: Option<String>,
+    /// A recruiter, by its DNS names or IP addresses.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) recruiter: Option<Vec<String>>,
     /// A collector, by its names.
     #[arg(long, requires = "names")]
     pub(crate) collector: bool,
@@ -131,18 +144,18 @@ pub(crate) struct Token {
     pub(crate) json: bool,
 }
 
-/// Take back certificates: the collector refuses them within seconds.
+/// Take back certificates: collector and recruiter refuse them within seconds.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner pki revoke 0123456789abcdef0123456789abcdef      all certificates of a host
-  gleaner pki revoke ada                                   all of a reader
+  gleaner pki revoke ada                                   all of a reader, client or admin
   gleaner pki revoke 5f3c09e1b64e4d0f8d3f6f8c34a1be77      one, by its serial number
   gleaner pki revoke lost-laptop.crt                       one, by its file
 
 What is revoked stays revoked; the host may be enrolled again with a new token.")]
 pub(crate) struct Revoke {
-    /// Host id, reader's name, serial number, or a certificate's file.
-    #[arg(value_name = "SERIAL|HOST|READER|FILE")]
+    /// Host id, name of a reader, client or admin, serial number, or a certificate's file.
+    #[arg(value_name = "SERIAL|HOST|NAME|FILE")]
     pub(crate) which: String,
     #[command(flatten)]
     pub(crate) folder: Folder,

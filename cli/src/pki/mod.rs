@@ -84,6 +84,12 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
         (Role::Host { host_id }, HOST_DAYS)
     } else if let Some(name) = args.holder.reader.clone() {
         (Role::Reader { name }, READER_DAYS)
+    } else if let Some(name) = args.holder.client.clone() {
+        (Role::Client { name }, READER_DAYS)
+    } else if let Some(name) = args.holder.admin.clone() {
+        (Role::Admin { name }, READER_DAYS)
+    } else if let Some(names) = args.holder.recruiter.clone() {
+        (Role::Recruiter { names }, COLLECTOR_DAYS)
     } else {
         let names = args.names.clone();
         (Role::Collector { names }, COLLECTOR_DAYS)
@@ -191,10 +197,10 @@ fn revoke(args: &Revoke) -> anyhow::Result<String> {
     if revoked.is_empty() {
         text.push_str("revoked already: nothing changed");
     }
-    let is_collector = |r: &Record| matches!(r.role, Role::Collector { .. });
-    if revoked.iter().any(is_collector) {
+    let is_server = |r: &Record| matches!(r.role, Role::Collector { .. } | Role::Recruiter { .. });
+    if revoked.iter().any(is_server) {
         text.push_str(
-            "Hosts do not read the list: if this collector's key was stolen, make a new authority (docs/trust.md).",
+            "Hosts do not read the list: if this server's key was stolen, make a new authority (docs/trust.md).",
         );
     }
     Ok(text)

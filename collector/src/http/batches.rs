@@ -1,7 +1,7 @@
 //! Taking in: `POST /v1/batches` and `GET /v1/mark`.
 
 use super::App;
-use super::caller::{Caller, Writer};
+use super::permissions::Writer;
 use super::refusal::Refusal;
 use super::turns::Turn;
 use crate::hosts::Facts;
@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use gleaner_dataset::batch::is_id;
 use gleaner_dataset::{Batch, BatchError};
+use gleaner_listen::Caller;
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -70,7 +71,7 @@ struct Admitted<'a> {
 
 fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admitted<'a>, Refusal> {
     let arrived_ms = now_ms();
-    let writer = caller.writer()?;
+    let writer = app.writer(caller)?;
     let length = content_length(headers)?;
     if length > app.batch.compressed_bytes {
         let limit = app.batch.compressed_bytes;
@@ -242,7 +243,7 @@ pub(super) async fn mark(
                 "host and database are 32 hexadecimal digits each",
             ));
         }
-        authorize(&app, &caller.writer()?, &query.host)?;
+        authorize(&app, &app.writer(&caller)?, &query.host)?;
         Ok(Mark {
             acknowledged: app.hosts.mark(&query.host, &query.database),
         })

@@ -1,10 +1,11 @@
 //! New hosts and new certificates: `POST /v1/enroll`, `POST /v1/renew`, `GET /v1/authority`.
 
 use super::App;
-use super::caller::Caller;
+use super::permissions;
 use super::refusal::Refusal;
 use axum::Json;
 use axum::extract::{Extension, State};
+use gleaner_listen::Caller;
 use gleaner_trust::{Authority, HOST_DAYS, TrustError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub(super) async fn renew(
     Json(asked): Json<Renewal>,
 ) -> Result<Json<Granted>, Refusal> {
     let renewed = async {
-        let presented = caller.certificate()?;
+        let presented = permissions::certificate(&caller)?;
         certify(&app, move |authority| {
             authority.renew(&presented, &asked.request_pem, HOST_DAYS, SystemTime::now())
         })

@@ -11,12 +11,11 @@
 //! | `POST /v1/seal` | this machine, with all access | once all is in the dataset |
 
 mod batches;
-mod caller;
 mod enroll;
 mod extent;
-mod listen;
 mod metrics;
 mod page;
+mod permissions;
 pub(crate) mod problems;
 mod refusal;
 mod refusals;
@@ -25,8 +24,6 @@ mod stream;
 mod tables;
 mod turns;
 
-pub(crate) use listen::serve;
-
 use crate::config::{Config, LocalAccess};
 use crate::hosts::Hosts;
 use crate::journal::Journal;
@@ -34,16 +31,19 @@ use crate::now_ms;
 use crate::sealer::Sealer;
 use axum::Router;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use extent::Extents;
 use gleaner_dataset::batch;
+use gleaner_listen::Server;
 use gleaner_trust::ServerTrust;
 use metrics::Metrics;
 use refusal::Refusal;
 use refusals::Refusals;
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use tokio::sync::Semaphore;
 use turns::Turns;
 
@@ -66,10 +66,8 @@ pub(crate) struct App {
     memory: Semaphore,
     /// One for each batch that is being decoded.
     decoders: Semaphore,
-    connections: Arc<Semaphore>,
     /// One permit for each reader of a table.
     readers: Arc<Semaphore>,
-    reader_patience: Duration,
     turns: Turns,
     refusals: Refusals,
     metrics: Metrics,
@@ -98,9 +96,7 @@ impl App {
             batch: config.batch,
             memory: Semaphore::new(config.memory_bytes / 1024),
             decoders: Semaphore::new(cores),
-            connections: Arc::new(Semaphore::new(config.connections_limit)),
             readers: Arc::new(Semaphore::new(READERS)),
-            reader_patience: config.reader_patience,
             turns: Turns::default(),
             refusals: Refusals::default(),
             metrics: Metrics::default(),
@@ -126,6 +122,26 @@ impl App {
             self.hosts.refused(host_id, now_ms(), kind, &refusal.reason);
         }
         refusal
+    }
+}
+
+impl Server for App {
+    fn opened(&self) -> Box<dyn Send> {
+        Box::new(self.metrics.connection())
+    }
+
+    fn turned_away(&self) {
+        self.metrics.turned_away();
+    }
+
+    fn failed(&self, address: SocketAddr, error: &io::Error) {
+        self.refusals
+            .log(&address.ip().to_string(), &error.to_string());
+        self.metrics.refused("connection");
+    }
+
+    fn forbidden(&self, why: &str) -> Response {
+        Refusal::forbidden(why).into_response()
     }
 }
 

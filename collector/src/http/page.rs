@@ -1,7 +1,6 @@
 //! The status page: `GET /`. One file that asks nothing of anybody but this collector.
 
 use super::App;
-use super::caller::Caller;
 use super::problems::{Problem, Severity};
 use super::refusal::Refusal;
 use super::status::{self, HostStatus, State, Status};
@@ -12,6 +11,7 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use gleaner_listen::Caller;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -168,7 +168,7 @@ pub(super) async fn page(
     Extension(caller): Extension<Caller>,
     Query(mut wanted): Query<Wanted>,
 ) -> Result<Response, Refusal> {
-    caller.may_see_status()?;
+    app.may_see_status(&caller)?;
     wanted.q = wanted.q.trim().chars().take(FILTER_CHARS).collect();
     let work = move || render(status::read(&app), &wanted);
     let html = tokio::task::spawn_blocking(work).await;

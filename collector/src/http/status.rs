@@ -2,7 +2,6 @@
 //! read it: fields are added, not changed.
 
 use super::App;
-use super::caller::Caller;
 use super::problems::{Problem, Severity, problems};
 use super::refusal::Refusal;
 use crate::hosts::Host;
@@ -12,6 +11,7 @@ use crate::publish;
 use crate::sealer::Progress;
 use axum::Json;
 use axum::extract::{Extension, State as Shared};
+use gleaner_listen::Caller;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -256,7 +256,7 @@ pub(super) async fn status(
     Shared(app): Shared<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Status>, Refusal> {
-    caller.may_see_status()?;
+    app.may_see_status(&caller)?;
     let read = tokio::task::spawn_blocking(move || read(&app)).await;
     read.map(Json).map_err(|e| Refusal::internal(e.to_string()))
 }
@@ -266,7 +266,7 @@ pub(super) async fn seal(
     Shared(app): Shared<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<(), Refusal> {
-    caller.may_direct()?;
+    app.may_direct(&caller)?;
     let sealed = tokio::task::spawn_blocking(move || app.sealer.seal_now()).await;
     sealed
         .map_err(|e| Refusal::internal(e.to_string()))?

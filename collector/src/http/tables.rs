@@ -2,7 +2,6 @@
 //! the request came.
 
 use super::App;
-use super::caller::Caller;
 use super::refusal::Refusal;
 use super::stream::{self, Broken, Receiver, Sender};
 use arrow::error::ArrowError;
@@ -16,6 +15,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use gleaner_dataset::batch::{MEDIA_TYPE, is_id};
 use gleaner_dataset::{Dataset, DatasetError, Selection, instant_ms};
+use gleaner_listen::Caller;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::{DATASET_TABLES, table};
@@ -53,7 +53,7 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Vec<TableEntry>>, Refusal> {
     let listed = async {
-        caller.may_read()?;
+        app.may_read(&caller)?;
         let reading = Arc::clone(&app);
         let dataset = tokio::task::spawn_blocking(move || open(&reading)).await;
         let dataset = dataset.map_err(|e| Refusal::internal(e.to_string()))??;
@@ -130,7 +130,7 @@ async fn begin(
     name: &str,
     query: Result<Query<RowsQuery>, QueryRejection>,
 ) -> Result<Receiver, Refusal> {
-    caller.may_read()?;
+    app.may_read(caller)?;
     let table = table(name).ok_or_else(|| no_such_table(name))?;
     let Query(query) = query.map_err(|e| Refusal::malformed(e.body_text()))?;
     let reading = Reading {

@@ -168,6 +168,20 @@ fn readers_read_and_strangers_do_neither() {
     let batch = body(&id(1), &id(2), 1..=1);
     assert_eq!(send(&collector, &reader, &batch).unwrap().0, 403);
     assert_eq!(get(&collector, &reader, "/v1/status").0, 200);
+    let name = || "grace".to_owned();
+    let admin = deployment.client(&deployment.authority, &Role::Admin { name: name() });
+    assert_eq!(send(&collector, &admin, &batch).unwrap().0, 403);
+    assert_eq!(get(&collector, &admin, "/v1/status").0, 200);
+    let client = deployment.client(&deployment.authority, &Role::Client { name: name() });
+    let (status, answer) = send(&collector, &client, &batch).unwrap();
+    assert_eq!(status, 403);
+    let why = answer["error"].as_str().unwrap();
+    assert!(
+        why.contains("client grace") && why.contains("recruiter"),
+        "{why}"
+    );
+    assert_eq!(get(&collector, &client, "/v1/status").0, 403);
+    assert_eq!(get(&collector, &client, "/v1/tables").0, 403);
     let stranger = deployment.stranger();
     let (status, answer) = send(&collector, &stranger, &batch).unwrap();
     assert_eq!(status, 401);

@@ -64,6 +64,10 @@ pub enum RefusalKind {
     Unreachable,
     /// The server is ending.
     Ending,
+    /// The recruiter has just started, and has not heard of every host yet.
+    Starting,
+    /// The same request is being worked on, or too many others.
+    Busy,
     /// Of a later version.
     #[default]
     #[serde(other)]

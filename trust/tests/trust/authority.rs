@@ -205,6 +205,13 @@ fn names_that_are_none_are_refused() {
         reader("a:b"),
         reader("ä"),
         reader(&"x".repeat(65)),
+        Role::Client {
+            name: "a:b".to_owned(),
+        },
+        Role::Admin {
+            name: String::new(),
+        },
+        Role::Recruiter { names: Vec::new() },
         server(""),
         server("-"),
         server("a b"),
@@ -223,13 +230,23 @@ fn names_that_are_none_are_refused() {
 #[test]
 fn all_that_was_issued_is_listed() {
     let deployment = Deployment::new();
-    let roles = [collector(), host(HOST), host(HOST), reader("ada")];
+    let name = || "ada".to_owned();
+    let names = vec!["recruiter.example".to_owned(), "10.0.0.6".to_owned()];
+    let roles = [
+        collector(),
+        Role::Recruiter { names },
+        host(HOST),
+        host(HOST),
+        reader("ada"),
+        Role::Client { name: name() },
+        Role::Admin { name: name() },
+    ];
     for role in &roles {
         deployment.authority.issue(role, 90).unwrap();
     }
     let now = SystemTime::now();
     let listed = deployment.authority.list().unwrap();
-    assert_eq!(listed.len(), 4);
+    assert_eq!(listed.len(), roles.len());
     for role in &roles {
         assert!(listed.iter().any(|r| r.role == *role), "{listed:?}");
     }

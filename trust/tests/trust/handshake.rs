@@ -1,7 +1,7 @@
 //! Who is let in, and who is not, by real handshakes.
 
 use crate::deployment::{Deployment, HOST, Met, collector, connect, host, reader};
-use gleaner_trust::{Credentials, Issued, Peer, ServerTrust, TrustError, Validity};
+use gleaner_trust::{Credentials, Issued, Peer, Role, ServerTrust, TrustError, Validity};
 use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -20,7 +20,7 @@ fn assert_refused(met: &Met, reason: &str, alert: &str) {
 }
 
 #[test]
-fn host_and_reader_are_let_in_by_name() {
+fn hosts_and_people_are_let_in_by_role_and_name() {
     let deployment = Deployment::new();
     let server = deployment.server();
     let met = connect(server.config(), deployment.client(&host(HOST)));
@@ -28,6 +28,18 @@ fn host_and_reader_are_let_in_by_name() {
     assert_eq!(met.by_client.unwrap().len(), 1);
     let met = connect(server.config(), deployment.client(&reader("ada@lab")));
     assert_eq!(peer(&met), Peer::Reader("ada@lab".to_owned()));
+    // Whoever has one name in two roles is told apart by the certificate.
+    let name = || "ada@lab".to_owned();
+    let met = connect(
+        server.config(),
+        deployment.client(&Role::Client { name: name() }),
+    );
+    assert_eq!(peer(&met), Peer::Client(name()));
+    let met = connect(
+        server.config(),
+        deployment.client(&Role::Admin { name: name() }),
+    );
+    assert_eq!(peer(&met), Peer::Admin(name()));
 }
 
 #[test]

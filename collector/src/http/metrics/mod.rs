@@ -4,13 +4,13 @@
 mod hosts;
 
 use super::App;
-use super::caller::Caller;
 use super::problems::Kind;
 use super::refusal::Refusal;
 use super::status::{self, State as HostState, Status};
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use gleaner_listen::Caller;
 use hosts::HostSeries;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -110,7 +110,7 @@ pub(super) async fn scrape(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Refusal> {
-    caller.may_see_status()?;
+    app.may_see_status(&caller)?;
     let text = tokio::task::spawn_blocking(move || text(&app)).await;
     let text = text.map_err(|e| Refusal::internal(e.to_string()))?;
     Ok(([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response())

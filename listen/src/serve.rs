@@ -1,25 +1,26 @@
 //! Connections: accepted, shaken hands with, and given up when they are slow.
 
-use super::App;
-use super::caller::Caller;
-use super::refusal::Refusal;
+use crate::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, header};
 use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use gleaner_trust::{Peer, ServerTrust};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -31,42 +32,67 @@ const PARTING: Duration = Duration::from_secs(2);
 /// For the header of a stranger's request.
 const STRANGER: Duration = Duration::from_secs(10);
 /// The same for those with a certificate; this bounds the pause between two requests as well, and agents
-/// send every few minutes.
+/// send every few minutes. Upgraded connections and answers under way are not bound by it.
 const KNOWN: Duration = Duration::from_secs(900);
 /// A header is a few hundred bytes.
 const HEADER_BYTES: usize = 16 << 10;
 /// After a failure to accept: out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// What connections are let have.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// One permit for each connection, of all listeners that share it.
+    pub connections: Arc<Semaphore>,
+    /// Who takes in nothing of an answer for so long is given up.
+    pub reader_patience: Duration,
+}
+
+/// What a server wants to hear of its connections.
+pub trait Server: Send + Sync + 'static {
+    /// A connection is open until this is dropped.
+    fn opened(&self) -> Box<dyn Send>;
+    /// There was no room for one more.
+    fn turned_away(&self);
+    /// A connection ended of which nobody was told why over HTTP.
+    fn failed(&self, address: SocketAddr, error: &io::Error);
+    /// An answer to what plain HTTP is not for, in the server's own form (403).
+    fn forbidden(&self, why: &str) -> Response;
+}
+
 /// Serves what comes to `socket`: by TLS where there is `trust`, else plainly to this machine.
-pub(crate) async fn serve(
+pub async fn serve(
     socket: TcpListener,
     trust: Option<Arc<ServerTrust>>,
-    app: Arc<App>,
+    limits: Limits,
+    server: Arc<dyn Server>,
     router: Router,
 ) {
     let router = match trust {
         Some(_) => router,
-        None => router.layer(from_fn(not_for_pages)),
+        None => {
+            let server = Arc::clone(&server);
+            router.layer(from_fn(move |request, next| {
+                not_for_pages(Arc::clone(&server), request, next)
+            }))
+        }
     };
     loop {
         let Ok((stream, address)) = socket.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(permit) = Arc::clone(&app.connections).try_acquire_owned() else {
-            app.metrics.turned_away();
+        let Ok(permit) = Arc::clone(&limits.connections).try_acquire_owned() else {
+            server.turned_away();
             continue;
         };
-        let (trust, app, router) = (trust.clone(), Arc::clone(&app), router.clone());
+        let (trust, server, router) = (trust.clone(), Arc::clone(&server), router.clone());
+        let patience = limits.reader_patience;
         tokio::spawn(async move {
-            let _permit = permit;
-            let _open = app.metrics.connection();
+            let guard: Box<dyn Send> = Box::new((permit, server.opened()));
             let _ = stream.set_nodelay(true); // only delays
-            if let Err(error) = talk(stream, address, trust, &app, router).await {
-                app.refusals
-                    .log(&address.ip().to_string(), &error.to_string());
-                app.metrics.refused("connection");
+            if let Err(error) = talk(stream, address, trust, patience, router, guard).await {
+                server.failed(address, &error);
             }
         });
     }
@@ -77,12 +103,16 @@ async fn talk(
     stream: TcpStream,
     address: SocketAddr,
     trust: Option<Arc<ServerTrust>>,
-    app: &App,
+    patience: Duration,
     router: Router,
+    guard: Box<dyn Send>,
 ) -> io::Result<()> {
     let Some(trust) = trust else {
-        let caller = Caller::local(address, app.local_access);
-        return converse(stream, caller, app, router).await;
+        let stream = Guarded {
+            stream,
+            _guard: guard,
+        };
+        return converse(stream, Caller::local(address), patience, router).await;
     };
     let generation = trust.generation();
     let shaking = TlsAcceptor::from(trust.config()).accept(stream);
@@ -104,18 +134,22 @@ async fn talk(
             Caller::known(address, peer, chain, generation, trust)
         }
     };
-    converse(stream, caller, app, router).await
+    let stream = Guarded {
+        stream,
+        _guard: guard,
+    };
+    converse(stream, caller, patience, router).await
 }
 
-/// Without TLS the collector trusts this machine, but not the web pages that are open on it: they may neither send
+/// Without TLS this machine is trusted, but not the web pages that are open on it: they may neither send
 /// (Origin) nor read by a name of their own that leads here (Host).
-async fn not_for_pages(request: Request, next: Next) -> Response {
+async fn not_for_pages(server: Arc<dyn Server>, request: Request, next: Next) -> Response {
     if is_of_a_program(&request) {
         return next.run(request).await;
     }
-    let why =
-        "without TLS only programs of this machine are served, as 127.0.0.1, [::1] or localhost";
-    Refusal::forbidden(why).into_response()
+    server.forbidden(
+        "without TLS only programs of this machine are served, as 127.0.0.1, [::1] or localhost",
+    )
 }
 
 fn is_of_a_program(request: &Request) -> bool {
@@ -123,7 +157,10 @@ fn is_of_a_program(request: &Request) -> bool {
     let host = header(header::HOST).unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
-    is_here && (header(header::ORIGIN).is_none() || request.method() == Method::GET)
+    // A WebSocket of a page is a GET with an Origin, and may send.
+    let only_reads =
+        request.method() == Method::GET && !request.headers().contains_key(header::UPGRADE);
+    is_here && (header(header::ORIGIN).is_none() || only_reads)
 }
 
 /// Ends a connection whose other end has been told why: it would not see that if what it still sends met a
@@ -137,7 +174,12 @@ async fn part(mut stream: TcpStream) {
     let _ = timeout(PARTING, read).await; // it goes on: the connection closes
 }
 
-async fn converse<S>(stream: S, caller: Caller, app: &App, router: Router) -> io::Result<()>
+async fn converse<S>(
+    stream: S,
+    caller: Caller,
+    reader_patience: Duration,
+    router: Router,
+) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
@@ -149,13 +191,14 @@ where
         routes.call(request)
     });
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(app.reader_patience));
+    stream.set_write_timeout(Some(reader_patience));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(HEADER_BYTES)
         .half_close(true) // who has said all may still listen
         .serve_connection(TokioIo::new(Box::pin(stream)), service)
+        .with_upgrades()
         .await;
     match served {
         // A connection that ends or is quiet for long: the next request opens another.
@@ -164,5 +207,51 @@ where
         )),
         Err(e) if e.is_parse() => Err(io::Error::other(format!("not HTTP/1.1: {e}"))),
         _ => Ok(()),
+    }
+}
+
+/// A stream with what must last as long: an upgraded one outlives the task that accepted it.
+struct Guarded<S> {
+    stream: S,
+    _guard: Box<dyn Send>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 }

@@ -1,0 +1,92 @@
+//! What a caller may do.
+
+use super::App;
+use super::refusal::Refusal;
+use crate::config::LocalAccess;
+use gleaner_listen::{Caller, Who};
+use gleaner_trust::{Peer, TrustError};
+use rustls::pki_types::CertificateDer;
+
+/// Who may write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// A program of this machine, for any host.
+    Local,
+    /// This host, for itself.
+    Host(String),
+    /// Whoever has a certificate of this name, for the host that is bound to it.
+    Named(String),
+}
+
+impl App {
+    /// For whom a caller may write, now: its certificate may have been revoked since the connection began.
+    pub(super) fn writer(&self, caller: &Caller) -> Result<Writer, Refusal> {
+        match who(caller)? {
+            Who::Local if self.local_access == LocalAccess::All => Ok(Writer::Local),
+            Who::Local => Err(local_is_closed()),
+            Who::Anonymous => Err(no_certificate()),
+            Who::Known(Peer::Host(id)) => Ok(Writer::Host(id.clone())),
+            Who::Known(Peer::Named(name)) => Ok(Writer::Named(name.clone())),
+            Who::Known(peer @ (Peer::Reader(_) | Peer::Admin(_))) => Err(Refusal::forbidden(
+                format!("the certificate of {peer} may read, not write"),
+            )),
+            Who::Known(peer @ Peer::Client(_)) => Err(Refusal::forbidden(format!(
+                "the certificate of {peer} is for leases of memory, which the recruiter gives: it may neither write nor read here"
+            ))),
+        }
+    }
+
+    /// Whether a caller may read all hosts' rows.
+    pub(super) fn may_read(&self, caller: &Caller) -> Result<(), Refusal> {
+        match who(caller)? {
+            Who::Local if self.local_access == LocalAccess::All => Ok(()),
+            Who::Local => Err(local_is_closed()),
+            Who::Anonymous => Err(no_certificate()),
+            Who::Known(Peer::Reader(_) | Peer::Admin(_)) => Ok(()),
+            Who::Known(Peer::Host(_) | Peer::Client(_) | Peer::Named(_)) => {
+                Err(Refusal::forbidden(
+                    "only readers may read: `gleaner pki issue --reader NAME` makes a certificate for one",
+                ))
+            }
+        }
+    }
+
+    /// Whether a caller may see how the collector is: whoever may read, and anybody on this machine.
+    pub(super) fn may_see_status(&self, caller: &Caller) -> Result<(), Refusal> {
+        match who(caller)? {
+            Who::Local => Ok(()),
+            _ => self.may_read(caller),
+        }
+    }
+
+    /// Whether a caller may ask the collector to do things: with all access, on this machine.
+    pub(super) fn may_direct(&self, caller: &Caller) -> Result<(), Refusal> {
+        match who(caller)? {
+            Who::Local if self.local_access == LocalAccess::All => Ok(()),
+            _ => Err(local_is_closed()),
+        }
+    }
+}
+
+/// The certificate that a caller has shown, if that is still good.
+pub(super) fn certificate(caller: &Caller) -> Result<CertificateDer<'static>, Refusal> {
+    who(caller)?;
+    caller.certificate().cloned().ok_or_else(no_certificate)
+}
+
+fn who(caller: &Caller) -> Result<Who<'_>, Refusal> {
+    let refused = |e: TrustError| Refusal::unauthorized(e.to_string());
+    caller.who().map_err(refused)
+}
+
+fn no_certificate() -> Refusal {
+    Refusal::unauthorized(
+        "no certificate was shown: enrol this host with `gleaner-agent enroll`, or have a certificate issued by `gleaner pki issue`",
+    )
+}
+
+fn local_is_closed() -> Refusal {
+    Refusal::forbidden(
+        "without TLS only the status page and the metrics are served: use the TLS address, or set local_access = \"all\"",
+    )
+}

@@ -1,0 +1,11 @@
+//! Connections for a router of axum's, as collector and recruiter take them: TLS with certificates of the deployment, or plain
+//! HTTP from this machine; who is slow is given up; each request says who asks ([`Caller`], among its extensions).
+//! Upgraded connections (WebSocket) and answers that never end are let be.
+
+mod caller;
+mod serve;
+mod sockets;
+
+pub use caller::{Caller, Who};
+pub use serve::{Limits, Server, serve};
+pub use sockets::{allow_descriptors, bind, follow_files};

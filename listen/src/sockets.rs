@@ -1,0 +1,42 @@
+//! What a server needs of the system: sockets, descriptors, and an eye on its certificates.
+
+use gleaner_trust::{ServerTrust, TrustError};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// How often certificates and revocations are looked at.
+const LOOK_AT_FILES: Duration = Duration::from_secs(5);
+
+/// Binds; the address with the port that was given, where 0 asked for any.
+///
+/// # Errors
+/// What the system said.
+pub async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = TcpListener::bind(address).await?;
+    let bound = socket.local_addr()?;
+    Ok((socket, bound))
+}
+
+/// As many open connections as the system lets this process have: most begin with 1,024.
+pub fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised); // fewer fit then, and are told to come again
+}
+
+/// Certificates rotate and are revoked without a restart; `complain` hears of files that cannot be used.
+pub async fn follow_files(trust: Arc<ServerTrust>, complain: impl Fn(&TrustError) + Send) {
+    loop {
+        tokio::time::sleep(LOOK_AT_FILES).await;
+        if let Err(error) = trust.reload_if_changed() {
+            complain(&error);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What can go wrong while a quota is followed.
+
+use std::path::PathBuf;
+
+/// Why a quota cannot be followed, or not now.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A file that cannot be read.
+    #[error("cannot read {path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What was read are no quotas.
+    #[error("{from} has no quotas: {source}")]
+    Quotas {
+        /// Where they were read.
+        from: String,
+        /// What is wrong with them.
+        source: serde_json::Error,
+    },
+    /// Nobody writes the file any more.
+    #[error("{path} was last written more than {age_s} s ago: is its writer running?")]
+    Stale {
+        /// Which.
+        path: PathBuf,
+        /// So long ago.
+        age_s: u64,
+    },
+    /// The recruiter does not answer, or refuses.
+    #[error("no quotas from {url}: {why}")]
+    Recruiter {
+        /// Its address.
+        url: String,
+        /// What it or the network says.
+        why: String,
+    },
+    /// Which host's quota is not clear.
+    #[error("{0}: name the host that the server runs on with --host")]
+    Host(String),
+    /// The memory server does not answer, or refuses.
+    #[error("no answer from {name} at {address}: {why}")]
+    Server {
+        /// memcached or Redis.
+        name: &'static str,
+        /// Where.
+        address: String,
+        /// What it or the network says.
+        why: String,
+    },
+    /// Certificates of no use.
+    #[error(transparent)]
+    Trust(#[from] gleaner_trust::TrustError),
+    /// Signals cannot be heard.
+    #[error("cannot listen to signals: {0}")]
+    Signals(std::io::Error),
+    /// Nothing came.
+    #[error("nothing was heard of the quota for {0} s; the limit was left as it is")]
+    NothingHeard(u64),
+}

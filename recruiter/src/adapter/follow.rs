@@ -1,0 +1,235 @@
+//! The loop: what is heard, what the server uses, what it may have.
+
+use super::limit::{Rule, Uses};
+use super::report::{Change, Why};
+use super::server::Server;
+use super::source::{self, Heard};
+use super::{Failure, Follow};
+use gleaner_schemas::lending::HostQuota;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// The server is looked at so often: it may have been restarted, and have forgotten its limit.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// And so often while it holds more than it may.
+const LOOK_SOON: Duration = Duration::from_millis(50);
+/// A little more than the limit is how allocators round.
+const OVER_SHARE: f64 = 0.02;
+
+/// Keeps the server's limit until a signal.
+///
+/// # Errors
+/// What can never work; with `--once`, what did not.
+pub fn run(args: &Follow) -> Result<(), Failure> {
+    let (sender, heard) = channel();
+    listen_to_signals(sender.clone())?;
+    let mut follower = Follower::new(args)?;
+    source::start(args, sender)?;
+    follower.follow(&heard)
+}
+
+fn listen_to_signals(heard: Sender<Heard>) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::Signals)?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let _ = heard.send(Heard::End);
+        }
+    });
+    Ok(())
+}
+
+struct Follower<'a> {
+    args: &'a Follow,
+    rule: Rule,
+    server: Server,
+    uses: Uses,
+    /// The last quota heard, and what the server used when it was found.
+    quota: Option<(HostQuota, u64)>,
+    /// Why there is none.
+    why_none: Why,
+    /// When the source was last well.
+    heard_at: Instant,
+    /// What was said of the source since.
+    said_of_source: Option<String>,
+    server_fails: bool,
+    said_that_nothing_is_evicted: bool,
+}
+
+impl<'a> Follower<'a> {
+    fn new(args: &'a Follow) -> Result<Self, Failure> {
+        Ok(Self {
+            args,
+            rule: Rule {
+                least_bytes: args.least,
+                share: args.share,
+                is_counted: args.counted,
+            },
+            server: Server::new(args)?,
+            uses: Uses::default(),
+            quota: None,
+            why_none: Why::Lost,
+            heard_at: Instant::now(),
+            said_of_source: None,
+            server_fails: false,
+            said_that_nothing_is_evicted: false,
+        })
+    }
+
+    fn follow(&mut self, heard: &Receiver<Heard>) -> Result<(), Failure> {
+        loop {
+            let wait = match self.keep() {
+                Ok(Kept::Within) if self.args.once && self.quota.is_some() => return Ok(()),
+                Ok(Kept::Over) => LOOK_SOON,
+                Ok(_) => LOOK_EVERY,
+                Err(failure) if self.args.once => return Err(failure),
+                Err(failure) => {
+                    self.say_once_of_server(&failure);
+                    LOOK_EVERY
+                }
+            };
+            match heard.recv_timeout(wait) {
+                Ok(Heard::End) => return self.end(),
+                Ok(heard) => self.hear(heard)?,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => (),
+            }
+            if self.args.once && self.quota.is_none() && self.is_lost() {
+                return Err(Failure::NothingHeard(self.args.lost_after.as_secs()));
+            }
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) -> Result<(), Failure> {
+        match heard {
+            Heard::Quota(quota) => {
+                self.is_well();
+                let same = self.quota.as_ref().filter(|(before, _)| {
+                    before.quota_bytes == quota.quota_bytes && before.lent_bytes == quota.lent_bytes
+                });
+                let used_bytes = match same {
+                    Some((_, used_bytes)) => *used_bytes,
+                    None => {
+                        if let Ok(state) = self.server.state() {
+                            self.uses.push(Instant::now(), state.used_bytes);
+                        }
+                        let age_ms = u64::try_from(quota.age_ms).unwrap_or(0);
+                        self.uses
+                            .least_bytes(Instant::now(), Duration::from_millis(age_ms))
+                    }
+                };
+                self.quota = Some((quota, used_bytes));
+            }
+            Heard::AsBefore => self.is_well(),
+            Heard::Nothing(failure) if self.args.once => return Err(failure),
+            Heard::Nothing(failure) => {
+                self.say_once_of_source(&failure);
+                (self.quota, self.why_none) = (None, Why::NoHost);
+            }
+            Heard::Trouble(failure) => self.say_once_of_source(&failure),
+            Heard::End => (),
+        }
+        Ok(())
+    }
+
+    /// Sets the limit where it is another.
+    fn keep(&mut self) -> Result<Kept, Failure> {
+        if self.quota.is_some() && self.is_lost() {
+            (self.quota, self.why_none) = (None, Why::Lost);
+        }
+        if self.quota.is_none() && !self.is_lost() && self.why_none == Why::Lost {
+            return Ok(Kept::NotYet);
+        }
+        let (wanted, why) = match &self.quota {
+            Some((quota, used_bytes)) => (self.rule.limit_bytes(quota, *used_bytes), Why::Quota),
+            None => (self.rule.least_bytes, self.why_none),
+        };
+        let is_over = self.set(wanted, why)?;
+        if std::mem::take(&mut self.server_fails) {
+            eprintln!("gleaner-recruiter: {} answers again", self.server.name());
+        }
+        Ok(if is_over { Kept::Over } else { Kept::Within })
+    }
+
+    /// Whether the server still holds more.
+    fn set(&mut self, wanted: u64, why: Why) -> Result<bool, Failure> {
+        let wanted = self.server.nearest(wanted);
+        let state = self.server.state()?;
+        self.uses.push(Instant::now(), state.used_bytes);
+        if state.limit_bytes != wanted {
+            self.server.set_limit(wanted)?;
+            let name = self.server.name();
+            let change = Change {
+                before_bytes: state.limit_bytes,
+                limit_bytes: wanted,
+                used_bytes: state.used_bytes,
+                ..Change::new(&name, why, self.quota.as_ref().map(|(quota, _)| quota))
+            };
+            change.tell(self.args.json);
+            self.say_that_nothing_is_evicted()?;
+        }
+        let most = wanted as f64 * (1.0 + OVER_SHARE);
+        if state.used_bytes as f64 <= most {
+            return Ok(false);
+        }
+        self.server.give_back()?;
+        let state = self.server.state()?;
+        self.uses.push(Instant::now(), state.used_bytes);
+        // What does not shrink now (Redis' fragments) is looked at each second, as all else.
+        Ok(state.used_bytes as f64 > most && self.server.gives_back_by_and_by())
+    }
+
+    /// Whoever ends gives back: nobody would notice the owner's return.
+    fn end(&mut self) -> Result<(), Failure> {
+        let begin = Instant::now();
+        while self.set(self.rule.least_bytes, Why::Ending)? && begin.elapsed() < LOOK_EVERY {}
+        Ok(())
+    }
+
+    fn is_lost(&self) -> bool {
+        self.heard_at.elapsed() > self.args.lost_after
+    }
+
+    fn is_well(&mut self) {
+        self.heard_at = Instant::now();
+        if self.said_of_source.take().is_some() {
+            eprintln!("gleaner-recruiter: the quota is heard of again");
+        }
+    }
+
+    fn say_once_of_source(&mut self, failure: &Failure) {
+        let words = failure.to_string();
+        if self.said_of_source.as_ref() != Some(&words) {
+            eprintln!("gleaner-recruiter: {words}");
+            self.said_of_source = Some(words);
+        }
+    }
+
+    fn say_once_of_server(&mut self, failure: &Failure) {
+        if !std::mem::replace(&mut self.server_fails, true) {
+            eprintln!("gleaner-recruiter: {failure}; trying again");
+        }
+    }
+
+    fn say_that_nothing_is_evicted(&mut self) -> Result<(), Failure> {
+        if !self.said_that_nothing_is_evicted && !self.server.evicts()? {
+            self.said_that_nothing_is_evicted = true;
+            eprintln!(
+                "gleaner-recruiter: {} evicts nothing, and will refuse writes instead of giving memory back: set its \
+                 maxmemory-policy, to allkeys-lru for one",
+                self.server.name()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How the server stands with its limit.
+enum Kept {
+    /// Nothing was heard of the quota so far.
+    NotYet,
+    /// It holds more than it may.
+    Over,
+    /// All is well.
+    Within,
+}

@@ -1,0 +1,122 @@
+//! How much a memory server may have.
+
+use gleaner_schemas::lending::HostQuota;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// The rule, as configured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// Never less: memcached cannot be given nothing.
+    pub(super) least_bytes: u64,
+    /// Of what may be lent.
+    pub(super) share: f64,
+    /// Whether the quota holds what the server uses.
+    pub(super) is_counted: bool,
+}
+
+impl Rule {
+    /// The limit under `quota`, which was found while the server used `used_bytes`.
+    ///
+    /// Where the agent takes the server for a program of the owner's, the quota has lost what the server uses: left so,
+    /// each page that it takes would lower its own limit by one. No quota, however, is never "what it has already".
+    pub(super) fn limit_bytes(&self, quota: &HostQuota, used_bytes: u64) -> u64 {
+        let free_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
+        if free_bytes == 0 {
+            return self.least_bytes;
+        }
+        let own_bytes = if self.is_counted { 0 } else { used_bytes };
+        let lendable_bytes = free_bytes.saturating_add(own_bytes);
+        ((lendable_bytes as f64 * self.share) as u64).max(self.least_bytes)
+    }
+}
+
+/// What a server used lately. Figures of a quota are older than the message they come in, and a server that has grown
+/// since would be given that growth twice.
+#[derive(Debug, Default)]
+pub(super) struct Uses(VecDeque<(Instant, u64)>);
+
+/// Nothing older is of use.
+const KEPT: Duration = Duration::from_secs(300);
+/// From the sample to the quota's arrival, beyond the age that it tells.
+const ON_THE_WAY: Duration = Duration::from_secs(2);
+
+impl Uses {
+    pub(super) fn push(&mut self, now: Instant, used_bytes: u64) {
+        self.0.push_back((now, used_bytes));
+        while self.0.front().is_some_and(|(at, _)| now - *at > KEPT) {
+            self.0.pop_front();
+        }
+    }
+
+    /// The least since figures of this age were gathered.
+    pub(super) fn least_bytes(&self, now: Instant, age: Duration) -> u64 {
+        let since = age.saturating_add(ON_THE_WAY);
+        let late = self.0.iter().rev();
+        let of_late = late.take_while(|(at, _)| now.saturating_duration_since(*at) <= since);
+        of_late.map(|(_, used)| *used).min().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn quota(quota_mib: u64, lent_mib: u64) -> HostQuota {
+        HostQuota {
+            quota_bytes: quota_mib * MIB,
+            lent_bytes: lent_mib * MIB,
+            ..HostQuota::default()
+        }
+    }
+
+    #[test]
+    fn a_server_does_not_shrink_because_it_fills() {
+        let rule = Rule {
+            least_bytes: 64 * MIB,
+            share: 0.5,
+            is_counted: false,
+        };
+        // 1000 MiB are to spare; whatever the server has taken of them, half is its.
+        for used_mib in [0, 100, 400, 500] {
+            let limit = rule.limit_bytes(&quota(1000 - used_mib, 0), used_mib * MIB);
+            assert_eq!(limit, 500 * MIB, "{used_mib}");
+        }
+        let counted = Rule {
+            is_counted: true,
+            ..rule
+        };
+        assert_eq!(counted.limit_bytes(&quota(1000, 0), 400 * MIB), 500 * MIB);
+        assert_eq!(counted.limit_bytes(&quota(1000, 400), 0), 300 * MIB);
+    }
+
+    #[test]
+    fn without_a_quota_what_it_has_is_not_its() {
+        for is_counted in [false, true] {
+            let rule = Rule {
+                least_bytes: 64 * MIB,
+                share: 1.0,
+                is_counted,
+            };
+            assert_eq!(rule.limit_bytes(&quota(0, 0), 4096 * MIB), 64 * MIB);
+            assert_eq!(rule.limit_bytes(&quota(10, 30), 4096 * MIB), 64 * MIB);
+            assert_eq!(rule.limit_bytes(&quota(1, 0), 0), 64 * MIB);
+        }
+    }
+
+    #[test]
+    fn growth_since_the_figures_were_gathered_is_not_given_twice() {
+        let mut uses = Uses::default();
+        let begin = Instant::now();
+        for second in 0..400 {
+            uses.push(begin + Duration::from_secs(second), second * MIB);
+        }
+        let now = begin + Duration::from_secs(399);
+        assert_eq!(uses.least_bytes(now, Duration::ZERO), 397 * MIB);
+        assert_eq!(uses.least_bytes(now, Duration::from_secs(90)), 307 * MIB);
+        assert_eq!(uses.least_bytes(now, Duration::MAX), 99 * MIB);
+        assert_eq!(Uses::default().least_bytes(now, Duration::ZERO), 0);
+    }
+}

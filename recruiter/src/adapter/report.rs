@@ -1,0 +1,94 @@
+//! What `follow` tells of its doings.
+
+use gleaner_schemas::lending::{HostQuota, QuotaReason};
+use gleaner_schemas::units::Bytes;
+use serde::Serialize;
+use std::io::Write;
+use std::time::SystemTime;
+
+/// Why a limit is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Why {
+    /// By the quota.
+    Quota,
+    /// The quota was not heard of for too long.
+    Lost,
+    /// The source knows nothing of the host.
+    NoHost,
+    /// Nobody will look after it any more.
+    Ending,
+}
+
+/// A limit was set.
+#[derive(Debug, Serialize)]
+pub(super) struct Change<'a> {
+    pub(super) time_ms: i64,
+    pub(super) server: &'a str,
+    pub(super) before_bytes: u64,
+    pub(super) limit_bytes: u64,
+    pub(super) used_bytes: u64,
+    pub(super) why: Why,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) host_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) quota_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<QuotaReason>,
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn new(server: &'a str, why: Why, quota: Option<&'a HostQuota>) -> Self {
+        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        Self {
+            time_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+            server,
+            before_bytes: 0,
+            limit_bytes: 0,
+            used_bytes: 0,
+            why,
+            host_id: quota.map(|quota| quota.host_id.as_str()),
+            quota_bytes: quota.map(|quota| quota.quota_bytes),
+            reason: quota.map(|quota| quota.reason),
+        }
+    }
+
+    /// On standard output; whoever does not read it misses it.
+    pub(super) fn tell(&self, as_json: bool) {
+        let mut out = std::io::stdout().lock();
+        let _ = if as_json {
+            let line = serde_json::to_string(self).unwrap_or_default();
+            writeln!(out, "{line}")
+        } else {
+            writeln!(out, "{}", self.for_people())
+        };
+        let _ = out.flush();
+    }
+
+    fn for_people(&self) -> String {
+        let because = match (self.why, self.quota_bytes, self.reason) {
+            (Why::Quota, Some(bytes), Some(reason)) => {
+                format!("the quota is {} ({})", Bytes::from(bytes), word(reason))
+            }
+            (Why::Ending, ..) => "nobody follows the quota any more".to_owned(),
+            (Why::NoHost, ..) => "there is no quota".to_owned(),
+            _ => "nothing was heard of the quota".to_owned(),
+        };
+        let before = match self.before_bytes {
+            0 => "no limit".to_owned(),
+            bytes => Bytes::from(bytes).to_string(),
+        };
+        format!(
+            "{}: {before} → {}, of which {} in use: {because}",
+            self.server,
+            Bytes::from(self.limit_bytes),
+            Bytes::from(self.used_bytes),
+        )
+    }
+}
+
+/// As in JSON.
+fn word(reason: QuotaReason) -> String {
+    let word = serde_json::to_value(reason).unwrap_or_default();
+    word.as_str().unwrap_or_default().replace('_', " ")
+}

@@ -1,0 +1,69 @@
+//! A file of quotas that its writer replaces.
+
+use super::{Failure, Heard, Pick};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, SystemTime};
+
+/// Asked for a file's dates so often: of a host whose owner has come back, that long more is taken up.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Until nobody listens.
+pub(super) fn follow(path: &Path, lost_after: Duration, pick: Pick, heard: &Sender<Heard>) {
+    let mut seen = None;
+    loop {
+        let says = match fs::metadata(path) {
+            Ok(metadata) if seen == Some(version(&metadata)) => None,
+            Ok(metadata) => {
+                seen = Some(version(&metadata));
+                Some(read(path, &metadata, lost_after, &pick).unwrap_or_else(Heard::Trouble))
+            }
+            Err(source) => {
+                seen = None;
+                let path = path.to_owned();
+                Some(Heard::Trouble(Failure::File { path, source }))
+            }
+        };
+        if says.is_some_and(|says| heard.send(says).is_err()) {
+            return;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Another one for each file that is put in its place.
+fn version(metadata: &Metadata) -> (u64, i64, i64, u64) {
+    (
+        metadata.ino(),
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.len(),
+    )
+}
+
+/// One that was left behind says nothing of now.
+fn read(
+    path: &Path,
+    metadata: &Metadata,
+    lost_after: Duration,
+    pick: &Pick,
+) -> Result<Heard, Failure> {
+    let failed = |source| Failure::File {
+        path: path.to_owned(),
+        source,
+    };
+    let written = metadata.modified().map_err(failed)?;
+    let age = SystemTime::now()
+        .duration_since(written)
+        .unwrap_or_default();
+    if age > lost_after {
+        return Err(Failure::Stale {
+            path: path.to_owned(),
+            age_s: lost_after.as_secs(),
+        });
+    }
+    let quotas = super::quotas(&fs::read(path).map_err(failed)?, path.display().to_string())?;
+    Ok(pick.of_all(quotas, &path.display().to_string()))
+}

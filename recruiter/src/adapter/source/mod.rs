@@ -1,0 +1,48 @@
+//! Where quotas come from.
+
+mod file;
+mod pick;
+mod watch;
+
+use super::{Failure, Follow};
+use gleaner_schemas::lending::{HostQuota, Quotas};
+use pick::Pick;
+use std::sync::mpsc::Sender;
+
+/// What is heard of the host's quota.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// What it is.
+    Quota(HostQuota),
+    /// As before, and its source is well.
+    AsBefore,
+    /// The source knows nothing of the host (any more).
+    Nothing(Failure),
+    /// The source fails; said once until it is well.
+    Trouble(Failure),
+    /// A signal: the end.
+    End,
+}
+
+/// Follows what was named, on a thread of its own.
+///
+/// # Errors
+/// [`Failure::Trust`], [`Failure::Recruiter`] where it can never work.
+pub(super) fn start(args: &Follow, heard: Sender<Heard>) -> Result<(), Failure> {
+    let pick = Pick::new(args.host.clone());
+    if let Some(path) = &args.file {
+        let (path, lost_after) = (path.clone(), args.lost_after);
+        std::thread::spawn(move || file::follow(&path, lost_after, pick, &heard));
+    } else if let Some(url) = &args.recruiter {
+        let watch = watch::Watch::new(url, args)?;
+        std::thread::spawn(move || watch.follow(pick, &heard));
+    }
+    Ok(())
+}
+
+fn quotas(json: &[u8], from: impl Into<String>) -> Result<Quotas, Failure> {
+    serde_json::from_slice(json).map_err(|source| Failure::Quotas {
+        from: from.into(),
+        source,
+    })
+}

@@ -1,0 +1,78 @@
+//! One host's quota among all.
+
+use super::{Failure, Heard};
+use gleaner_schemas::lending::Quotas;
+
+/// Which host's.
+#[derive(Clone, Debug)]
+pub(super) struct Pick {
+    host_id: Option<String>,
+}
+
+impl Pick {
+    /// That of `host_id`, or of the only host there is.
+    pub(super) fn new(host_id: Option<String>) -> Self {
+        Self { host_id }
+    }
+
+    /// From the quotas of all hosts.
+    pub(super) fn of_all(&self, quotas: Quotas, from: &str) -> Heard {
+        let count = quotas.hosts.len();
+        let mut named = quotas.hosts.into_iter();
+        let found = match &self.host_id {
+            Some(id) => named.find(|host| host.host_id == *id),
+            None => named.next().filter(|_| count == 1),
+        };
+        match (found, &self.host_id) {
+            (Some(quota), _) => Heard::Quota(quota),
+            (None, Some(id)) => Heard::Nothing(Failure::Host(format!("{from} has no host {id}"))),
+            (None, None) => Heard::Nothing(Failure::Host(format!(
+                "{from} has the quotas of {count} hosts"
+            ))),
+        }
+    }
+
+    /// From those of the hosts that have changed.
+    pub(super) fn of_changed(&self, quotas: Quotas, only: &str) -> Heard {
+        let id = self.host_id.as_deref().unwrap_or(only);
+        let found = quotas.hosts.into_iter().find(|host| host.host_id == id);
+        found.map_or(Heard::AsBefore, Heard::Quota)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::lending::HostQuota;
+
+    fn of(ids: &[&str]) -> Quotas {
+        let one = |id: &&str| HostQuota {
+            host_id: (*id).to_owned(),
+            ..HostQuota::default()
+        };
+        Quotas {
+            time_ms: 0,
+            hosts: ids.iter().map(one).collect(),
+        }
+    }
+
+    #[test]
+    fn another_hosts_quota_is_never_taken() {
+        let id = |heard| match heard {
+            Heard::Quota(quota) => Some(quota.host_id),
+            _ => None,
+        };
+        let (any, b) = (Pick::new(None), Pick::new(Some("b".to_owned())));
+        assert_eq!(id(any.of_all(of(&["a"]), "f")).as_deref(), Some("a"));
+        assert_eq!(id(any.of_all(of(&["a", "b"]), "f")), None);
+        assert_eq!(id(any.of_all(of(&[]), "f")), None);
+        assert_eq!(id(b.of_all(of(&["a", "b"]), "f")).as_deref(), Some("b"));
+        assert_eq!(id(b.of_all(of(&["a"]), "f")), None);
+        assert_eq!(id(b.of_changed(of(&["a"]), "")), None);
+        assert_eq!(id(any.of_changed(of(&["b"]), "a")), None);
+        assert_eq!(
+            id(any.of_changed(of(&["b", "a"]), "a")).as_deref(),
+            Some("a")
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! Memory servers of the test's own, on loopback.
+
+use super::following::wait_for;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A server; killed with the test.
+pub(super) struct Server {
+    child: Child,
+    pub(super) address: String,
+}
+
+impl Server {
+    /// Debian's `memcached`, which may have so many MiB at first.
+    pub(super) fn memcached(address: &str, limit_mib: u64) -> Self {
+        let (host, port) = address.split_once(':').unwrap();
+        let mut command = unpacked("memcached", "memcached");
+        command.args([
+            "-u",
+            "root",
+            "-l",
+            host,
+            "-p",
+            port,
+            "-m",
+            &limit_mib.to_string(),
+        ]);
+        Self::start(command, address)
+    }
+
+    /// Debian's `redis-server`.
+    pub(super) fn redis(folder: &Path, address: &str, words: &str) -> Self {
+        let (host, port) = address.split_once(':').unwrap();
+        let mut command = unpacked("redis", "redis-server");
+        command.args(["--bind", host, "--port", port, "--save", "", "--dir"]);
+        command.arg(folder).args(words.split(' '));
+        Self::start(command, address)
+    }
+
+    fn start(mut command: Command, address: &str) -> Self {
+        let child = command.stdout(Stdio::null()).spawn();
+        let server = Self {
+            child: child.expect("the server is missing: tests/setup unpacks it"),
+            address: address.to_owned(),
+        };
+        wait_for("the server", || TcpStream::connect(address).is_ok());
+        server
+    }
+
+    pub(super) fn connect(&self) -> Talk {
+        Talk(BufReader::new(TcpStream::connect(&self.address).unwrap()))
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS"))
+            .unwrap();
+        line.split_ascii_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            * 1024
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program in target/FOLDER, with its libraries.
+fn unpacked(folder: &str, program: &str) -> Command {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../target")
+        .join(folder);
+    let libraries = std::fs::read_dir(folder.join("usr/lib"));
+    let libraries: Vec<PathBuf> = libraries
+        .expect("the server is missing: tests/setup unpacks it")
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let mut command = Command::new(folder.join("usr/bin").join(program));
+    command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap());
+    command
+}
+
+/// An address on loopback that nobody listens to.
+pub(super) fn unused_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// A connection to a server, by lines.
+pub(super) struct Talk(BufReader<TcpStream>);
+
+impl Talk {
+    pub(super) fn line(&mut self, command: &[u8]) -> String {
+        self.0.get_mut().write_all(command).unwrap();
+        self.read_line()
+    }
+
+    fn read_line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// memcached's figures.
+    pub(super) fn stats(&mut self, which: &str) -> BTreeMap<String, u64> {
+        let mut line = self.line(format!("stats {which}\r\n").replace(" \r", "\r").as_bytes());
+        let mut figures = BTreeMap::new();
+        while line != "END" {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let Ok(value) = words[2].parse() {
+                figures.insert(words[1].to_owned(), value);
+            }
+            line = self.read_line();
+        }
+        figures
+    }
+
+    /// Redis' answer of a text.
+    pub(super) fn bulk(&mut self, command: &str) -> String {
+        let length = self.line(format!("{command}\r\n").as_bytes());
+        let length: usize = length.strip_prefix('$').expect(&length).parse().unwrap();
+        let mut text = vec![0; length + 2];
+        self.0.read_exact(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+}
