@@ -17,7 +17,7 @@ pub(crate) use leases::Leases;
 pub(crate) use status::Health;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::middleware::map_response_with_state;
 use axum::response::Response;
@@ -26,6 +26,9 @@ use std::sync::Arc;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+/// Requests have a hundred bytes.
+const BODY_BYTES: usize = 64 << 10;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -75,6 +78,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             let detail = "this address is there for other methods: see the header Allow";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(map_response_with_state(Arc::clone(&app), count))
         .with_state(app)
 }

@@ -3,6 +3,8 @@
 use crate::hosts::Host;
 use crate::running::{GIB, MIB, QUICK, Recruiter, asked, program};
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Output};
 
 fn run(args: &[&str]) -> Output {
@@ -127,4 +129,42 @@ fn the_openapi_document_is_served_and_printed_alike() {
             }
         }
     }
+}
+
+#[test]
+fn a_web_page_on_the_recruiters_machine_can_neither_ask_nor_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), QUICK);
+    let _host = Host::new(1, GIB).link(&recruiter.url);
+    recruiter.ready(1);
+    let say = |head: &str, body: &str| {
+        let mut socket = TcpStream::connect(recruiter.url.rsplit('/').next().unwrap()).unwrap();
+        let length = body.len();
+        let words = format!(
+            "{head}\r\nConnection: close, Upgrade\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        socket.write_all(words.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let page = "Host: localhost\r\nOrigin: https://evil.example";
+    let link = format!(
+        "GET /v1/hosts/{:032x}/link HTTP/1.1\r\n{page}\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        7
+    );
+    for answer in [
+        say(&link, ""),
+        say(&format!("POST /v1/leases HTTP/1.1\r\n{page}"), "{}"),
+        say("GET /v1/quotas HTTP/1.1\r\nHost: evil.example", ""),
+    ] {
+        assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+        assert!(answer.contains("application/problem+json"), "{answer}");
+    }
+    // And a body without end is no request.
+    let long = format!("{{\"bytes\": 1, \"key\": \"{}\"}}", "x".repeat(100_000));
+    let head = "POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+    let answer = say(head, &long);
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    assert!(answer.contains("application/problem+json"), "{answer}");
 }
