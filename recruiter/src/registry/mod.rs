@@ -16,6 +16,8 @@ pub use leases::LeaseView;
 pub(crate) use limits::starting;
 pub use request::{Plan, Wanted};
 
+use gleaner_policy::forecast::table::Table;
+use gleaner_policy::outlook::outlook;
 use gleaner_schemas::lending::{
     Announcement, Answer, HostQuota, Outcome, Refusal, RefusalKind, VERSION,
 };
@@ -47,6 +49,21 @@ impl Settings {
     #[must_use]
     pub fn gone_after_ms(&self) -> i64 {
         self.heartbeat_ms.saturating_mul(3)
+    }
+}
+
+/// What is known of how long memory stays, and the hour that counts for it.
+#[derive(Clone)]
+pub struct Foresight {
+    /// The forecasts of the analysis.
+    pub table: Arc<Table>,
+    /// In the fleet's time zone; 0 is Monday's first.
+    pub hour_of_week: u8,
+}
+
+impl std::fmt::Debug for Foresight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "forecasts at hour {}", self.hour_of_week)
     }
 }
 
@@ -99,6 +116,7 @@ pub struct Registry {
     leases: Leases,
     /// Requests under way, by client and key, with what they may come to hold.
     pending: BTreeMap<(String, String), (u64, usize)>,
+    foresight: Option<Foresight>,
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
@@ -114,6 +132,7 @@ impl Registry {
             hosts: BTreeMap::new(),
             leases: Leases::default(),
             pending: BTreeMap::new(),
+            foresight: None,
             totals: Totals::default(),
             changed: BTreeSet::new(),
             gone: BTreeSet::new(),
@@ -132,6 +151,14 @@ impl Registry {
         now_ms: i64,
     ) -> Result<(), Refusal> {
         check(host_id, &said)?;
+        let mut said = said;
+        if let Some(Foresight {
+            table,
+            hour_of_week,
+        }) = &self.foresight
+        {
+            said.quota.outlook = outlook(table, &said.quota, *hour_of_week);
+        }
         let newest = self.hosts.get(host_id).map(|host| host.newest_link);
         if newest.is_some_and(|newest| newest > link) {
             return Err(replaced(self.settings.gone_after_ms()));
@@ -222,13 +249,9 @@ impl Registry {
         silent
     }
 
-    /// Sets what is expected of hosts' quotas.
-    pub fn expect(&mut self, host_id: &HostId, outlook: Vec<gleaner_schemas::lending::Outlook>) {
-        let host = self.hosts.get_mut(host_id);
-        if let Some(host) = host.filter(|host| host.quota.outlook != outlook) {
-            Arc::make_mut(&mut host.quota).outlook = outlook;
-            self.changed.insert(Arc::clone(host_id));
-        }
+    /// What is expected from now on; hosts' outlooks follow with their next announcements.
+    pub fn foresee(&mut self, foresight: Option<Foresight>) {
+        self.foresight = foresight;
     }
 
     /// Every host's quota, by id.
