@@ -84,11 +84,18 @@ impl Role {
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Host { host_id } => check_host_id(host_id),
-            Self::Reader { name } | Self::Client { name } | Self::Admin { name } => {
-                let wanted = "a reader's, client's or admin's name (1 to 64 letters, digits and ._-@, not beginning with a dot)";
-                let wrong = || TrustError::name(name, wanted);
-                is_person_name(name).then_some(()).ok_or_else(wrong)
-            }
+            Self::Reader { name } => check_name(
+                name,
+                "a reader's name (1 to 64 letters, digits and ._-@, not beginning with a dot)",
+            ),
+            Self::Client { name } => check_name(
+                name,
+                "a client's name (1 to 64 letters, digits and ._-@, not beginning with a dot)",
+            ),
+            Self::Admin { name } => check_name(
+                name,
+                "an admin's name (1 to 64 letters, digits and ._-@, not beginning with a dot)",
+            ),
             Self::Collector { names } | Self::Recruiter { names } => {
                 match names.iter().find(|n| !is_server_name(n)) {
                     Some(name) => Err(TrustError::name(name, "a DNS name or an IP address")),
@@ -217,6 +224,13 @@ pub(crate) fn is_host_id(text: &str) -> bool {
 
 pub(crate) fn is_lower_hex(text: &str, digits_count: usize) -> bool {
     text.len() == digits_count && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn check_name(name: &str, wanted: &'static str) -> Result<()> {
+    if is_person_name(name) {
+        return Ok(());
+    }
+    Err(TrustError::name(name, wanted))
 }
 
 fn is_person_name(text: &str) -> bool {
