@@ -69,7 +69,7 @@ pub(super) fn prepare_host(
         .trim()
         .replace('-', "");
     network::give_machine_id(&node.namespace, &machine_id)?;
-    let host_id = gleaner_agent::identity::host_id(&machine_id);
+    let host_id = gleaner_trust::host_id(&machine_id);
     let folder = state.folder_of(&node.namespace);
     fs::create_dir_all(&folder)?;
     let interval = gleaner_schemas::interval::format(interval);

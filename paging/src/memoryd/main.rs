@@ -1,3 +1,6 @@
 //! The `gleaner-memoryd` command.
 
+#[allow(dead_code)]
+mod link;
+
 fn main() {}
