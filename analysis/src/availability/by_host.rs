@@ -7,7 +7,6 @@ use crate::error::{AnalysisError, Result};
 use crate::owner::quota::categories;
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
-use crate::trace::samples::unsigned;
 use crate::{in_order, parameters};
 use gleaner_dataset::Dataset;
 use gleaner_policy::idle::Verdict;
@@ -150,14 +149,20 @@ fn samples(
     let limits = Limits {
         mode: Mode::Gentle,
         headroom_share,
-        cap_bytes: None,
+        ..Limits::default()
     };
     let in_time = |at: &usize| (from_ms..until_ms).contains(&samples.time_ms[*at]);
     let sample = |(at, follows_gap): (usize, bool)| {
         let verdict = trace.idleness.verdicts[at];
         let harvestable_bytes = samples.harvestable_bytes[at];
-        let quota = categories(samples, at)
-            .map(|c| quota(&c, harvestable_bytes.map(unsigned), verdict, &limits));
+        let quota = categories(samples, at).map(|c| {
+            quota(
+                &c,
+                samples.mem_available(at, headroom_share),
+                verdict,
+                &limits,
+            )
+        });
         let known = quota.filter(|q| q.reason != Reason::HarvestableUnknown);
         AvailableSample {
             time_ms: samples.time_ms[at],

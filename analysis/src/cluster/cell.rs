@@ -82,7 +82,7 @@ impl Figures {
         let limits = Limits {
             mode: Mode::Paper,
             headroom_share,
-            cap_bytes: None,
+            ..Limits::default()
         };
         // Of the categories the paper's quota asks for these three alone, which every trace has.
         let categories = Categories {

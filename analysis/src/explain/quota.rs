@@ -3,7 +3,6 @@
 use super::{less, term};
 use crate::owner::quota::categories;
 use crate::trace::HostTrace;
-use crate::trace::samples::unsigned;
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::ExplainedQuota;
@@ -16,11 +15,11 @@ pub(super) fn of(trace: &HostTrace<'_>, at: usize, headroom_share: f64) -> Optio
     let limits = Limits {
         mode: Mode::Gentle,
         headroom_share,
-        cap_bytes: None,
+        ..Limits::default()
     };
     let found = quota(
         &categories,
-        harvestable_bytes.map(unsigned),
+        trace.samples.mem_available(at, headroom_share),
         trace.idleness.verdicts[at],
         &limits,
     );

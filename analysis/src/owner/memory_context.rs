@@ -126,12 +126,11 @@ fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -
     let limits = Limits {
         mode,
         headroom_share: parameters.headroom_share,
-        cap_bytes: None,
+        ..Limits::default()
     };
-    let harvestable = samples.harvestable_bytes[at].map(unsigned);
     let found = quota(
         &categories(samples, at)?,
-        harvestable,
+        samples.mem_available(at, parameters.headroom_share),
         Verdict::Unknown,
         &limits,
     );

@@ -31,11 +31,11 @@ fn of_last(
     let limits = Limits {
         mode: Mode::Gentle,
         headroom_share: parameters.headroom_share,
-        cap_bytes: None,
+        ..Limits::default()
     };
     let found = quota(
         &categories(samples, last)?,
-        harvestable_bytes.map(unsigned),
+        samples.mem_available(last, parameters.headroom_share),
         verdict,
         &limits,
     );

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::trace::frame::Frame;
 use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
-use gleaner_policy::accounting::harvestable_bytes;
+use gleaner_policy::accounting::{harvestable_bytes, headroom_bytes};
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Category, Parameters};
@@ -189,6 +189,17 @@ impl Samples {
             let counts = self.counters.get(counter).filter(|_| same_boot)?;
             let grown = (*counts.get(to)?)?.checked_sub((*counts.get(from)?)?)?;
             (grown >= 0).then_some(grown)
+        })
+    }
+
+    /// MemAvailable of one sample. Where a trace tells the harvestable alone it is that and the headroom that was taken off,
+    /// or more where nothing was left.
+    pub(crate) fn mem_available(&self, sample: usize, headroom_share: f64) -> Option<u64> {
+        let stated = self.mem_available_bytes.get(sample).copied().flatten();
+        stated.map(unsigned).or_else(|| {
+            let harvestable = unsigned((*self.harvestable_bytes.get(sample)?)?);
+            let headroom = headroom_bytes(unsigned(self.physical_bytes[sample]), headroom_share);
+            Some(harvestable.saturating_add(headroom))
         })
     }
 

@@ -2,7 +2,6 @@
 
 use crate::owner::quota::categories;
 use crate::trace::samples::{Samples, unsigned};
-use gleaner_policy::accounting::harvestable_bytes;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::units::stored;
@@ -79,17 +78,14 @@ fn place(run: &[i64], ms: i64) -> usize {
 
 /// `None` where the trace does not have what the mode needs.
 fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
-    let physical_bytes = unsigned(samples.physical_bytes[at]);
-    let harvestable = samples.mem_available_bytes[at]
-        .map(|available| harvestable_bytes(unsigned(available), physical_bytes, headroom_share));
     let limits = Limits {
         mode,
         headroom_share,
-        cap_bytes: None,
+        ..Limits::default()
     };
     let found = quota(
         &categories(samples, at)?,
-        harvestable,
+        samples.mem_available_bytes[at].map(unsigned),
         Verdict::Unknown,
         &limits,
     );
@@ -136,7 +132,7 @@ mod tests {
             let found = Lendable::of(&samples, &segments, mode, 0.1);
             let lends = |at: usize| steps[at].1.map_or(0, |a| match mode {
                 Mode::Paper => (a - 10).max(0),
-                Mode::Gentle => (a / 2 - 10).max(0).min((a - 10).max(0)),
+                Mode::Gentle | Mode::Spare => (a / 2 - 10).max(0).min((a - 10).max(0)),
             });
             let mut known_ms = 0;
             for run in &segments {

@@ -48,6 +48,9 @@ pub struct Memory {
     pub available_bytes: Option<u64>,
     /// What could be taken without pushing the owner's pages out.
     pub harvestable_bytes: Option<u64>,
+    /// MemAvailable: what the quota is reckoned from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mem_available_bytes: Option<u64>,
     /// What could be lent, by `policy::quota` without limits of the owner's.
     pub quota_bytes: Option<u64>,
     /// The same, once the host is idle.
@@ -95,6 +98,7 @@ impl Memory {
             guest_bytes: part("guest_bytes"),
             available_bytes: part("available_bytes"),
             harvestable_bytes: part("harvestable_bytes"),
+            mem_available_bytes: part("mem_available_bytes"),
             owner_idle_ms: number("owner_idle_ms").map(|ms| ms.max(0)),
             load5: load5.filter(|load| load.is_finite() && *load >= 0.0),
             psi_memory_some_total_us: number("psi_memory_some_total_us").filter(|us| *us >= 0),
@@ -153,9 +157,9 @@ impl Memory {
         let mut limits = Limits::default();
         let share = headroom_share.filter(|share| (0.0..=1.0).contains(share));
         limits.headroom_share = share.unwrap_or(limits.headroom_share);
-        let found = quota(&categories, self.harvestable_bytes, verdict, &limits);
+        let found = quota(&categories, self.mem_available_bytes, verdict, &limits);
         self.quota_bytes = Some(found.quota_bytes);
-        self.once_idle_bytes = self.harvestable_bytes.map(|_| found.once_idle_bytes);
+        self.once_idle_bytes = self.mem_available_bytes.map(|_| found.once_idle_bytes);
     }
 
     /// The rule's times are on the clock of boots, where there is one: it cannot be set.
@@ -217,6 +221,7 @@ mod tests {
             physical_bytes: 1000,
             available_bytes: 600,
             harvestable_bytes: Some(400),
+            mem_available_bytes: Some(550),
             owner_idle_ms: Some(minutes[i] * MINUTE),
             load5: Some(0.1),
             psi_memory_some_total_us: Some(minutes[i] * 6_000_000),
@@ -288,6 +293,7 @@ mod tests {
             process_bytes: -5,
             guest_bytes: i64::MAX,
             harvestable_bytes: Some(i64::MAX),
+            mem_available_bytes: Some(i64::MAX),
             owner_idle_ms: Some(i64::MIN),
             load5: Some(f64::NAN),
             psi_memory_some_total_us: Some(i64::MIN),

@@ -26,6 +26,7 @@ fn calm(n: i64) -> SampleRow {
         file_cache_bytes: 100,
         available_bytes: 600 + n,
         harvestable_bytes: Some(400 + n),
+        mem_available_bytes: Some(550 + n),
         owner_idle_ms: Some(60 * MINUTE + n * 2 * MINUTE),
         load5: Some(0.1),
         psi_memory_some_total_us: Some(n * 12_000_000),

@@ -8,7 +8,8 @@ use gleaner_schemas::lending::{Outcome, Request};
 /// How a host lends. All of it comes from the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Mode, headroom, and the administrator's cap.
+    /// Mode, headroom, and the administrator's cap. Of this headroom and the agent's, which comes with every sample, the
+    /// larger holds: 0 leaves it to the agent.
     pub limits: Limits,
     /// The quota rises only to what was there for so long, so that it does not flutter; it falls at once.
     pub rise_after_ms: i64,
@@ -23,6 +24,8 @@ pub struct Settings {
     pub outage_grace_ms: i64,
     /// Nothing is granted for so long after the kernel told of pressure.
     pub pressure_pause_ms: i64,
+    /// Most leases at a time: every announcement names them all.
+    pub most_leases_count: usize,
     /// Whether leases are granted at all; else the quota is for others' memory servers.
     pub grants: bool,
 }
@@ -30,13 +33,17 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
+            limits: Limits {
+                headroom_share: 0.0,
+                ..Limits::default()
+            },
             rise_after_ms: 180_000,
             most_term_ms: 3_600_000,
             shrink_step_bytes: 64 << 20,
             shrink_every_ms: 100,
             outage_grace_ms: 3_600_000,
             pressure_pause_ms: 60_000,
+            most_leases_count: 1024,
             grants: true,
         }
     }
@@ -53,13 +60,17 @@ pub enum Event {
         mem_available_bytes: Option<u64>,
         /// Share of physical memory that is never lent.
         headroom_share: f64,
-        /// By the idle rule, times on the agent's clock.
+        /// By the idle rule, times on the clock of `now_ms`.
         verdict: Verdict,
     },
-    /// The owner is back, or counts as back: all of it is given back, at once.
+    /// The owner is back, or counts as back: all of it is given back, at once. (Mode `spare` keeps what it may lend of
+    /// a host in use, if the cause is [`Cause::Owner`] or [`Cause::Load`].) [`Cause::Ending`] is for good.
     Returned(Cause),
     /// The agent says that the host is idle.
-    Idle,
+    Idle {
+        /// On the clock of `now_ms`.
+        since_ms: i64,
+    },
     /// What the kernel says now, looked up each second while memory is lent.
     Available {
         /// MemAvailable.
@@ -89,7 +100,8 @@ pub enum Event {
     },
     /// Whether any recruiter can be reached.
     Linked(bool),
-    /// What was given back while shrinking: of each lease so much.
+    /// What was given back after [`Action::Shrink`]: of each lease so much. Due after each, even where it is nothing: there
+    /// is no next step before.
     Shrunk(Vec<(String, u64)>),
     /// Time has passed: leases run out, pauses end, shrinking goes on.
     Tick,
@@ -123,9 +135,9 @@ pub enum Cause {
 /// What is to be done, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Give all guests' memory back to the kernel, before anything else; no lease is left.
+    /// Give all guests' memory back to the kernel, before anything else; no lease is left, and none is named.
     RevokeAll(Cause),
-    /// Give a lease's memory back; it is over.
+    /// Give what is left of a lease's memory back; it is over.
     Revoke {
         /// Which.
         lease_id: String,
@@ -139,7 +151,8 @@ pub enum Action {
         /// Why.
         cause: Cause,
     },
-    /// Make room for a lease: reserve its slabs. Comes before its answer.
+    /// Make room for a lease: reserve its slabs. Comes before its answer. Where it cannot be done, end the lease (a request to
+    /// release it, of no client) and answer with that instead.
     Open {
         /// Which.
         lease_id: String,
@@ -157,4 +170,14 @@ pub enum Action {
     },
     /// The quota or the leases have changed: announce them.
     Announce,
+}
+
+impl Action {
+    /// Whether leases begin or end by it.
+    pub(super) const fn is_of_leases(&self) -> bool {
+        matches!(
+            self,
+            Self::RevokeAll(_) | Self::Revoke { .. } | Self::Open { .. }
+        )
+    }
 }

@@ -3,16 +3,54 @@
 //! One state machine ([`Lender`]) takes in what is seen and asked ([`Event`]) and says what is to be done ([`Action`]).
 //! The memory server does it; the simulator replays it. A lease is granted here and nowhere else.
 
+mod allowance;
 mod event;
+mod ledger;
+mod low_water;
+mod refusal;
+mod steady;
+#[cfg(test)]
+mod tests;
 
 pub use event::{Action, Cause, Event, Settings};
 
-use gleaner_schemas::lending::{HostQuota, Lease};
+use allowance::{Allowance, Allowed, whole_slabs};
+use gleaner_schemas::lending::{
+    Asked, HostQuota, Lease, Outcome, QuotaReason, Refusal, SLAB_BYTES,
+};
+use ledger::{Ledger, Wanted};
+
+/// A quota that has changed by less than this share of what was told last waits for the next regular announcement.
+const WORTH_TELLING_SHARE: u64 = 16;
 
 /// The state of lending on one host.
 #[derive(Clone, Debug, Default)]
 pub struct Lender {
     settings: Settings,
+    allowance: Allowance,
+    ledger: Ledger,
+    shrinking: Shrinking,
+    told: Option<Told>,
+    is_ending: bool,
+    now_ms: i64,
+}
+
+/// How giving back in steps stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Shrinking {
+    /// Asked for, and not reported yet.
+    is_under_way: bool,
+    /// When the next step may be.
+    next_ms: Option<i64>,
+    /// In one step: the owner has said so.
+    is_at_once: bool,
+}
+
+/// The quota that was announced last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Told {
+    bytes: u64,
+    reason: QuotaReason,
 }
 
 impl Lender {
@@ -21,34 +59,295 @@ impl Lender {
     /// `generation` names the contents of this run of the memory server: another one for each start.
     #[must_use]
     pub fn new(settings: Settings, generation: u64) -> Self {
-        let _ = generation;
-        Self { settings }
+        Self {
+            ledger: Ledger::new(generation, settings.outage_grace_ms),
+            settings,
+            now_ms: i64::MIN,
+            ..Self::default()
+        }
     }
 
     /// Takes in what has happened at `now_ms`, on a clock that counts sleep as well and never goes back; what is to be
     /// done about it, in order.
     pub fn step(&mut self, event: &Event, now_ms: i64) -> Vec<Action> {
-        let _ = (event, now_ms, &self.settings);
-        Vec::new()
+        let now_ms = now_ms.max(self.now_ms);
+        self.now_ms = now_ms;
+        let mut actions = Vec::new();
+        self.allowance.pass(now_ms);
+        for lease_id in self.ledger.expire(now_ms) {
+            let cause = Cause::Expired;
+            actions.push(Action::Revoke { lease_id, cause });
+        }
+        let mut cause = None;
+        let mut has_news = false;
+        match event {
+            Event::Sample {
+                categories,
+                mem_available_bytes,
+                headroom_share,
+                verdict,
+            } => {
+                let sample = (*categories, *mem_available_bytes, *headroom_share, *verdict);
+                self.allowance.sample(&self.settings, sample, now_ms);
+            }
+            Event::Returned(why) => {
+                cause = Some(*why);
+                self.is_ending |= *why == Cause::Ending;
+                self.allowance.returned(&self.settings, *why, now_ms);
+            }
+            Event::Idle { since_ms } => self.allowance.idle(&self.settings, *since_ms, now_ms),
+            Event::Available {
+                mem_available_bytes,
+                resident_bytes,
+            } => self.allowance.available(
+                &self.settings,
+                *mem_available_bytes,
+                *resident_bytes,
+                now_ms,
+            ),
+            Event::Pressure => {
+                let held_bytes = self.ledger.held_bytes();
+                self.allowance.pressure(&self.settings, held_bytes, now_ms);
+            }
+            Event::Pause { until_ms } => self.allowance.pause(*until_ms),
+            Event::Resume => self.allowance.resume(),
+            Event::Cap(bytes) => {
+                self.allowance.cap(*bytes);
+                self.shrinking.is_at_once = true;
+            }
+            Event::Linked(is_linked) => self.ledger.set_linked(*is_linked, now_ms),
+            Event::Shrunk(given_back) => {
+                self.shrinking.is_under_way = false;
+                has_news = !given_back.is_empty();
+                for lease_id in self.ledger.shrunk(given_back) {
+                    let cause = self.cause_of_shrinking(&self.allowed(now_ms));
+                    actions.push(Action::Revoke { lease_id, cause });
+                }
+            }
+            Event::Request {
+                link,
+                request,
+                fresh_id,
+            } => {
+                let outcome = match self.answer(&request.asked, fresh_id, now_ms, &mut actions) {
+                    Ok(outcome) => outcome,
+                    Err(refusal) => Outcome::Refused(refusal),
+                };
+                has_news = matches!(outcome, Outcome::Renewed { .. });
+                actions.push(Action::Answer {
+                    link: *link,
+                    request_id: request.request_id,
+                    outcome,
+                });
+            }
+            Event::Tick => {}
+        }
+        self.give_back(cause, now_ms, &mut actions);
+        has_news |= actions.iter().any(Action::is_of_leases);
+        if self.is_quota_worth_telling(now_ms) || has_news {
+            actions.push(Action::Announce);
+        }
+        actions
     }
 
     /// What may be lent, and why (without outlook and host id).
     #[must_use]
     pub fn quota(&self, now_ms: i64) -> HostQuota {
-        let _ = now_ms;
-        HostQuota::default()
+        let allowed = self.allowed(now_ms);
+        let lent_bytes = self.ledger.held_bytes();
+        let free_bytes = if self.settings.grants && allowed.grants() {
+            whole_slabs(allowed.bytes.saturating_sub(lent_bytes))
+        } else {
+            0
+        };
+        HostQuota {
+            quota_bytes: allowed.bytes,
+            reason: allowed.reason,
+            lent_bytes,
+            free_bytes,
+            ..self.allowance.describe(&self.settings, now_ms)
+        }
     }
 
     /// Every lease, by id.
     #[must_use]
     pub fn leases(&self, now_ms: i64) -> Vec<Lease> {
-        let _ = now_ms;
-        Vec::new()
+        self.ledger.leases(now_ms)
     }
 
     /// When [`Event::Tick`] is due next; `None`: not before something else happens.
     #[must_use]
     pub fn next_tick_ms(&self) -> Option<i64> {
-        None
+        let step_ms = (!self.shrinking.is_under_way).then_some(self.shrinking.next_ms);
+        let all = [
+            self.ledger.next_expiry_ms(),
+            self.allowance.next_change_ms(),
+            step_ms.flatten(),
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    fn allowed(&self, now_ms: i64) -> Allowed {
+        let allowed = self.allowance.allowed(&self.settings, now_ms);
+        if self.is_ending {
+            let reason = QuotaReason::Unknown;
+            return Allowed {
+                bytes: 0,
+                reason,
+                until_ms: None,
+            };
+        }
+        allowed
+    }
+
+    fn answer(
+        &mut self,
+        asked: &Asked,
+        fresh_id: &str,
+        now_ms: i64,
+        actions: &mut Vec<Action>,
+    ) -> Result<Outcome, Refusal> {
+        let most_ms = self.settings.most_term_ms;
+        match asked {
+            Asked::Grant {
+                client,
+                key,
+                bytes,
+                term_ms,
+            } => {
+                let wanted = Wanted {
+                    client,
+                    key,
+                    bytes: *bytes,
+                    term_ms: (*term_ms).min(most_ms),
+                };
+                self.grant(&wanted, fresh_id, now_ms, actions)
+            }
+            Asked::Renew {
+                client,
+                lease_id,
+                term_ms,
+            } => {
+                let term_ms = (*term_ms).min(most_ms);
+                let lease = self
+                    .ledger
+                    .renew(client.as_deref(), lease_id, term_ms, now_ms)?;
+                Ok(Outcome::Renewed { lease })
+            }
+            Asked::Release { client, lease_id } => {
+                let lease_id = lease_id.clone();
+                if self.ledger.release(client.as_deref(), &lease_id)? {
+                    actions.push(Action::Revoke {
+                        lease_id: lease_id.clone(),
+                        cause: Cause::Released,
+                    });
+                }
+                Ok(Outcome::Released { lease_id })
+            }
+        }
+    }
+
+    fn grant(
+        &mut self,
+        wanted: &Wanted<'_>,
+        fresh_id: &str,
+        now_ms: i64,
+        actions: &mut Vec<Action>,
+    ) -> Result<Outcome, Refusal> {
+        let bytes = wanted.whole_bytes()?;
+        if let Some(lease) = self.ledger.granted_before(wanted, bytes, now_ms)? {
+            return Ok(Outcome::Granted { lease });
+        }
+        if self.is_ending {
+            return Err(refusal::ending());
+        }
+        if !self.settings.grants {
+            return Err(refusal::grants_none());
+        }
+        let allowed = self.allowed(now_ms);
+        if !allowed.grants() {
+            let once_idle_bytes = self.allowance.once_idle_bytes(&self.settings);
+            return Err(refusal::not_lending(&allowed, once_idle_bytes));
+        }
+        if self.ledger.count() >= self.settings.most_leases_count {
+            return Err(refusal::too_many(self.settings.most_leases_count));
+        }
+        let held_bytes = self.ledger.held_bytes();
+        if bytes > allowed.bytes.saturating_sub(held_bytes) {
+            return Err(refusal::no_memory(allowed.bytes, held_bytes, bytes));
+        }
+        let lease = self.ledger.grant(fresh_id, wanted, bytes, now_ms)?;
+        let lease_id = lease.lease_id.clone();
+        actions.push(Action::Open { lease_id, bytes });
+        Ok(Outcome::Granted { lease })
+    }
+
+    /// All of it where nothing is lent any more, a step of it where more is lent than may be.
+    fn give_back(&mut self, cause: Option<Cause>, now_ms: i64, actions: &mut Vec<Action>) {
+        let allowed = self.allowed(now_ms);
+        if self.ledger.count() > 0 && !allowed.lends() {
+            self.ledger.clear();
+            self.shrinking = Shrinking::default();
+            // What was to be given back by itself goes with all the rest, which nothing may delay.
+            actions.retain(|action| !matches!(action, Action::Revoke { .. }));
+            let cause = cause.unwrap_or_else(|| cause_of(allowed.reason));
+            actions.insert(0, Action::RevokeAll(cause));
+            return;
+        }
+        let excess_bytes = self.ledger.held_bytes().saturating_sub(allowed.bytes);
+        if excess_bytes == 0 {
+            // The time of the next step stands, so that a quota that flutters gives back no faster.
+            self.shrinking.is_at_once = false;
+            self.shrinking.next_ms = self.shrinking.next_ms.filter(|next| *next > now_ms);
+            return;
+        }
+        let is_due = self.shrinking.next_ms.is_none_or(|next| next <= now_ms);
+        if self.shrinking.is_under_way || !(is_due || self.shrinking.is_at_once) {
+            return;
+        }
+        let step_bytes = if self.shrinking.is_at_once {
+            u64::MAX
+        } else {
+            whole_slabs(self.settings.shrink_step_bytes).max(SLAB_BYTES)
+        };
+        let whole_bytes = excess_bytes.div_ceil(SLAB_BYTES).saturating_mul(SLAB_BYTES);
+        actions.push(Action::Shrink {
+            bytes: whole_bytes.min(step_bytes),
+            cause: self.cause_of_shrinking(&allowed),
+        });
+        self.shrinking.is_under_way = true;
+        self.shrinking.next_ms = Some(now_ms.saturating_add(self.settings.shrink_every_ms.max(1)));
+    }
+
+    fn cause_of_shrinking(&self, allowed: &Allowed) -> Cause {
+        match allowed.reason {
+            _ if self.shrinking.is_at_once => Cause::Paused,
+            QuotaReason::Pressure => Cause::Pressure,
+            QuotaReason::Spare => Cause::Owner,
+            _ => Cause::Quota,
+        }
+    }
+
+    fn is_quota_worth_telling(&mut self, now_ms: i64) -> bool {
+        let Allowed { bytes, reason, .. } = self.allowed(now_ms);
+        let is_news = self.told.is_none_or(|told| {
+            let moved_bytes = told.bytes.abs_diff(bytes);
+            told.reason != reason || moved_bytes > told.bytes / WORTH_TELLING_SHARE
+        });
+        if is_news {
+            self.told = Some(Told { bytes, reason });
+        }
+        is_news
+    }
+}
+
+fn cause_of(reason: QuotaReason) -> Cause {
+    match reason {
+        QuotaReason::InUse | QuotaReason::Waiting => Cause::Owner,
+        QuotaReason::Loaded => Cause::Load,
+        QuotaReason::Paused => Cause::Paused,
+        QuotaReason::Pressure => Cause::Pressure,
+        QuotaReason::Idle | QuotaReason::Spare => Cause::Quota,
+        QuotaReason::Unknown => Cause::Unseen,
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Memory of one host, lent to one client for a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Lease {
     /// 32 lower-case hex digits, never used twice.

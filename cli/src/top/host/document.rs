@@ -96,6 +96,7 @@ fn of_quota(quota: &Quota) -> Lendable {
         recruitable_bytes: quota.recruitable_bytes,
         reason: match quota.reason {
             Reason::Idle => "idle",
+            Reason::Spare => "spare",
             Reason::NotIdleUntil { .. } => "waiting",
             Reason::Loaded => "loaded",
             Reason::ActivityUnknown => "activity_unknown",

@@ -84,10 +84,10 @@ pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
         headroom_share: sample.headroom_share,
         ..Limits::default()
     };
-    let harvestable_bytes = sample.row.harvestable_bytes.map(unsigned);
+    let mem_available_bytes = sample.row.mem_available_bytes.map(unsigned);
     quota(
         &categories(&sample.row),
-        harvestable_bytes,
+        mem_available_bytes,
         state.verdict(),
         &limits,
     )

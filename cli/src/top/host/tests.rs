@@ -36,6 +36,7 @@ fn sample(state: HostState) -> Sample {
             guest_bytes: GIB,
             available_bytes: 22 * GIB - (620 + 1480 + 118) * MIB,
             harvestable_bytes: Some(14 * GIB),
+            mem_available_bytes: Some(14 * GIB + 5_153_960_755), // and 15 % of the whole
             load5: Some(1.42),
             ..SampleRow::default()
         },

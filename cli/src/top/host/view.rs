@@ -335,7 +335,7 @@ impl Page<'_> {
 fn lendable(quota: &Quota) -> String {
     let once_idle = || size(quota.once_idle_bytes);
     match quota.reason {
-        Reason::Idle => format!("{} now", size(quota.quota_bytes)),
+        Reason::Idle | Reason::Spare => format!("{} now", size(quota.quota_bytes)),
         Reason::NotIdleUntil { .. } | Reason::Loaded | Reason::ActivityUnknown => {
             format!("nothing now; {} once idle", once_idle())
         }

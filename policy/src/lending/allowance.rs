@@ -1,0 +1,341 @@
+//! What may be lent at a moment: from what was seen, by `policy::quota`, less what the owner and the kernel object to.
+
+use super::low_water::LowWater;
+use super::steady::Steady;
+use super::{Cause, Settings};
+use crate::accounting::Categories;
+use crate::idle::{IdleRule, Verdict};
+use crate::quota::{Limits, Quota, Reason, quota};
+use gleaner_schemas::lending::{HostQuota, QuotaReason, SLAB_BYTES};
+
+/// A pair of figures that belong together is preferred to the agent's next for so long: it is not about a guest the
+/// agent may not have seen.
+const FRESH_FOR_MS: i64 = 5000;
+
+/// An owner who was active so lately is there, more than they have just left.
+const IN_USE_FOR_MS: i64 = 60_000;
+
+/// How much an idle period may seem older than the return before it, from one clock to another.
+const SLACK_MS: i64 = 1000;
+
+/// What may be lent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// Whole slabs.
+    pub(super) bytes: u64,
+    pub(super) reason: QuotaReason,
+    /// In how long that may change for the better, where it can be said.
+    pub(super) until_ms: Option<i64>,
+}
+
+impl Allowed {
+    fn none(reason: QuotaReason, until_ms: Option<i64>) -> Self {
+        Self {
+            bytes: 0,
+            reason,
+            until_ms,
+        }
+    }
+
+    /// Whether lending goes on at all, be it with nothing at the moment.
+    pub(super) fn lends(&self) -> bool {
+        matches!(
+            self.reason,
+            QuotaReason::Idle | QuotaReason::Spare | QuotaReason::Pressure
+        )
+    }
+
+    /// Whether more may be granted.
+    pub(super) fn grants(&self) -> bool {
+        matches!(self.reason, QuotaReason::Idle | QuotaReason::Spare)
+    }
+}
+
+/// What was seen of the host, and what its owner said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Allowance {
+    seen: Option<Seen>,
+    /// The owner's last return: what was seen before it says nothing any more.
+    returned_ms: Option<i64>,
+    steady: Steady,
+    low_water: LowWater,
+    paused: Option<Pause>,
+    owner_cap_bytes: Option<u64>,
+    pressed: Option<Pressed>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    /// The guests' part is what was resident when MemAvailable was read.
+    categories: Categories,
+    mem_available_bytes: Option<u64>,
+    headroom_share: f64,
+    verdict: Verdict,
+    at_ms: i64,
+    /// When MemAvailable was looked up here rather than told by the agent.
+    looked_up_ms: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pause {
+    until_ms: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pressed {
+    until_ms: i64,
+    most_bytes: u64,
+}
+
+impl Allowance {
+    /// A sample of the agent's.
+    pub(super) fn sample(
+        &mut self,
+        settings: &Settings,
+        sample: (Categories, Option<u64>, f64, Verdict),
+        now_ms: i64,
+    ) {
+        let (categories, mem_available_bytes, headroom_share, verdict) = sample;
+        let mut seen = Seen {
+            categories,
+            mem_available_bytes,
+            headroom_share,
+            verdict: self.believed(verdict),
+            at_ms: now_ms,
+            looked_up_ms: None,
+        };
+        let fresh = self.seen.filter(|before| {
+            let looked_up_ms = before.looked_up_ms;
+            looked_up_ms.is_some_and(|ms| now_ms.saturating_sub(ms) < FRESH_FOR_MS)
+        });
+        if let Some(before) = fresh {
+            seen.looked_up_ms = before.looked_up_ms;
+            seen.mem_available_bytes = before.mem_available_bytes;
+            seen.categories = with_guest(&categories, before.categories.guest_bytes);
+        }
+        self.see(settings, seen, now_ms);
+    }
+
+    /// MemAvailable and the guests' resident pages, of the same moment.
+    pub(super) fn available(
+        &mut self,
+        settings: &Settings,
+        mem_available_bytes: u64,
+        resident_bytes: u64,
+        now_ms: i64,
+    ) {
+        if let Some(seen) = self.seen {
+            let seen = Seen {
+                categories: with_guest(&seen.categories, resident_bytes),
+                mem_available_bytes: Some(mem_available_bytes),
+                looked_up_ms: Some(now_ms),
+                ..seen
+            };
+            self.see(settings, seen, now_ms);
+        }
+    }
+
+    /// The agent says so between samples.
+    pub(super) fn idle(&mut self, settings: &Settings, since_ms: i64, now_ms: i64) {
+        let verdict = self.believed(Verdict::Idle { since_ms });
+        if let Some(seen) = self.seen {
+            self.see(settings, Seen { verdict, ..seen }, now_ms);
+        }
+    }
+
+    /// The owner is back, or counts as back.
+    pub(super) fn returned(&mut self, settings: &Settings, cause: Cause, now_ms: i64) {
+        let verdict = match cause {
+            Cause::Owner => Verdict::Waiting {
+                at_ms: now_ms.saturating_add(IdleRule::default().idle_after_ms),
+            },
+            Cause::Load => Verdict::Loaded,
+            _ => Verdict::Unknown,
+        };
+        if matches!(cause, Cause::Owner | Cause::Load) {
+            self.returned_ms = Some(now_ms);
+        }
+        if let Some(seen) = self.seen {
+            self.see(settings, Seen { verdict, ..seen }, now_ms);
+        }
+    }
+
+    /// A sample may have been under way when the owner came back: an idle period from before says nothing.
+    fn believed(&self, verdict: Verdict) -> Verdict {
+        match (verdict, self.returned_ms) {
+            (Verdict::Idle { since_ms }, Some(returned_ms))
+                if since_ms < returned_ms.saturating_sub(SLACK_MS) =>
+            {
+                Verdict::Waiting {
+                    at_ms: returned_ms.saturating_add(IdleRule::default().idle_after_ms),
+                }
+            }
+            _ => verdict,
+        }
+    }
+
+    fn see(&mut self, settings: &Settings, seen: Seen, now_ms: i64) {
+        let was_idle = self.seen.is_some_and(|before| before.verdict.is_idle());
+        let found = seen.quota(settings);
+        // What a busy host has to spare says nothing of what an idle one has, and the other way round.
+        if was_idle != seen.verdict.is_idle() {
+            self.steady.reset();
+        }
+        self.steady
+            .push(found.quota_bytes, now_ms, settings.rise_after_ms);
+        if found.reason != Reason::HarvestableUnknown {
+            self.low_water.push(found.once_idle_bytes, now_ms);
+        }
+        self.seen = Some(seen);
+    }
+
+    pub(super) fn pause(&mut self, until_ms: Option<i64>) {
+        self.paused = Some(Pause { until_ms });
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.paused = None;
+    }
+
+    pub(super) fn cap(&mut self, bytes: Option<u64>) {
+        self.owner_cap_bytes = bytes;
+    }
+
+    /// Of what is held an eighth is given back, one step at least, each time the kernel tells of pressure.
+    pub(super) fn pressure(&mut self, settings: &Settings, held_bytes: u64, now_ms: i64) {
+        let before = self.pressed.map_or(u64::MAX, |p| p.most_bytes);
+        let less = (held_bytes / 8).max(settings.shrink_step_bytes);
+        self.pressed = Some(Pressed {
+            until_ms: now_ms.saturating_add(settings.pressure_pause_ms),
+            most_bytes: held_bytes.min(before).saturating_sub(less),
+        });
+    }
+
+    /// Forgets what has ended by `now_ms`.
+    pub(super) fn pass(&mut self, now_ms: i64) {
+        let is_over = |until_ms: Option<i64>| until_ms.is_some_and(|until| until <= now_ms);
+        self.paused = self.paused.filter(|p| !is_over(p.until_ms));
+        self.pressed = self.pressed.filter(|p| !is_over(Some(p.until_ms)));
+    }
+
+    /// When something ends by itself.
+    pub(super) fn next_change_ms(&self) -> Option<i64> {
+        let pause_ms = self.paused.and_then(|p| p.until_ms);
+        let pressed_ms = self.pressed.map(|p| p.until_ms);
+        pause_ms.into_iter().chain(pressed_ms).min()
+    }
+
+    /// What may be lent now, and why.
+    pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> Allowed {
+        let until = |ms: i64| ms.saturating_sub(now_ms);
+        let is_on = |until_ms: i64| until_ms > now_ms;
+        if let Some(pause) = self.paused.filter(|p| p.until_ms.is_none_or(is_on)) {
+            return Allowed::none(QuotaReason::Paused, pause.until_ms.map(until));
+        }
+        let Some(seen) = self.seen else {
+            return Allowed::none(QuotaReason::Unknown, None);
+        };
+        let in_use = |at_ms: i64| {
+            let left_ms = until(at_ms);
+            let reason = if left_ms > IdleRule::default().idle_after_ms - IN_USE_FOR_MS {
+                QuotaReason::InUse
+            } else {
+                QuotaReason::Waiting
+            };
+            Allowed::none(reason, Some(left_ms).filter(|ms| *ms > 0))
+        };
+        let reason = match seen.quota(settings).reason {
+            Reason::Idle => QuotaReason::Idle,
+            Reason::Spare => QuotaReason::Spare,
+            Reason::NotIdleUntil { at_ms } => return in_use(at_ms),
+            Reason::Loaded => return Allowed::none(QuotaReason::Loaded, None),
+            Reason::ActivityUnknown | Reason::HarvestableUnknown => {
+                return Allowed::none(QuotaReason::Unknown, None);
+            }
+        };
+        let steady = self.steady.bytes(now_ms, settings.rise_after_ms);
+        let bytes = self.capped(settings, steady);
+        match self.pressed.filter(|p| is_on(p.until_ms)) {
+            Some(pressed) => Allowed {
+                bytes: whole_slabs(bytes.min(pressed.most_bytes)),
+                reason: QuotaReason::Pressure,
+                until_ms: Some(until(pressed.until_ms)),
+            },
+            None => Allowed {
+                bytes: whole_slabs(bytes),
+                reason,
+                until_ms: None,
+            },
+        }
+    }
+
+    fn capped(&self, settings: &Settings, bytes: u64) -> u64 {
+        let all = [settings.limits.cap_bytes, self.owner_cap_bytes];
+        all.into_iter().flatten().fold(bytes, u64::min)
+    }
+
+    /// What it would lend once idle.
+    pub(super) fn once_idle_bytes(&self, settings: &Settings) -> u64 {
+        let found = self.seen.map(|seen| seen.quota(settings).once_idle_bytes);
+        whole_slabs(self.capped(settings, found.unwrap_or(0)))
+    }
+
+    /// For the recruiter and for people; what is lent is for the caller to fill in.
+    pub(super) fn describe(&self, settings: &Settings, now_ms: i64) -> HostQuota {
+        let allowed = self.allowed(settings, now_ms);
+        let (idle_for_ms, idle_in_ms) = match self.seen.map(|seen| seen.verdict) {
+            Some(Verdict::Idle { since_ms }) => (Some(now_ms.saturating_sub(since_ms)), None),
+            Some(Verdict::Waiting { at_ms }) => (None, Some(at_ms.saturating_sub(now_ms))),
+            _ => (None, None),
+        };
+        let seen_ms = self
+            .seen
+            .map(|s| s.looked_up_ms.unwrap_or(s.at_ms).max(s.at_ms));
+        HostQuota {
+            quota_bytes: allowed.bytes,
+            once_idle_bytes: self.once_idle_bytes(settings),
+            physical_bytes: self.seen.map_or(0, |seen| seen.categories.physical_bytes),
+            mode: settings.limits.mode,
+            reason: allowed.reason,
+            idle_for_ms: idle_for_ms.map(|ms| ms.max(0)),
+            idle_in_ms: idle_in_ms.map(|ms| ms.max(0)),
+            low_water_bytes: self.low_water.bytes(now_ms),
+            age_ms: seen_ms.map_or(0, |ms| now_ms.saturating_sub(ms)),
+            ..HostQuota::default()
+        }
+    }
+}
+
+impl Seen {
+    /// Without caps: they hold at once in either direction.
+    fn quota(&self, settings: &Settings) -> Quota {
+        let limits = Limits {
+            headroom_share: settings.limits.headroom_share.max(self.headroom_share),
+            cap_bytes: None,
+            ..settings.limits
+        };
+        quota(
+            &self.categories,
+            self.mem_available_bytes,
+            self.verdict,
+            &limits,
+        )
+    }
+}
+
+/// The same host with so much lent of what is available and lent in all.
+fn with_guest(categories: &Categories, guest_bytes: u64) -> Categories {
+    let both = categories
+        .available_bytes
+        .saturating_add(categories.guest_bytes);
+    Categories {
+        guest_bytes,
+        available_bytes: both.saturating_sub(guest_bytes),
+        ..*categories
+    }
+}
+
+/// Rounded down.
+pub(super) fn whole_slabs(bytes: u64) -> u64 {
+    bytes / SLAB_BYTES * SLAB_BYTES
+}
