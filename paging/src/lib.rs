@@ -1,1 +1,3 @@
 //! Memory lent between hosts: the idle memory daemon (`gleaner-memoryd`) on those that have some.
+
+pub mod store;

@@ -23,6 +23,8 @@ pub enum OwnerCommand {
     },
     /// How it stands.
     Status,
+    /// When memory was given back, and how fast.
+    Log,
 }
 
 /// To the owner.
@@ -31,6 +33,11 @@ pub enum OwnerCommand {
 pub enum OwnerReply {
     /// How it stands after the command.
     Lending(Box<Lending>),
+    /// What the log has, the oldest first.
+    Log {
+        /// A line each.
+        given_back: Vec<GivenBack>,
+    },
     /// No.
     Refused(Refusal),
 }
@@ -64,4 +71,32 @@ pub struct Lending {
     pub hears_agent: bool,
     /// Recruiters that it is linked with, of those configured.
     pub recruiters: Vec<String>,
+    /// What the command has given back, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_back: Option<GivenBack>,
+}
+
+/// Memory that was lent and given back: a line of the lending log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenBack {
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub time_ms: i64,
+    /// Since when memory had been lent.
+    pub lent_since_time_ms: i64,
+    /// Most that was leased since then.
+    pub peak_lent_bytes: u64,
+    /// Why: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`, `ending`.
+    pub cause: String,
+    /// Memory, in whole slabs.
+    pub bytes: u64,
+    /// What was still leased afterwards.
+    pub left_lent_bytes: u64,
+    /// From memoryd's receipt of what made it so to the first memory's return to the kernel.
+    pub first_us: u64,
+    /// To the last memory's return; of several steps, the longest step.
+    pub all_us: u64,
+    /// Steps in which it went, where it went gradually; else 1.
+    pub steps_count: u64,
+    /// Whose leases there were.
+    pub clients: Vec<String>,
 }

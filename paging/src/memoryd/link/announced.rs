@@ -1,17 +1,19 @@
 //! An announcement, and how old it is.
 
 use gleaner_schemas::lending::Announcement;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What is to be told, from when it was true.
 #[derive(Clone, Debug)]
 pub(super) struct Announced {
     at: Instant,
-    announcement: Announcement,
+    announcement: Arc<Announcement>,
 }
 
 impl Announced {
-    pub(super) fn now(announcement: Announcement) -> Self {
+    /// What has just been said.
+    pub(super) fn now(announcement: Arc<Announcement>) -> Self {
         Self {
             at: Instant::now(),
             announcement,
@@ -22,7 +24,7 @@ impl Announced {
     pub(super) fn told_at(&self, now: Instant) -> Announcement {
         let passed = now.saturating_duration_since(self.at).as_millis();
         let passed_ms = i64::try_from(passed).unwrap_or(i64::MAX);
-        let mut told = self.announcement.clone();
+        let mut told = Announcement::clone(&self.announcement);
         let quota = &mut told.quota;
         quota.age_ms = quota.age_ms.saturating_add(passed_ms);
         quota.idle_for_ms = quota.idle_for_ms.map(|ms| ms.saturating_add(passed_ms));
@@ -54,19 +56,17 @@ mod tests {
             expires_in_ms: 10_000,
             ..Lease::default()
         };
-        let announced = Announced::now(Announcement {
+        let announcement = Announcement {
             quota,
             leases: vec![lease],
             ..Announcement::default()
-        });
-        assert_eq!(announced.told_at(announced.at), announced.announcement);
+        };
+        let announced = Announced::now(Arc::new(announcement.clone()));
+        assert_eq!(announced.told_at(announced.at), announcement);
         let told = announced.told_at(announced.at + Duration::from_secs(2));
+        let quota = told.quota;
         assert_eq!(
-            (
-                told.quota.age_ms,
-                told.quota.idle_for_ms,
-                told.quota.idle_in_ms
-            ),
+            (quota.age_ms, quota.idle_for_ms, quota.idle_in_ms),
             (2005, Some(2100), Some(0))
         );
         assert_eq!(told.leases[0].expires_in_ms, 8000);

@@ -24,7 +24,7 @@ impl Backoff {
 
 /// From 0 up to 1; in the middle where there is no chance to be had.
 fn random_share() -> f64 {
-    super::keep::random::<4>().map_or(0.5, |bytes| {
+    crate::random::<4>().map_or(0.5, |bytes| {
         f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
     })
 }

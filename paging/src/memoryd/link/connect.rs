@@ -1,6 +1,7 @@
 //! From an address to a WebSocket.
 
-use super::{Address, LinkError};
+use super::LinkError;
+use super::address::Address;
 use gleaner_trust::ClientTrust;
 use std::io;
 use std::time::Duration;

@@ -15,9 +15,14 @@ pub(crate) enum LinkError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// `https://` without anything to show.
-    #[error("recruiter {0} needs certificate, key and authority: `gleaner-agent enroll` gets them")]
-    Certificate(String),
+    /// Without a name nothing can be told apart from others'.
+    #[error(
+        "this host has no /etc/machine-id: set host_id in the configuration of gleaner-memoryd"
+    )]
+    Nameless,
+    /// Certificates that are not there, or of no use.
+    #[error("for https:// recruiters: {0}; `gleaner-agent enroll` gets a host's certificate")]
+    Trust(#[from] gleaner_trust::TrustError),
     /// No thread.
     #[error("cannot start the thread of the links: {0}")]
     Start(std::io::Error),

@@ -1,13 +1,14 @@
 //! The link, with recruiters of the test's own.
 
 use super::*;
+use crate::core::{Links, Told};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
-    Asked, FromHost, HostQuota, Lease, Outcome, Refusal, RefusalKind, Request, ToHost,
+    Announcement, Answer, Asked, FromHost, HostQuota, Lease, Outcome, Refusal, RefusalKind,
+    Request, ToHost, VERSION,
 };
 use gleaner_trust::{Authority, ClientPaths, Role, ServerPaths, ServerTrust};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
@@ -34,25 +35,77 @@ async fn accept(listener: &TcpListener) -> WebSocketStream<TcpStream> {
 }
 
 fn settings(urls: &[&str], announce_every: Duration) -> Settings {
+    let nowhere = || "/nowhere".into();
     Settings {
-        host_id: HOST_ID.to_owned(),
-        recruiters: urls
-            .iter()
-            .map(|url| Address::parse(url).unwrap())
-            .collect(),
-        trust: None,
+        urls: urls.iter().map(|url| (*url).to_owned()).collect(),
+        host_id: Some(HOST_ID.to_owned()),
+        certificates: ClientPaths {
+            certificate: nowhere(),
+            key: nowhere(),
+            authority: nowhere(),
+        },
         announce_every,
     }
 }
 
-fn start(settings: Settings) -> (Links, Receiver<Event>) {
-    let (sender, events) = channel();
-    let links = Links::start(settings, Box::new(move |event| sender.send(event).is_ok()));
-    (links.unwrap(), events)
+/// The core's side, played by the test.
+struct Core {
+    links: Links,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Core {
+    fn start(settings: &Settings) -> Self {
+        let (links, ends) = Links::new(&settings.urls).unwrap();
+        let thread = Some(start(settings, ends).unwrap());
+        Self { links, thread }
+    }
+
+    fn told(&self) -> Told {
+        let begin = Instant::now();
+        loop {
+            if let Some(told) = self.waiting() {
+                return told;
+            }
+            assert!(begin.elapsed() < PATIENCE, "nothing was told");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn waiting(&self) -> Option<Told> {
+        // One at a time, as the tests go.
+        self.links.hear_one()
+    }
+
+    #[track_caller]
+    fn is_up(&self, expected: bool) {
+        match self.told() {
+            Told::Linked { is_up, .. } => assert_eq!(is_up, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next request: which link's, and its id.
+    fn request(&self) -> (usize, u64) {
+        loop {
+            match self.told() {
+                Told::Request { link, request } => return (link, request.request_id),
+                Told::Linked { .. } => (),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The core's end, and the links'.
+    fn end(self) {
+        drop(self.links);
+        self.thread.unwrap().join().unwrap();
+    }
 }
 
 fn announcement(quota_bytes: u64) -> Announcement {
     Announcement {
+        version: VERSION,
         quota: HostQuota {
             quota_bytes,
             ..HostQuota::default()
@@ -109,99 +162,75 @@ fn answer(request_id: u64) -> Answer {
     }
 }
 
-fn next_request(events: &Receiver<Event>) -> (usize, u64, String) {
-    loop {
-        match events.recv_timeout(PATIENCE).unwrap() {
-            Event::Request {
-                link,
-                request,
-                fresh_id,
-            } => return (link, request.request_id, fresh_id),
-            Event::Linked(_) => (),
-            other => panic!("{other:?}"),
-        }
-    }
-}
+const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
-async fn changes_are_told_at_once_and_else_at_the_interval() {
+async fn what_the_core_says_is_told_at_once() {
     let (listener, url) = listen().await;
-    let (links, events) = start(settings(&[&url], Duration::from_secs(3600)));
-    links.announce(announcement(1));
+    let core = Core::start(&settings(&[&url], HOUR));
+    core.links.announce(announcement(1));
     let mut socket = accept(&listener).await;
     assert_eq!(quota_of(next(&mut socket).await), 1);
-    assert_eq!(events.recv_timeout(PATIENCE).unwrap(), Event::Linked(true));
-    assert_eq!(links.linked(), std::slice::from_ref(&url));
-    links.announce(announcement(2));
+    core.is_up(true);
     let begin = Instant::now();
+    core.links.announce(announcement(2));
     assert_eq!(quota_of(next(&mut socket).await), 2);
     assert!(begin.elapsed() < PATIENCE);
-
-    let (often, url) = listen().await;
-    let (links, _events) = start(settings(&[&url], Duration::from_millis(200)));
-    links.announce(announcement(3));
-    let mut socket = accept(&often).await;
-    for _ in 0..4 {
-        assert_eq!(quota_of(next(&mut socket).await), 3);
-    }
-}
-
-#[tokio::test]
-async fn of_many_changes_the_last_is_told() {
-    let (listener, url) = listen().await;
-    let (links, _events) = start(settings(&[&url], Duration::from_secs(3600)));
-    links.announce(announcement(1));
-    let mut socket = accept(&listener).await;
-    assert_eq!(quota_of(next(&mut socket).await), 1);
-    for quota_bytes in 2..=5000 {
-        links.announce(announcement(quota_bytes));
+    for quota_bytes in 3..=5000 {
+        core.links.announce(announcement(quota_bytes));
     }
     let mut told = Vec::new();
     while told.last() != Some(&5000) {
         told.push(quota_of(next(&mut socket).await));
     }
-    assert!(told.is_sorted() && told.len() < 5000, "{}", told.len());
+    assert!(
+        told.is_sorted() && told.len() < 4998,
+        "of many changes the last: {}",
+        told.len()
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_announced_before_the_core_has_said_anything() {
+    let (listener, url) = listen().await;
+    let core = Core::start(&settings(&[&url], HOUR));
+    let mut socket = accept(&listener).await;
+    core.is_up(true);
+    ask(&mut socket, 4).await;
+    let (link, request_id) = core.request();
+    core.links.answer(link, answer(request_id));
+    assert!(matches!(next(&mut socket).await, Some(FromHost::Answer(_))));
+    core.links.announce(announcement(6));
+    assert_eq!(quota_of(next(&mut socket).await), 6);
 }
 
 #[tokio::test]
 async fn requests_are_passed_on_and_answers_find_their_way() {
     let (first, first_url) = listen().await;
     let (second, second_url) = listen().await;
-    let (links, events) = start(settings(
-        &[&first_url, &second_url],
-        Duration::from_secs(3600),
-    ));
+    let core = Core::start(&settings(&[&first_url, &second_url], HOUR));
     let (mut one, mut two) = (accept(&first).await, accept(&second).await);
     ask(&mut one, 17).await;
-    let from_one = next_request(&events);
+    assert_eq!(core.request(), (0, 17));
     ask(&mut two, 17).await;
-    let from_two = next_request(&events);
-    assert_eq!((from_one.1, from_two.1), (17, 17));
-    assert_ne!(from_one.0, from_two.0);
-    assert!(
-        from_one.2 != from_two.2 && from_one.2.len() == 32,
-        "{}",
-        from_one.2
-    );
-    links.answer(from_two.0, answer(17));
+    assert_eq!(core.request(), (1, 17));
+    core.links.answer(1, answer(17));
     let Some(FromHost::Answer(got)) = next(&mut two).await else {
         panic!("no answer")
     };
     assert_eq!((got.request_id, got.free_bytes), (17, 7));
 
-    // The connection of the other is gone before its answer: the next one does not get it.
+    // The connection of the other is gone before its answer: the next one, which asks by the same number, does not get it.
     drop(one);
     let mut one = accept(&first).await;
     ask(&mut one, 17).await;
-    let again = next_request(&events);
-    links.answer(from_one.0, answer(17));
-    links.answer(
-        again.0,
-        Answer {
-            free_bytes: 8,
-            ..answer(17)
-        },
-    );
+    assert_eq!(core.request(), (0, 17));
+    core.links.answer(0, answer(17));
+    let second_answer = Answer {
+        free_bytes: 8,
+        ..answer(17)
+    };
+    core.links.answer(0, second_answer);
     let Some(FromHost::Answer(got)) = next(&mut one).await else {
         panic!("no answer")
     };
@@ -209,52 +238,48 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
 }
 
 #[tokio::test]
-async fn a_core_that_takes_no_more_costs_a_refusal() {
-    let (listener, url) = listen().await;
-    let deliver: Deliver = Box::new(|event| !matches!(event, Event::Request { .. }));
-    let _links = Links::start(settings(&[&url], Duration::from_secs(3600)), deliver).unwrap();
-    let mut socket = accept(&listener).await;
-    ask(&mut socket, 5).await;
-    let Some(FromHost::Answer(got)) = next(&mut socket).await else {
-        panic!("no answer")
-    };
-    assert_eq!(got.request_id, 5);
-    assert!(
-        matches!(&got.outcome, Outcome::Refused(refusal) if refusal.retry_in_ms.is_some()),
-        "{got:?}"
-    );
-}
-
-#[tokio::test]
 async fn more_requests_than_may_wait_are_refused() {
     let (listener, url) = listen().await;
-    let (_links, _events) = start(settings(&[&url], Duration::from_secs(3600)));
+    let core = Core::start(&settings(&[&url], HOUR));
     let mut socket = accept(&listener).await;
-    for request_id in 0..=REQUESTS_AT_ONCE as u64 {
+    let last = REQUESTS_AT_ONCE as u64;
+    for request_id in 0..=last {
         ask(&mut socket, request_id).await;
     }
     let Some(FromHost::Answer(got)) = next(&mut socket).await else {
         panic!("no answer")
     };
-    assert_eq!(got.request_id, REQUESTS_AT_ONCE as u64);
+    assert_eq!(got.request_id, last);
+    assert!(
+        matches!(&got.outcome, Outcome::Refused(refusal) if refusal.retry_in_ms.is_some()),
+        "{got:?}"
+    );
+    for request_id in 0..last {
+        assert_eq!(core.request(), (0, request_id));
+        core.links.answer(0, answer(request_id));
+    }
+    for _ in 0..last {
+        assert!(matches!(next(&mut socket).await, Some(FromHost::Answer(_))));
+    }
+    ask(&mut socket, 99).await;
+    assert_eq!(core.request(), (0, 99));
 }
 
 #[tokio::test]
 async fn what_ends_or_falls_silent_is_connected_to_anew() {
     let (listener, url) = listen().await;
-    let every = Duration::from_millis(300);
-    let (links, events) = start(settings(&[&url], every));
-    links.announce(announcement(1));
+    let core = Core::start(&settings(&[&url], Duration::from_millis(300)));
+    core.links.announce(announcement(1));
     let mut socket = accept(&listener).await;
-    assert_eq!(events.recv_timeout(PATIENCE).unwrap(), Event::Linked(true));
+    core.is_up(true);
     assert_eq!(quota_of(next(&mut socket).await), 1);
     // Ended.
     drop(socket);
-    assert_eq!(events.recv_timeout(PATIENCE).unwrap(), Event::Linked(false));
+    core.is_up(false);
     let socket = accept(&listener).await;
-    assert_eq!(events.recv_timeout(PATIENCE).unwrap(), Event::Linked(true));
+    core.is_up(true);
     // Silent: it is not read from, so that pings go unanswered.
-    assert_eq!(events.recv_timeout(PATIENCE).unwrap(), Event::Linked(false));
+    core.is_up(false);
     let mut again = accept(&listener).await;
     assert_eq!(quota_of(next(&mut again).await), 1);
     drop(socket);
@@ -262,12 +287,10 @@ async fn what_ends_or_falls_silent_is_connected_to_anew() {
     again.send(Message::Text("{".into())).await.unwrap();
     let mut again = accept(&listener).await;
     // Of a later version: passed over.
-    again
-        .send(Message::Text("{\"type\":\"fanfare\"}".into()))
-        .await
-        .unwrap();
+    let later = "{\"type\":\"fanfare\"}";
+    again.send(Message::Text(later.into())).await.unwrap();
     ask(&mut again, 3).await;
-    assert_eq!(next_request(&events).1, 3);
+    assert_eq!(core.request(), (0, 3));
     // Refused.
     let refused = ToHost::Refused(Refusal {
         kind: RefusalKind::Ending,
@@ -282,25 +305,43 @@ async fn what_ends_or_falls_silent_is_connected_to_anew() {
 #[tokio::test]
 async fn the_last_word_goes_out_before_the_end() {
     let (listener, url) = listen().await;
-    let (links, _events) = start(settings(&[&url], Duration::from_secs(3600)));
-    links.announce(announcement(1));
+    let core = Core::start(&settings(&[&url], HOUR));
+    core.links.announce(announcement(1));
     let mut socket = accept(&listener).await;
     assert_eq!(quota_of(next(&mut socket).await), 1);
     let end = std::thread::spawn(move || {
-        links.announce(announcement(0));
-        drop(links);
+        core.links.announce(announcement(0));
+        core.end();
     });
     assert_eq!(quota_of(next(&mut socket).await), 0);
     while next(&mut socket).await.is_some() {}
     drop(socket);
     end.join().unwrap();
 
-    // Nobody there: nothing is waited for.
-    drop(listener);
-    let (links, _events) = start(settings(&[&url], Duration::from_secs(3600)));
+    // Nobody there, or somebody who takes nothing in: nothing is waited for.
     let begin = Instant::now();
-    drop(links);
+    let core = Core::start(&settings(&[&url], HOUR));
+    let socket = accept(&listener).await;
+    core.is_up(true);
+    core.end();
+    drop((socket, listener));
+    Core::start(&settings(&[&url], HOUR)).end();
     assert!(begin.elapsed() < PATIENCE / 2);
+}
+
+#[test]
+fn what_can_never_work_is_said_at_once() {
+    let refused = |settings: Settings| {
+        let (_links, ends) = Links::new(&settings.urls).unwrap();
+        start(&settings, ends).unwrap_err().to_string()
+    };
+    assert!(refused(settings(&["http://192.0.2.1:1"], HOUR)).contains("use https://"));
+    assert!(refused(settings(&["https://192.0.2.1:1"], HOUR)).contains("enroll"));
+    let nameless = Settings {
+        host_id: None,
+        ..settings(&["http://127.0.0.1:1"], HOUR)
+    };
+    assert!(refused(nameless).contains("host_id"));
 }
 
 /// Certificates of a deployment: an authority, a recruiter's and a host's.
@@ -342,16 +383,12 @@ async fn through_tls_both_sides_are_who_they_say() {
     let (listener, url) = listen().await;
     let url = url.replace("http://", "https://");
 
-    let refused = Links::start(settings(&[&url], PATIENCE), Box::new(|_| true));
-    assert!(matches!(refused.err(), Some(LinkError::Certificate(_))));
-
-    let trust = ClientTrust::load(&client).unwrap();
-    assert_eq!(host_id(Some(&trust)).as_deref(), Some(HOST_ID));
-    let (links, events) = start(Settings {
-        trust: Some(trust),
-        ..settings(&[&url], Duration::from_secs(3600))
-    });
-    links.announce(announcement(9));
+    let settings = Settings {
+        certificates: client.clone(),
+        ..settings(&[&url], HOUR)
+    };
+    let core = Core::start(&settings);
+    core.links.announce(announcement(9));
     let mut shown = Vec::new();
     for _ in 0..2 {
         let (stream, _) = tokio::time::timeout(PATIENCE, listener.accept())
@@ -373,20 +410,15 @@ async fn through_tls_both_sides_are_who_they_say() {
         issue_host(&authority, &client);
     }
     assert_ne!(shown[0], shown[1]);
-    drop(links);
-    let told: Vec<Event> = events.iter().collect();
-    assert_eq!(told.first(), Some(&Event::Linked(true)));
+    core.end();
 
     // Under a name that its certificate does not have it is not spoken to.
-    let url = url.replace("127.0.0.1", "localhost");
-    let (_links, events) = start(Settings {
-        trust: Some(ClientTrust::load(&client).unwrap()),
-        ..settings(&[&url], Duration::from_secs(3600))
+    let core = Core::start(&Settings {
+        urls: vec![url.replace("127.0.0.1", "localhost")],
+        ..settings
     });
-    let (stream, _) = tokio::time::timeout(PATIENCE, listener.accept())
-        .await
-        .unwrap()
-        .unwrap();
+    let accepted = tokio::time::timeout(PATIENCE, listener.accept()).await;
+    let (stream, _) = accepted.unwrap().unwrap();
     assert!(acceptor.accept(stream).await.is_err());
-    assert!(events.try_recv().is_err());
+    assert!(core.waiting().is_none());
 }

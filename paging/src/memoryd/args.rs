@@ -1,0 +1,63 @@
+//! The command line, as typed.
+
+use clap::{Parser, Subcommand};
+use gleaner_schemas::units;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Examples:
+  gleaner-memoryd run                                as /etc/gleaner/memoryd.toml says
+  gleaner-memoryd run --standalone 8GiB --fill       to measure how fast memory comes back (docs/lending.md)
+  gleaner owner status                               what is lent; pause, resume and cap are there as well
+
+Exit codes:
+  0  ended by SIGTERM or SIGINT; all memory was given back first
+  1  failed; standard error says why
+  2  wrong usage";
+
+/// Lends this host's idle memory, and gives it back at once when its owner returns.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "gleaner-memoryd", version, after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct GlobalArgs {
+    /// Configuration in TOML [default: /etc/gleaner/memoryd.toml, where there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where the agent listens [default: /run/gleaner/agent.sock as root, else $XDG_RUNTIME_DIR/gleaner/agent.sock]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) agent: Option<PathBuf>,
+    /// Where the owner's commands come [default: memoryd.sock beside the agent's]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Folder of the owner's wishes and of the log [default: /var/lib/gleaner/memoryd as root, else $XDG_STATE_HOME/gleaner/memoryd]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Lend memory while the host is idle, until interrupted
+    Run {
+        /// To measure: one lease of this size, had at every sample of the agent's as if the host were idle
+        #[arg(long, value_name = "SIZE", value_parser = size)]
+        standalone: Option<u64>,
+        /// With --standalone: every page of it is written
+        #[arg(long, requires = "standalone")]
+        fill: bool,
+    },
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    units::parse_bytes(text)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| format!("`{text}` is no size: write it like 512MiB or 8GiB"))
+}

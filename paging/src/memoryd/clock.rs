@@ -1,0 +1,23 @@
+//! Two clocks: one for people, and one that counts sleep and cannot be set.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Milliseconds since the boot, sleep included (CLOCK_BOOTTIME).
+pub(crate) fn boot_ms() -> i64 {
+    ms(ClockId::Boottime)
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+pub(crate) fn wall_ms() -> i64 {
+    ms(ClockId::Realtime)
+}
+
+/// An instant of the wall clock on the clock of [`boot_ms`].
+pub(crate) fn on_boot_clock(time_ms: i64) -> i64 {
+    boot_ms().saturating_add(time_ms.saturating_sub(wall_ms()))
+}
+
+fn ms(clock: ClockId) -> i64 {
+    let now = clock_gettime(clock);
+    now.tv_sec * 1000 + now.tv_nsec / 1_000_000
+}

@@ -1,0 +1,348 @@
+//! The agent's socket (docs/live.md): samples, and the owner's return.
+
+use crate::clock;
+use gleaner_policy::accounting::Categories;
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::lending::{Cause, Event};
+use gleaner_schemas::live::{HostState, Message, Owner, OwnerState, SILENT_AFTER_MS, Sample};
+use gleaner_schemas::rows::SampleRow;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// An agent that is not there is looked for again.
+const AGAIN_MS: i64 = 1000;
+/// A sample is a few KiB; what is longer is no agent.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// The connection to the agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    path: PathBuf,
+    stream: Option<UnixStream>,
+    line: Vec<u8>,
+    /// When it was last heard, or last looked for.
+    heard_ms: i64,
+    /// Why it is not heard, as told last.
+    lost: Option<String>,
+    /// To measure: the host counts as idle at every sample.
+    always_idle: bool,
+}
+
+impl Agent {
+    pub(super) fn new(path: &Path, always_idle: bool) -> Self {
+        Self {
+            path: path.to_owned(),
+            stream: None,
+            line: Vec::new(),
+            heard_ms: i64::MIN,
+            lost: None,
+            always_idle,
+        }
+    }
+
+    pub(super) fn stream(&self) -> Option<&UnixStream> {
+        self.stream.as_ref()
+    }
+
+    /// When something is due at the latest: silence that counts, or another look.
+    pub(super) fn due_ms(&self) -> i64 {
+        let after = if self.stream.is_some() {
+            SILENT_AFTER_MS
+        } else {
+            AGAIN_MS
+        };
+        self.heard_ms.saturating_add(after)
+    }
+
+    /// Looks for an agent, or finds that it has fallen silent.
+    pub(super) fn tick(&mut self, now_ms: i64) -> Vec<Event> {
+        if now_ms < self.due_ms() {
+            return Vec::new();
+        }
+        if self.stream.is_some() {
+            // It may have spoken while this host slept, or was too busy to listen.
+            let mut events = self.hear(now_ms);
+            if now_ms >= self.due_ms() && self.stream.is_some() {
+                events.push(self.lose(now_ms, format!("silent for {SILENT_AFTER_MS} ms")));
+            }
+            return events;
+        }
+        self.heard_ms = now_ms;
+        let connect = || {
+            let stream = UnixStream::connect(&self.path)?;
+            stream.set_nonblocking(true)?;
+            io::Result::Ok(stream)
+        };
+        match connect() {
+            Ok(stream) => {
+                self.stream = Some(stream);
+                self.line.clear();
+            }
+            Err(e) => self.tell(e.to_string()),
+        }
+        Vec::new()
+    }
+
+    /// Everything that it has said since.
+    pub(super) fn hear(&mut self, now_ms: i64) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut buffer = [0; 16 << 10];
+        loop {
+            let Some(stream) = &mut self.stream else {
+                return events;
+            };
+            match stream.read(&mut buffer) {
+                Ok(0) => {
+                    events.push(self.lose(now_ms, "it has ended".to_owned()));
+                    return events;
+                }
+                Ok(read) => self.take_in(&buffer[..read], now_ms, &mut events),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return events,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    events.push(self.lose(now_ms, e.to_string()));
+                    return events;
+                }
+            }
+        }
+    }
+
+    fn take_in(&mut self, mut bytes: &[u8], now_ms: i64, events: &mut Vec<Event>) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(&bytes[..end]);
+            bytes = &bytes[end + 1..];
+            let message = serde_json::from_slice(&self.line);
+            self.line.clear();
+            match message {
+                Ok(Message::Refused(refused)) => {
+                    events.push(self.lose(now_ms, format!("it refused: {}", refused.reason)));
+                    return;
+                }
+                Ok(message) => {
+                    self.heard_ms = now_ms;
+                    self.lost = None;
+                    events.extend(self.event(message));
+                }
+                // Not the agent's language: what it meant may have been the owner's return.
+                Err(e) => {
+                    events.push(self.lose(now_ms, format!("it says what cannot be read: {e}")));
+                    return;
+                }
+            }
+        }
+        self.line.extend_from_slice(bytes);
+        if self.line.len() > LONGEST_LINE {
+            events.push(self.lose(now_ms, "its line has no end".to_owned()));
+        }
+    }
+
+    fn event(&self, message: Message) -> Option<Event> {
+        match message {
+            Message::Sample(sample) => Some(self.of_sample(&sample)),
+            Message::Owner(owner) => Some(of_owner(&owner)),
+            _ => None,
+        }
+    }
+
+    fn of_sample(&self, sample: &Sample) -> Event {
+        let verdict = match sample.state {
+            _ if self.always_idle => Verdict::Idle {
+                since_ms: clock::on_boot_clock(sample.time_ms),
+            },
+            HostState::Idle { since_time_ms } => Verdict::Idle {
+                since_ms: clock::on_boot_clock(since_time_ms),
+            },
+            HostState::Waiting { at_time_ms } => Verdict::Waiting {
+                at_ms: clock::on_boot_clock(at_time_ms),
+            },
+            HostState::Loaded => Verdict::Loaded,
+            HostState::Unknown => Verdict::Unknown,
+        };
+        Event::Sample {
+            categories: categories(&sample.row),
+            mem_available_bytes: sample.row.mem_available_bytes.map(unsigned),
+            headroom_share: sample.headroom_share,
+            verdict,
+        }
+    }
+
+    /// From now on it counts as gone, and so does the owner's absence.
+    fn lose(&mut self, now_ms: i64, why: String) -> Event {
+        self.stream = None;
+        self.line.clear();
+        self.heard_ms = now_ms;
+        self.tell(why);
+        Event::Returned(Cause::AgentLost)
+    }
+
+    /// Says once what is wrong, not each second.
+    fn tell(&mut self, why: String) {
+        if self.lost.as_ref() != Some(&why) {
+            eprintln!(
+                "gleaner-memoryd: no agent at {}: {why}; nothing is lent",
+                self.path.display()
+            );
+            self.lost = Some(why);
+        }
+    }
+}
+
+fn of_owner(owner: &Owner) -> Event {
+    match owner.state {
+        OwnerState::Idle => Event::Idle {
+            since_ms: clock::on_boot_clock(owner.since_time_ms.unwrap_or(owner.time_ms)),
+        },
+        OwnerState::Unknown => Event::Returned(Cause::Unseen),
+        OwnerState::Active => Event::Returned(match owner.source.as_deref() {
+            Some("load") => Cause::Load,
+            Some("gap") => Cause::Unseen,
+            _ => Cause::Owner,
+        }),
+    }
+}
+
+fn categories(row: &SampleRow) -> Categories {
+    Categories {
+        physical_bytes: unsigned(row.physical_bytes),
+        static_kernel_bytes: row.static_kernel_bytes.map(unsigned),
+        balloon_bytes: unsigned(row.balloon_bytes),
+        dynamic_kernel_bytes: unsigned(row.dynamic_kernel_bytes),
+        lotsfree_bytes: row.lotsfree_bytes.map(unsigned),
+        process_bytes: unsigned(row.process_bytes),
+        file_cache_bytes: unsigned(row.file_cache_bytes),
+        guest_bytes: unsigned(row.guest_bytes),
+        available_bytes: unsigned(row.available_bytes),
+        remainder_bytes: row.remainder_bytes,
+    }
+}
+
+/// A size as stored; below 0 there is none.
+fn unsigned(bytes: i64) -> u64 {
+    u64::try_from(bytes).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+
+    struct Host {
+        _folder: tempfile::TempDir,
+        listener: UnixListener,
+        agent: Agent,
+    }
+
+    fn host() -> Host {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        Host {
+            agent: Agent::new(&path, false),
+            _folder: folder,
+            listener,
+        }
+    }
+
+    const LOST: Event = Event::Returned(Cause::AgentLost);
+
+    #[test]
+    fn each_word_of_the_agent_means_what_it_says() {
+        let Host {
+            mut agent,
+            listener,
+            _folder,
+        } = host();
+        assert_eq!(agent.tick(0), []);
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut said = |line: &str| {
+            stream.write_all(line.as_bytes()).unwrap();
+            agent.hear(0)
+        };
+        assert_eq!(
+            said("{\"type\":\"alive\",\"time_ms\":1}\n{\"type\":\"new\"}\n{\"type\":"),
+            []
+        );
+        let events = said(
+            "\"owner\",\"state\":\"active\",\"time_ms\":9,\"away_ms\":4,\"source\":\"input\"}\n",
+        );
+        assert_eq!(events, [Event::Returned(Cause::Owner)]);
+        for (word, cause) in [
+            ("\"state\":\"active\",\"source\":\"load\"", Cause::Load),
+            ("\"state\":\"active\",\"source\":\"gap\"", Cause::Unseen),
+            ("\"state\":\"unknown\"", Cause::Unseen),
+            ("\"state\":\"asleep\"", Cause::Unseen),
+        ] {
+            let line = format!("{{\"type\":\"owner\",\"time_ms\":9,{word}}}\n");
+            assert_eq!(said(&line), [Event::Returned(cause)], "{word}");
+        }
+        let now_ms = clock::wall_ms();
+        let events = said(&format!(
+            "{{\"type\":\"owner\",\"state\":\"idle\",\"time_ms\":{now_ms},\"since_time_ms\":{}}}\n",
+            now_ms - 60_000
+        ));
+        let [Event::Idle { since_ms }] = events[..] else {
+            panic!("{events:?}");
+        };
+        assert!(
+            (clock::boot_ms() - since_ms - 60_000).abs() < 5000,
+            "{since_ms}"
+        );
+        let row = serde_json::to_string(&Message::Sample(Box::default())).unwrap();
+        let events = said(&format!("{row}\n"));
+        assert!(
+            matches!(
+                events[..],
+                [Event::Sample {
+                    verdict: Verdict::Unknown,
+                    ..
+                }]
+            ),
+            "{events:?}"
+        );
+    }
+
+    #[test]
+    fn silence_garbage_and_the_end_count_as_its_loss() {
+        let Host {
+            mut agent,
+            listener,
+            _folder,
+        } = host();
+        agent.tick(0);
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .write_all(b"{\"type\":\"alive\",\"time_ms\":1}\n")
+            .unwrap();
+        assert_eq!(agent.hear(1000), []);
+        assert_eq!((agent.tick(3999), agent.due_ms()), (vec![], 4000));
+        // It spoke, and nobody had the time to hear it: no silence.
+        stream
+            .write_all(b"{\"type\":\"alive\",\"time_ms\":2}\n")
+            .unwrap();
+        assert_eq!(agent.tick(4000), []);
+        assert_eq!(agent.tick(7000), [LOST]);
+        // Looked for again a second later.
+        assert_eq!(
+            (agent.tick(7999), agent.stream().is_some()),
+            (vec![], false)
+        );
+        assert_eq!((agent.tick(8000), agent.stream().is_some()), (vec![], true));
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"garbage\n").unwrap();
+        assert_eq!(agent.hear(8000), [LOST]);
+        agent.tick(9000);
+        let (stream, _) = listener.accept().unwrap();
+        drop(stream);
+        assert_eq!(agent.hear(9000), [LOST]);
+        agent.tick(10_000);
+        let (mut stream, _) = listener.accept().unwrap();
+        let _feeder = std::thread::spawn(move || stream.write_all(&vec![b'x'; LONGEST_LINE + 2]));
+        let mut events = Vec::new();
+        while events.is_empty() {
+            events = agent.hear(10_000);
+        }
+        assert_eq!(events, [LOST]);
+    }
+}

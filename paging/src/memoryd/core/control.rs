@@ -1,0 +1,305 @@
+//! The owner's socket: every local user may come, and is known by the kernel's word (SO_PEERCRED).
+
+mod peer;
+
+pub(super) use peer::Peer;
+
+use gleaner_schemas::lending::{OwnerCommand, OwnerReply};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// More than that at a time are not heard; the one that was heard longest ago makes room.
+const MOST_CLIENTS: usize = 32;
+/// A command is short.
+const LONGEST_LINE: usize = 4096;
+/// A client that lets more than this wait does not listen.
+const MOST_WAITING: usize = 4 << 20;
+
+/// A command, and who gives it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) connection: u64,
+    pub(super) peer: Peer,
+    /// Or what is wrong with it.
+    pub(super) command: Result<OwnerCommand, String>,
+}
+
+/// The socket, and who is connected.
+#[derive(Debug)]
+pub(super) struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Held until the process ends, however it ends.
+    _lock: OwnedFd,
+    group: u32,
+    clients: BTreeMap<u64, Client>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    peer: Peer,
+    line: Vec<u8>,
+    waiting: Vec<u8>,
+    /// In the order of commands.
+    heard: u64,
+}
+
+impl Control {
+    /// Listens at `path`; a file that a dead daemon left is replaced.
+    ///
+    /// # Errors
+    /// What the system said; `AddrInUse` where another daemon listens.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o755)
+                .create(folder)?;
+        }
+        let lock = lock(path)?;
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
+            Ok(_) => return Err(io::Error::new(ErrorKind::AlreadyExists, "it is no socket")),
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        // Taking memory back is everybody's right who works here; what is not is asked for by name.
+        fs::set_permissions(path, Permissions::from_mode(0o666))?;
+        Ok(Self {
+            group: fs::metadata(path)?.gid(),
+            listener,
+            path: path.to_owned(),
+            _lock: lock,
+            clients: BTreeMap::new(),
+            next: 0,
+        })
+    }
+
+    pub(super) fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+
+    /// Whom to wait for, and whether something waits to be written to them.
+    pub(super) fn streams(&self) -> impl Iterator<Item = (u64, &UnixStream, bool)> {
+        let stream = |(id, client): (&u64, _)| {
+            let client: &Client = client;
+            (*id, &client.stream, !client.waiting.is_empty())
+        };
+        // The closure's type is spelt out for the borrow checker's sake.
+        self.clients
+            .iter()
+            .map(move |(id, client)| stream((id, client)))
+    }
+
+    /// The group whose members may do everything.
+    pub(super) fn group(&self) -> u32 {
+        self.group
+    }
+
+    /// Lets in who waits.
+    pub(super) fn accept(&mut self) {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                // Nobody waits any more; or no descriptor is left, and the next look finds them again.
+                Err(_) => return,
+            };
+            let Ok(peer) = Peer::of(&stream) else {
+                continue;
+            };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            if self.clients.len() >= MOST_CLIENTS {
+                let oldest = self.clients.iter().min_by_key(|(_, client)| client.heard);
+                if let Some(oldest) = oldest.map(|(id, _)| *id) {
+                    self.clients.remove(&oldest);
+                }
+            }
+            self.next += 1;
+            let client = Client {
+                stream,
+                peer,
+                line: Vec::new(),
+                waiting: Vec::new(),
+                heard: self.next,
+            };
+            self.clients.insert(self.next, client);
+        }
+    }
+
+    /// What a client has to say; who hung up, or never comes to an end, is forgotten.
+    pub(super) fn hear(&mut self, connection: u64) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        let Some(client) = self.clients.get_mut(&connection) else {
+            return asked;
+        };
+        let mut buffer = [0; LONGEST_LINE];
+        let is_over = match client.stream.read(&mut buffer) {
+            Ok(0) => true,
+            Ok(read) => {
+                self.next += 1;
+                client.heard = self.next;
+                client.line.extend_from_slice(&buffer[..read]);
+                while let Some(end) = client.line.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = client.line.drain(..=end).collect();
+                    asked.push(Asked {
+                        connection,
+                        peer: client.peer.clone(),
+                        command: serde_json::from_slice(&line).map_err(|e| e.to_string()),
+                    });
+                }
+                client.line.len() > LONGEST_LINE
+            }
+            Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        };
+        if is_over {
+            self.clients.remove(&connection);
+        }
+        asked
+    }
+
+    /// Answers a client, as far as it listens.
+    pub(super) fn reply(&mut self, connection: u64, reply: &OwnerReply) {
+        let Some(client) = self.clients.get_mut(&connection) else {
+            return; // gone meanwhile
+        };
+        let Ok(mut line) = serde_json::to_vec(reply) else {
+            return; // plain data: it can be written
+        };
+        line.push(b'\n');
+        client.waiting.extend(line);
+        self.flush(connection);
+    }
+
+    /// Writes what waits, as much as is taken.
+    pub(super) fn flush(&mut self, connection: u64) {
+        let Some(client) = self.clients.get_mut(&connection) else {
+            return;
+        };
+        while !client.waiting.is_empty() {
+            match client.stream.write(&client.waiting) {
+                Ok(written) => {
+                    client.waiting.drain(..written);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    if client.waiting.len() > MOST_WAITING {
+                        break;
+                    }
+                    return;
+                }
+                Err(_) => break,
+            }
+        }
+        if !client.waiting.is_empty() {
+            self.clients.remove(&connection);
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path); // a file that stays is the next daemon's to replace
+    }
+}
+
+fn lock(path: &Path) -> io::Result<OwnedFd> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-lock");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(CWD, Path::new(&beside), flags, Mode::RUSR | Mode::WUSR)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::Error::new(
+            ErrorKind::AddrInUse,
+            "another gleaner-memoryd listens there",
+        )),
+        Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+
+    fn control() -> (tempfile::TempDir, PathBuf, Control) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gleaner/memoryd.sock");
+        let control = Control::open(&path).unwrap();
+        (folder, path, control)
+    }
+
+    #[test]
+    fn everybody_may_come_and_one_daemon_listens() {
+        let (_folder, path, mut control) = control();
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o666);
+        assert_eq!(
+            Control::open(&path).unwrap_err().kind(),
+            ErrorKind::AddrInUse
+        );
+        let mut client = UnixStream::connect(&path).unwrap();
+        control.accept();
+        let (id, ..) = control.streams().next().unwrap();
+        client
+            .write_all(b"{\"command\":\"pause\",\"for_ms\":5}\n{\"command\":\"dance\"}\n{\"comm")
+            .unwrap();
+        let asked = control.hear(id);
+        assert_eq!(
+            asked[0].command,
+            Ok(OwnerCommand::Pause { for_ms: Some(5) })
+        );
+        assert_eq!(asked[0].peer.uid, rustix::process::getuid().as_raw());
+        assert!(asked[1].command.as_ref().unwrap_err().contains("dance"));
+        client.write_all(b"and\":\"status\"}\n").unwrap();
+        assert_eq!(control.hear(id)[0].command, Ok(OwnerCommand::Status));
+        control.reply(id, &OwnerReply::Log { given_back: vec![] });
+        let mut line = String::new();
+        BufReader::new(&client).read_line(&mut line).unwrap();
+        assert_eq!(line, "{\"reply\":\"log\",\"given_back\":[]}\n");
+        drop(client);
+        control.hear(id);
+        assert_eq!(control.streams().count(), 0);
+        drop(control);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn who_never_ends_a_line_is_dropped_and_the_crowd_is_bounded() {
+        let (_folder, path, mut control) = control();
+        let mut endless = UnixStream::connect(&path).unwrap();
+        control.accept();
+        for _ in 0..2 {
+            endless.write_all(&[b'x'; LONGEST_LINE]).unwrap();
+            control.hear(1);
+        }
+        assert_eq!(control.streams().count(), 0);
+        let crowd: Vec<_> = (0..MOST_CLIENTS + 5)
+            .map(|_| {
+                let client = UnixStream::connect(&path).unwrap();
+                control.accept();
+                client
+            })
+            .collect();
+        assert_eq!(control.streams().count(), MOST_CLIENTS);
+        // The last of them is heard.
+        (&crowd[MOST_CLIENTS + 4])
+            .write_all(b"{\"command\":\"status\"}\n")
+            .unwrap();
+        let (last, ..) = control.streams().last().unwrap();
+        assert_eq!(control.hear(last).len(), 1);
+    }
+}

@@ -1,0 +1,206 @@
+//! The owner's commands: who may, and what comes of them.
+
+use super::Core;
+use super::control::{Asked, Peer};
+use crate::clock;
+use crate::itself::Memory;
+use crate::wishes::{Cap, Pause, Wishes};
+use gleaner_policy::lending::Event;
+use gleaner_schemas::lending::{
+    GivenBack, Lending, OwnerCommand, OwnerReply, Refusal, RefusalKind,
+};
+use std::time::Instant;
+
+impl Core {
+    /// Does what the owner wants, and answers when it is done.
+    pub(super) fn owner(&mut self, asked: Asked, woke: Instant) {
+        let Asked {
+            connection,
+            peer,
+            command,
+        } = asked;
+        let now_ms = clock::wall_ms();
+        let is_privileged = peer.is_privileged(self.control.group());
+        let done = match command {
+            Err(why) => Err(refusal(
+                RefusalKind::Malformed,
+                format!("not understood: {why}"),
+            )),
+            Ok(OwnerCommand::Log) => {
+                let given_back = self.log.lines();
+                return self
+                    .control
+                    .reply(connection, &OwnerReply::Log { given_back });
+            }
+            Ok(OwnerCommand::Status) => Ok(None),
+            Ok(OwnerCommand::Pause { for_ms }) => {
+                let pause = paused(self.wishes.pause, for_ms, &peer, is_privileged, now_ms);
+                let until_ms = pause.until_time_ms.map(clock::on_boot_clock);
+                let given_back = self.step(Event::Pause { until_ms }, woke);
+                self.keep(Wishes {
+                    pause: Some(pause),
+                    ..self.wishes.clone()
+                });
+                Ok(given_back)
+            }
+            Ok(OwnerCommand::Resume) => {
+                match self.wishes.pause.filter(|pause| is_on(*pause, now_ms)) {
+                    Some(pause) if !is_privileged && pause.by_uid != peer.uid => {
+                        Err(not_yours("paused", pause.by_uid))
+                    }
+                    _ => {
+                        self.keep(Wishes {
+                            pause: None,
+                            ..self.wishes.clone()
+                        });
+                        Ok(self.step(Event::Resume, woke))
+                    }
+                }
+            }
+            Ok(OwnerCommand::Cap { bytes }) => match self.wishes.cap {
+                Some(cap)
+                    if !is_privileged
+                        && cap.by_uid != peer.uid
+                        && bytes.is_none_or(|bytes| bytes > cap.bytes) =>
+                {
+                    Err(not_yours("capped", cap.by_uid))
+                }
+                _ => {
+                    let given_back = self.step(Event::Cap(bytes), woke);
+                    let by_uid = peer.uid;
+                    let cap = bytes.map(|bytes| Cap { bytes, by_uid });
+                    self.keep(Wishes {
+                        cap,
+                        ..self.wishes.clone()
+                    });
+                    Ok(given_back)
+                }
+            },
+        };
+        match done {
+            Ok(given_back) => {
+                // Where memory is takes a while to look up: another thread does.
+                self.unanswered.insert(connection, given_back);
+                if self.looks.send(connection).is_err() {
+                    self.answer_owner(connection, Memory::default());
+                }
+            }
+            Err(refusal) => self
+                .control
+                .reply(connection, &OwnerReply::Refused(refusal)),
+        }
+    }
+
+    fn keep(&mut self, wishes: Wishes) {
+        if wishes == self.wishes {
+            return;
+        }
+        if let Err(e) = self.kept.write(&wishes) {
+            eprintln!(
+                "gleaner-memoryd: the owner's wish holds until the daemon ends, no longer: {e}"
+            );
+        }
+        self.wishes = wishes;
+    }
+
+    pub(super) fn lending(&self, memory: Memory, given_back: Option<GivenBack>) -> Lending {
+        let time_ms = clock::wall_ms();
+        let pause = self.wishes.pause.filter(|pause| is_on(*pause, time_ms));
+        Lending {
+            time_ms,
+            quota: self.quota(),
+            leases: self.lender.leases(clock::boot_ms()),
+            resident_bytes: memory.resident_bytes,
+            huge_bytes: memory.huge_bytes,
+            is_locked: self.store.is_locked(),
+            own_bytes: memory.own_bytes,
+            is_paused: pause.is_some(),
+            paused_until_time_ms: pause.and_then(|pause| pause.until_time_ms),
+            cap_bytes: self.wishes.cap.map(|cap| cap.bytes),
+            hears_agent: self.agent.stream().is_some(),
+            recruiters: self.links.linked(),
+            given_back,
+        }
+    }
+}
+
+fn is_on(pause: Pause, now_ms: i64) -> bool {
+    pause.until_time_ms.is_none_or(|until| until > now_ms)
+}
+
+/// The pause after `peer` wants one. Who may not end the one that is on can only make it longer.
+fn paused(
+    before: Option<Pause>,
+    for_ms: Option<i64>,
+    peer: &Peer,
+    is_privileged: bool,
+    now_ms: i64,
+) -> Pause {
+    let wanted = Pause {
+        until_time_ms: for_ms.map(|length| now_ms.saturating_add(length.max(0))),
+        by_uid: peer.uid,
+    };
+    let end = |pause: &Pause| pause.until_time_ms.unwrap_or(i64::MAX);
+    match before.filter(|pause| is_on(*pause, now_ms)) {
+        Some(before)
+            if !is_privileged && before.by_uid != peer.uid && end(&before) >= end(&wanted) =>
+        {
+            before
+        }
+        _ => wanted,
+    }
+}
+
+fn not_yours(done: &str, by_uid: u32) -> Refusal {
+    let detail = format!(
+        "user {by_uid} has {done} lending: that user can undo it, root, and the group of the daemon's socket"
+    );
+    refusal(RefusalKind::NotYours, detail)
+}
+
+fn refusal(kind: RefusalKind, detail: String) -> Refusal {
+    Refusal {
+        kind,
+        detail,
+        retry_in_ms: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_can_only_make_a_pause_longer() {
+        let peer = |uid| Peer {
+            uid,
+            groups: vec![],
+        };
+        let pause = |until_time_ms, by_uid| Pause {
+            until_time_ms,
+            by_uid,
+        };
+        let on = Some(pause(Some(1000), 7));
+        for (before, for_ms, uid, is_privileged, after) in [
+            (None, Some(10), 8, false, pause(Some(110), 8)),
+            (on, Some(10), 8, false, pause(Some(1000), 7)),
+            (on, Some(2000), 8, false, pause(Some(2100), 8)),
+            (on, None, 8, false, pause(None, 8)),
+            (on, Some(10), 7, false, pause(Some(110), 7)),
+            (on, Some(10), 8, true, pause(Some(110), 8)),
+            (Some(pause(None, 7)), None, 8, false, pause(None, 7)),
+            // Over already.
+            (
+                Some(pause(Some(100), 7)),
+                Some(10),
+                8,
+                false,
+                pause(Some(110), 8),
+            ),
+            (None, Some(-5), 8, false, pause(Some(100), 8)),
+        ] {
+            let found = paused(before, for_ms, &peer(uid), is_privileged, 100);
+            assert_eq!(found, after, "{before:?} {for_ms:?} {uid} {is_privileged}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The daemon's own place on the host: killed first, never swapped, never dumped, soon on a CPU.
+
+use gleaner_paging::store::Store;
+use std::ops::Range;
+use std::path::Path;
+
+/// The OOM killer takes who has this first, before any process of the owner's. Raising one's own needs no privilege.
+const KILLED_FIRST: &str = "1000";
+
+/// Where memory is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// Guests' pages.
+    pub(crate) resident_bytes: u64,
+    /// Of that, in huge pages.
+    pub(crate) huge_bytes: u64,
+    /// The daemon's own.
+    pub(crate) own_bytes: u64,
+}
+
+/// Takes its place; what of it could not be had, for people.
+pub(crate) fn settle(store: &Store) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Err(e) = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST) {
+        notes.push(format!(
+            "the OOM killer may take others first: /proc/self/oom_score_adj: {e}"
+        ));
+    }
+    // Guests' pages and clients' names are nobody's but theirs: no core dump, and no debugger but root's.
+    if let Err(e) =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+    {
+        notes.push(format!("a crash may leave a dump: {e}"));
+    }
+    if let Err(e) = call::lock_own() {
+        notes.push(format!(
+            "not locked in memory: {e}; give it CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
+        ));
+    }
+    // That locked all mappings there are.
+    if !store.is_locked() {
+        store.stay_unlocked();
+    }
+    notes
+}
+
+/// Before others on the CPU: memory goes back soon on a busy host too. It works for milliseconds, and seldom.
+///
+/// Of the calling thread, and of those that it starts.
+pub(crate) fn before_others() -> std::io::Result<()> {
+    call::real_time()
+}
+
+#[allow(unsafe_code)]
+mod call {
+    use std::io;
+
+    /// All mappings that are there, and those to come, page by page as they are touched.
+    pub(super) fn lock_own() -> io::Result<()> {
+        // SAFETY: locking changes nothing that is in memory.
+        let failed =
+            unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
+        if failed != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    pub(super) fn real_time() -> io::Result<()> {
+        // SAFETY: the structure is plain numbers.
+        let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+        parameters.sched_priority = 1;
+        // SAFETY: 0 is the calling thread; the structure outlives the call.
+        let failed = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) };
+        if failed != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+/// Where memory is, by the kernel's count. It takes milliseconds a GiB of small pages: not for the core's thread.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub(crate) fn memory(guests: &Range<usize>) -> std::io::Result<Memory> {
+    let smaps = std::fs::read_to_string(Path::new("/proc/self/smaps"))?;
+    Ok(parse(&smaps, guests))
+}
+
+/// Sums smaps: in the guests' range, and beside it.
+fn parse(smaps: &str, guests: &Range<usize>) -> Memory {
+    let (mut memory, mut is_guests) = (Memory::default(), false);
+    for line in smaps.lines() {
+        let mut words = line.split_whitespace();
+        let key = words.next().unwrap_or_default();
+        if let Some((from, _)) = key.split_once('-') {
+            let from = usize::from_str_radix(from, 16);
+            is_guests = from.is_ok_and(|from| guests.contains(&from));
+            continue;
+        }
+        let kib: u64 = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        match key {
+            "Rss:" if is_guests => memory.resident_bytes += kib << 10,
+            "Rss:" => memory.own_bytes += kib << 10,
+            "AnonHugePages:" if is_guests => memory.huge_bytes += kib << 10,
+            _ => {}
+        }
+    }
+    memory
+}
+
+/// Memory of the whole process that no file backs, by the kernel's own running count: cheap, and enough to bound what
+/// guests hold.
+pub(crate) fn anonymous_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut words = statm.split_whitespace().skip(1);
+    let mut pages = || words.next()?.parse::<u64>().ok();
+    let (resident, of_files) = (pages()?, pages()?);
+    let page_bytes = rustix::param::page_size() as u64;
+    Some(resident.saturating_sub(of_files).saturating_mul(page_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_pages_are_told_from_its_own() {
+        let smaps = "00400000-00401000 r-xp 00000000 08:01 12 /usr/bin/gleaner-memoryd\nRss:  4 kB\nAnonHugePages: 0 kB\n\
+            7f0000000000-7f0000400000 rw-p 00000000 00:00 0\nRss:  4096 kB\nAnonHugePages: 2048 kB\n\
+            7f0000400000-7f0000600000 rw-p 00000000 00:00 0\nRss:  8 kB\nVmFlags: rd wr\n";
+        let found = parse(smaps, &(0x7f00_0000_0000..0x7f00_0040_0000));
+        let expected = Memory {
+            resident_bytes: 4 << 20,
+            huge_bytes: 2 << 20,
+            own_bytes: 12 << 10,
+        };
+        assert_eq!(found, expected);
+        assert_eq!(parse("", &(0..1)), Memory::default());
+        assert!(anonymous_bytes().is_some_and(|bytes| bytes > 0));
+    }
+}

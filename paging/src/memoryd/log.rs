@@ -1,0 +1,248 @@
+//! The lending log: one JSON object a line for each time that memory was given back.
+
+use gleaner_schemas::lending::GivenBack;
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "lending.jsonl";
+/// What was the file before it became too large.
+const BEFORE: &str = "lending.jsonl.1";
+/// Of one file; there are two.
+const MOST_BYTES: u64 = 1 << 20;
+/// That the owner is shown.
+const REMEMBERED: usize = 200;
+/// Steps of giving back gradually are one line as long as no more time lies between them.
+const SAME_LINE_MS: i64 = 5000;
+
+/// The log, and what it has been told of lately.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    before: PathBuf,
+    most_bytes: u64,
+    /// `None` until there is something to write.
+    file: Option<File>,
+    remembered: VecDeque<GivenBack>,
+    /// Giving back gradually, not written yet.
+    under_way: Option<GivenBack>,
+}
+
+impl Log {
+    /// The log in `folder`. What cannot be read of it is left out.
+    pub(crate) fn open(folder: &Path) -> Self {
+        let mut log = Self {
+            path: folder.join(FILE),
+            before: folder.join(BEFORE),
+            most_bytes: MOST_BYTES,
+            file: None,
+            remembered: VecDeque::new(),
+            under_way: None,
+        };
+        for path in [&log.before, &log.path] {
+            let text = fs::read(path).unwrap_or_default();
+            for line in text.split(|byte| *byte == b'\n') {
+                // The last line may be torn, after a crash.
+                let Ok(given_back) = serde_json::from_slice(line) else {
+                    continue;
+                };
+                log.remembered.push_back(given_back);
+                if log.remembered.len() > REMEMBERED {
+                    log.remembered.pop_front();
+                }
+            }
+        }
+        log
+    }
+
+    /// What it has, the oldest first.
+    pub(crate) fn lines(&self) -> Vec<GivenBack> {
+        self.remembered
+            .iter()
+            .chain(&self.under_way)
+            .cloned()
+            .collect()
+    }
+
+    /// Adds what was given back at once.
+    ///
+    /// # Errors
+    /// With the path; it is remembered all the same.
+    pub(crate) fn add(&mut self, given_back: GivenBack) -> io::Result<()> {
+        let earlier = self.settle();
+        self.write(given_back).and(earlier)
+    }
+
+    /// Adds one step of giving back gradually.
+    ///
+    /// # Errors
+    /// As of [`Self::add`], about what was before.
+    pub(crate) fn add_step(&mut self, step: GivenBack) -> io::Result<()> {
+        let earlier = match &self.under_way {
+            Some(before)
+                if before.cause != step.cause || step.time_ms - before.time_ms > SAME_LINE_MS =>
+            {
+                self.settle()
+            }
+            _ => Ok(()),
+        };
+        match &mut self.under_way {
+            None => self.under_way = Some(step),
+            Some(line) => {
+                line.time_ms = step.time_ms;
+                line.bytes += step.bytes;
+                line.left_lent_bytes = step.left_lent_bytes;
+                line.all_us = line.all_us.max(step.all_us);
+                line.steps_count += step.steps_count;
+            }
+        }
+        earlier
+    }
+
+    /// Writes what went gradually and has ended by `now_ms`.
+    ///
+    /// # Errors
+    /// As of [`Self::add`].
+    pub(crate) fn tick(&mut self, now_ms: i64) -> io::Result<()> {
+        let has_ended = |line: &GivenBack| now_ms - line.time_ms > SAME_LINE_MS;
+        if self.under_way.as_ref().is_some_and(has_ended) {
+            return self.settle();
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        match self.under_way.take() {
+            Some(line) => self.write(line),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, given_back: GivenBack) -> io::Result<()> {
+        let line = serde_json::to_vec(&given_back);
+        self.remembered.push_back(given_back);
+        if self.remembered.len() > REMEMBERED {
+            self.remembered.pop_front();
+        }
+        let mut line = line?;
+        line.push(b'\n');
+        let written = self.append(&line);
+        if written.is_err() {
+            self.file = None; // opened again the next time
+        }
+        written.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", self.path.display())))
+    }
+
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                if let Some(folder) = self.path.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                self.opened()?
+            }
+        };
+        if file.metadata()?.len() + line.len() as u64 > self.most_bytes {
+            fs::rename(&self.path, &self.before)?;
+            file = self.opened()?;
+        }
+        file.write_all(line)?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn opened(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).open(&self.path)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let _ = self.settle(); // nobody is left to be told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(time_ms: i64, cause: &str, bytes: u64) -> GivenBack {
+        GivenBack {
+            time_ms,
+            cause: cause.to_owned(),
+            bytes,
+            steps_count: 1,
+            ..GivenBack::default()
+        }
+    }
+
+    #[test]
+    fn two_files_hold_the_latest() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::open(folder.path());
+        log.most_bytes = 2000;
+        for time_ms in 0..100 {
+            log.add(line(time_ms, "owner", 1)).unwrap();
+        }
+        let sizes =
+            [FILE, BEFORE].map(|name| fs::metadata(folder.path().join(name)).unwrap().len());
+        assert!(
+            sizes.iter().all(|size| (1..=2000).contains(size)),
+            "{sizes:?}"
+        );
+        // A crash in the middle of a line.
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(folder.path().join(FILE))
+            .unwrap();
+        file.write_all(b"{\"time_ms\":1").unwrap();
+        let found = Log::open(folder.path()).lines();
+        assert_eq!(found.last().unwrap().time_ms, 99);
+        assert!(
+            found.len() > 10
+                && found
+                    .windows(2)
+                    .all(|two| two[0].time_ms + 1 == two[1].time_ms)
+        );
+    }
+
+    #[test]
+    fn what_went_in_steps_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::open(folder.path());
+        for time_ms in [0, 100, 200, 9000] {
+            log.add_step(line(time_ms, "quota", 10)).unwrap();
+        }
+        log.add_step(line(9100, "pressure", 5)).unwrap();
+        let of = |log: &Log| {
+            let short = |line: &GivenBack| (line.cause.clone(), line.bytes, line.steps_count);
+            log.lines().iter().map(short).collect::<Vec<_>>()
+        };
+        let expected = [
+            ("quota".to_owned(), 30, 3),
+            ("quota".to_owned(), 10, 1),
+            ("pressure".to_owned(), 5, 1),
+        ];
+        assert_eq!(of(&log), expected);
+        log.tick(9200).unwrap();
+        assert_eq!(of(&Log::open(folder.path())), expected[..2]);
+        log.tick(20_000).unwrap();
+        assert_eq!(of(&Log::open(folder.path())), expected);
+        log.add(line(20_001, "owner", 1)).unwrap();
+        assert_eq!(log.lines().len(), 4);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_it_says_so_and_remembers() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        fs::write(&blocked, "").unwrap();
+        let mut log = Log::open(&blocked);
+        let said = log.add(line(1, "owner", 1)).unwrap_err().to_string();
+        assert!(said.contains("lending.jsonl"), "{said}");
+        assert_eq!(log.lines().len(), 1);
+    }
+}

@@ -1,0 +1,98 @@
+//! Sets everything up, and runs the core.
+
+use crate::config::Config;
+use crate::core::{Core, Ends, Told};
+use crate::standalone::Standalone;
+use crate::{itself, link};
+use anyhow::Context;
+use gleaner_paging::store::Store;
+use gleaner_trust::ClientPaths;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// What is measured, if anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) bytes: u64,
+    pub(crate) is_filled: bool,
+}
+
+/// Lends until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When it cannot begin.
+pub(crate) fn run(mut config: Config, measured: Option<Measured>) -> anyhow::Result<()> {
+    // Before any thread: their memory is locked as well, and their errors are this one's.
+    let (end, on_signal) = UnixStream::pair().context("make a pipe")?;
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
+    }
+    let generation = u64::from_le_bytes(crate::random().context("random bytes")?);
+    let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
+    for note in itself::settle(&store) {
+        eprintln!("gleaner-memoryd: {note}");
+    }
+    if config.store.wants_locked && !store.is_locked() {
+        eprintln!("gleaner-memoryd: guests' pages are not locked: they could be swapped out");
+    }
+    let standalone = match measured {
+        Some(measured) => {
+            Standalone::adapt(&mut config.settings);
+            Some(Standalone::new(measured.bytes, measured.is_filled)?)
+        }
+        None => None,
+    };
+    let (core, ends) = Core::new(&config, store.clone(), generation, end, standalone)?;
+    let Ends {
+        links,
+        looks,
+        inbox,
+    } = ends;
+    let guests = store.addresses();
+    thread::Builder::new()
+        .name("look".to_owned())
+        .spawn(move || {
+            while let Ok(connection) = looks.recv() {
+                let memory = itself::memory(&guests).unwrap_or_default();
+                if !inbox.tell(Told::Looked { connection, memory }) {
+                    return;
+                }
+            }
+        })?;
+    let links = link::start(&link_settings(&config), links)?;
+    // Last, so that of all threads the core's alone goes before others, and those that help it give back.
+    if let Err(e) = itself::before_others() {
+        eprintln!(
+            "gleaner-memoryd: no real-time priority ({e}): on a busy host memory comes back later; give it CAP_SYS_NICE"
+        );
+    }
+    core.run()?;
+    // They say goodbye; all memory is back by now.
+    let _ = links.join();
+    Ok(())
+}
+
+fn link_settings(config: &Config) -> link::Settings {
+    let recruiters = &config.recruiters;
+    link::Settings {
+        urls: recruiters.urls.clone(),
+        host_id: recruiters.host_id.clone(),
+        certificates: ClientPaths {
+            certificate: recruiters.certificate.clone(),
+            key: recruiters.key.clone(),
+            authority: recruiters.authority.clone(),
+        },
+        announce_every: Duration::from_millis(config.announce_every_ms.unsigned_abs()),
+    }
+}
+
+fn physical_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    // The width of these depends on the machine.
+    #[allow(clippy::useless_conversion)]
+    let bytes = u64::from(info.totalram).saturating_mul(u64::from(info.mem_unit));
+    bytes
+}

@@ -1,0 +1,65 @@
+//! One lease without a recruiter, to measure by: the same rules, the same pages, taken whenever the agent tells of a
+//! sample.
+
+use gleaner_paging::store::Pages;
+use gleaner_policy::lending::Settings;
+use gleaner_schemas::lending::{Mode, SLAB_BYTES};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+/// Longer than anything is measured.
+const TERM_MS: i64 = 365 * 86_400_000;
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Standalone {
+    bytes: u64,
+    /// To who writes all of it; `None`: nobody does.
+    filler: Option<Sender<Pages>>,
+}
+
+impl Standalone {
+    /// # Errors
+    /// When no thread can be had.
+    pub(crate) fn new(bytes: u64, is_filled: bool) -> std::io::Result<Self> {
+        let filler = if is_filled {
+            Some(filler(bytes)?)
+        } else {
+            None
+        };
+        Ok(Self { bytes, filler })
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Nothing but physical memory bounds it, and what the owner says.
+    pub(crate) fn adapt(settings: &mut Settings) {
+        settings.limits.mode = Mode::Paper;
+        settings.limits.headroom_share = 0.0;
+        settings.rise_after_ms = 0;
+        settings.most_term_ms = TERM_MS;
+    }
+
+    pub(crate) fn granted(&self, pages: Option<Pages>) {
+        if let (Some(filler), Some(pages)) = (&self.filler, pages) {
+            let _ = filler.send(pages); // it ends with the daemon
+        }
+    }
+}
+
+/// Writes every page of each lease, as a client would: from another thread, until the lease is gone.
+fn filler(bytes: u64) -> std::io::Result<Sender<Pages>> {
+    let (sender, granted) = channel::<Pages>();
+    let fill = move || {
+        let contents = vec![0x5a_u8; SLAB_BYTES as usize];
+        while let Ok(pages) = granted.recv() {
+            // A lease is whole slabs.
+            let gone = |slab: u64| pages.write(slab * SLAB_BYTES, &contents).is_err();
+            let _ = (0..bytes.div_ceil(SLAB_BYTES)).any(gone);
+        }
+    };
+    thread::Builder::new().name("fill".to_owned()).spawn(fill)?;
+    Ok(sender)
+}

@@ -1,0 +1,120 @@
+//! What the owner wants, kept across restarts.
+
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "owner.json";
+
+/// What the owner wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Wishes {
+    pub(crate) pause: Option<Pause>,
+    pub(crate) cap: Option<Cap>,
+}
+
+/// Nothing is lent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pause {
+    /// Until then, in milliseconds since 1970-01-01 UTC; `None`: until resumed.
+    pub(crate) until_time_ms: Option<i64>,
+    /// Who wanted it: may end it as well.
+    pub(crate) by_uid: u32,
+}
+
+/// Never more than this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Cap {
+    pub(crate) bytes: u64,
+    /// Who wanted it: may raise it as well.
+    pub(crate) by_uid: u32,
+}
+
+/// Where they are kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    folder: PathBuf,
+}
+
+impl Kept {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// What was wanted last. A file that cannot be read may have said "pause": then that is what it says.
+    ///
+    /// # Errors
+    /// What is wrong with the file, for people; with what to go on with.
+    pub(crate) fn read(&self) -> Result<Wishes, (Wishes, String)> {
+        let path = self.folder.join(FILE);
+        let wrong = |why: String| {
+            let until_time_ms = None;
+            let pause = Some(Pause {
+                until_time_ms,
+                by_uid: 0,
+            });
+            let why = format!(
+                "{}: {why}: paused, until `gleaner owner resume`",
+                path.display()
+            );
+            (Wishes { pause, cap: None }, why)
+        };
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|e| wrong(e.to_string())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Wishes::default()),
+            Err(e) => Err(wrong(e.to_string())),
+        }
+    }
+
+    /// Keeps them: written beside, synced, renamed.
+    ///
+    /// # Errors
+    /// With the path.
+    pub(crate) fn write(&self, wishes: &Wishes) -> io::Result<()> {
+        let path = self.folder.join(FILE);
+        let write = || {
+            fs::create_dir_all(&self.folder)?;
+            let unfinished = path.with_extension("json.new");
+            let mut file = File::create(&unfinished)?;
+            file.write_all(&serde_json::to_vec(wishes)?)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, &path)
+        };
+        write().map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_as_they_were_and_paused_where_nobody_can_tell() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::new(&folder.path().join("state"));
+        assert_eq!(kept.read(), Ok(Wishes::default()));
+        let wishes = Wishes {
+            pause: Some(Pause {
+                until_time_ms: Some(7),
+                by_uid: 1000,
+            }),
+            cap: Some(Cap {
+                bytes: 1 << 30,
+                by_uid: 0,
+            }),
+        };
+        kept.write(&wishes).unwrap();
+        assert_eq!(kept.read(), Ok(wishes));
+        fs::write(folder.path().join("state").join(FILE), "{\"pause\":").unwrap();
+        let (wishes, why) = kept.read().unwrap_err();
+        assert_eq!(wishes.pause.unwrap().until_time_ms, None);
+        assert!(
+            why.contains("owner.json") && why.contains("resume"),
+            "{why}"
+        );
+    }
+}

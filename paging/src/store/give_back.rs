@@ -1,0 +1,237 @@
+//! Giving memory back to the kernel.
+
+use super::mapping::Alone;
+use super::{Slot, Store, lock};
+use gleaner_schemas::lending::SLAB_BYTES;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Slabs that are given back by one call to the kernel: fewer cost more calls, more would keep readers of others waiting.
+const RUN: usize = 16;
+/// From so many slabs on others help: two threads give 4 KiB pages back nearly twice as fast, huge pages a third faster.
+const WORTH_HELP: usize = 64;
+
+/// What was given back, and how fast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GivenBack {
+    /// In whole slabs; pages never written in them included.
+    pub bytes: u64,
+    /// From the call to the first slab's return to the kernel.
+    pub first_us: u64,
+    /// From the call to the last one's.
+    pub all_us: u64,
+}
+
+/// One giving back, while it lasts.
+struct Round<'a, W> {
+    store: &'a Store,
+    is_wanted: W,
+    began: Instant,
+    /// The first slab that nobody has looked at yet.
+    next: AtomicUsize,
+    until: usize,
+    first_us: AtomicU64,
+    freed: Mutex<Vec<usize>>,
+}
+
+impl Store {
+    /// Ends every lease and gives its memory back; returns when all of it is back.
+    pub fn revoke_all(&self) -> GivenBack {
+        let began = Instant::now();
+        // Leases opened from now on are not meant.
+        let over = std::mem::take(&mut *lock(&self.over));
+        over.store(true, Ordering::SeqCst);
+        let given = self.give_back(began, |slot| {
+            slot.owner
+                .as_ref()
+                .is_some_and(|owner| owner.lease.is_over())
+        });
+        lock(&self.leases).retain(|_, lease| !lease.is_over());
+        given
+    }
+
+    /// Ends a lease and gives its memory back; nothing where there is no such lease.
+    pub fn revoke(&self, lease_id: &str) -> GivenBack {
+        let began = Instant::now();
+        let Some(lease) = lock(&self.leases).remove(lease_id) else {
+            return GivenBack::default();
+        };
+        lease.end();
+        self.give_back(began, |slot| {
+            let owner = slot.owner.as_ref();
+            owner.is_some_and(|owner| Arc::ptr_eq(&owner.lease, &lease))
+        })
+    }
+
+    /// Gives `bytes` back, rounded up to whole slabs, those first written longest ago first; of which lease how much. What is
+    /// gone of a lease stays gone, the rest of it stays.
+    ///
+    /// Where less was written, what was not goes as well: room that was promised and holds nothing. What is given back counts
+    /// memory alone.
+    pub fn shrink(&self, bytes: u64) -> (Vec<(String, u64)>, GivenBack) {
+        let began = Instant::now();
+        let wanted = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(usize::MAX);
+        let mut oldest = self.by_age();
+        oldest.truncate(wanted);
+        oldest.sort_unstable_by_key(|(_, slab)| *slab);
+        let mut of_leases = BTreeMap::<String, u64>::new();
+        let (mut freed, mut first_us) = (Vec::new(), 0);
+        for (born, slab) in oldest {
+            let Some(mut alone) = self.slabs.alone(slab) else {
+                continue;
+            };
+            let Some(owner) = alone.note.owner.take_if(|owner| owner.born == born) else {
+                continue; // discarded meanwhile
+            };
+            owner.lease.lose(owner.index);
+            self.slabs.release(std::slice::from_ref(&alone));
+            self.held.fetch_sub(1, Ordering::SeqCst);
+            drop(alone);
+            if freed.is_empty() {
+                first_us = micros(began);
+            }
+            freed.push(slab);
+            *of_leases.entry(owner.lease.id.clone()).or_default() += SLAB_BYTES;
+        }
+        let mut promised = wanted.saturating_sub(freed.len());
+        let given = self.settle(freed, began, first_us);
+        let mut leases: Vec<_> = lock(&self.leases).values().cloned().collect();
+        leases.sort_unstable_by_key(|lease| lease.opened);
+        for lease in leases {
+            let taken = lease.lose_unwritten(promised);
+            promised -= taken;
+            if taken > 0 {
+                *of_leases.entry(lease.id.clone()).or_default() += taken as u64 * SLAB_BYTES;
+            }
+        }
+        (of_leases.into_iter().collect(), given)
+    }
+
+    /// A slab that is free of its lease already.
+    pub(super) fn give_one_back(&self, mut alone: Alone<'_, Slot>) {
+        alone.note.owner = None;
+        self.slabs.release(std::slice::from_ref(&alone));
+        self.held.fetch_sub(1, Ordering::SeqCst);
+        let slab = alone.slab;
+        drop(alone);
+        self.settle(vec![slab], Instant::now(), 0);
+    }
+
+    /// Slabs in use, the oldest first.
+    fn by_age(&self) -> Vec<(u64, usize)> {
+        let until = self.used_until.load(Ordering::SeqCst);
+        let born = |slab| {
+            let shared = self.slabs.shared(slab)?;
+            shared.note.owner.as_ref().map(|owner| (owner.born, slab))
+        };
+        let mut all: Vec<(u64, usize)> = (0..until).filter_map(born).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn give_back(&self, began: Instant, is_wanted: impl Fn(&Slot) -> bool + Sync) -> GivenBack {
+        let round = Round {
+            store: self,
+            is_wanted,
+            began,
+            next: AtomicUsize::new(0),
+            until: self.used_until.load(Ordering::SeqCst),
+            first_us: AtomicU64::new(0),
+            freed: Mutex::default(),
+        };
+        let busy = Mutex::new(round.run());
+        if self.held.load(Ordering::SeqCst) >= WORTH_HELP && self.hands > 1 {
+            // Only now: a thread to begin with would cost memory and time before the first byte is back.
+            std::thread::scope(|scope| {
+                for _ in 1..self.hands {
+                    let help = || lock(&busy).extend(round.runs());
+                    // Where no thread can be had, one does it all.
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, help);
+                }
+                let found = round.runs();
+                lock(&busy).extend(found);
+            });
+        } else {
+            let found = round.runs();
+            lock(&busy).extend(found);
+        }
+        for slab in std::mem::take(&mut *lock(&busy)) {
+            round.release(self.slabs.alone(slab).into_iter().collect());
+        }
+        let freed = std::mem::take(&mut *lock(&round.freed));
+        self.settle(freed, began, round.first_us.into_inner())
+    }
+
+    /// Slabs that were given back are free for other leases.
+    fn settle(&self, freed: Vec<usize>, began: Instant, first_us: u64) -> GivenBack {
+        let all_us = micros(began);
+        let bytes = freed.len() as u64 * SLAB_BYTES;
+        let mut free = lock(&self.free);
+        free.extend(freed);
+        if bytes > SLAB_BYTES {
+            // The lowest are used first, so that they stay together.
+            free.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        GivenBack {
+            bytes,
+            first_us,
+            all_us,
+        }
+    }
+}
+
+impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
+    /// Runs until nothing is left; the slabs that others had at the time.
+    fn runs(&self) -> Vec<usize> {
+        let mut busy = Vec::new();
+        while self.next.load(Ordering::Relaxed) < self.until {
+            busy.extend(self.run());
+        }
+        busy
+    }
+
+    /// Looks at the next slabs; those that others had at the time.
+    fn run(&self) -> Vec<usize> {
+        let first = self.next.fetch_add(RUN, Ordering::Relaxed);
+        let slabs = first..self.until.min(first.saturating_add(RUN));
+        let (mut mine, mut busy) = (Vec::with_capacity(RUN), Vec::new());
+        for slab in slabs {
+            match self.store.slabs.try_alone(slab) {
+                Some(alone) => mine.push(alone),
+                None => busy.push(slab),
+            }
+        }
+        self.release(mine);
+        busy
+    }
+
+    fn release(&self, mut slabs: Vec<Alone<'_, Slot>>) {
+        slabs.retain_mut(|alone| {
+            let is_wanted = (self.is_wanted)(&alone.note);
+            if is_wanted {
+                alone.note.owner = None;
+            }
+            is_wanted
+        });
+        if slabs.is_empty() {
+            return;
+        }
+        // The very first slab by itself, so that something is back soon.
+        let alone_first = usize::from(self.first_us.load(Ordering::Relaxed) == 0);
+        self.store.slabs.release(&slabs[..alone_first]);
+        if alone_first == 1 {
+            let first_us = micros(self.began).max(1);
+            let order = Ordering::Relaxed;
+            let _ = self.first_us.compare_exchange(0, first_us, order, order);
+        }
+        self.store.slabs.release(&slabs[alone_first..]);
+        self.store.held.fetch_sub(slabs.len(), Ordering::SeqCst);
+        lock(&self.freed).extend(slabs.iter().map(|alone| alone.slab));
+    }
+}
+
+fn micros(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,221 @@
+//! The memory itself: one reserved mapping in slabs, each behind a lock. The only place that touches it.
+#![allow(unsafe_code)]
+
+use super::Error;
+use gleaner_schemas::lending::SLAB_BYTES;
+use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+/// [`SLAB_BYTES`] as a length in memory.
+pub(super) const SLAB: usize = SLAB_BYTES as usize;
+
+/// How the mapping is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Ask for huge pages.
+    pub wants_huge: bool,
+    /// Lock pages as they are touched, where that is allowed.
+    pub wants_locked: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            wants_huge: true,
+            wants_locked: true,
+        }
+    }
+}
+
+/// Slabs of memory, each with a note `T`, under one lock a slab.
+pub(super) struct Slabs<T> {
+    /// Of the whole mapping, alignment included.
+    mapped: *mut c_void,
+    mapped_bytes: usize,
+    /// Of the first slab.
+    base: *mut u8,
+    locks: Box<[RwLock<T>]>,
+    is_locked: bool,
+    frees: Advice,
+}
+
+// SAFETY: the mapping lives as long as the value, and a slab's bytes are only touched under its lock.
+unsafe impl<T: Send> Send for Slabs<T> {}
+// SAFETY: as above; writing to a slab, or releasing it, takes its lock alone.
+unsafe impl<T: Send + Sync> Sync for Slabs<T> {}
+
+impl<T: Default> Slabs<T> {
+    /// Reserves `count` slabs; none of it takes memory up before it is written.
+    ///
+    /// # Errors
+    /// [`Error::Reserve`].
+    pub(super) fn reserve(count: usize, options: Options) -> Result<Self, Error> {
+        let bytes = count.saturating_mul(SLAB);
+        let mapped_bytes = bytes.saturating_add(SLAB);
+        let failed = |source: rustix::io::Errno| Error::Reserve {
+            bytes: bytes as u64,
+            source: source.into(),
+        };
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+        let mapped = unsafe {
+            rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapped_bytes, protection, flags)
+        };
+        let mapped = mapped.map_err(failed)?;
+        let base = mapped
+            .cast::<u8>()
+            .wrapping_add(mapped.cast::<u8>().align_offset(SLAB));
+        let mut slabs = Self {
+            mapped,
+            mapped_bytes,
+            base,
+            locks: (0..count).map(|_| RwLock::default()).collect(),
+            is_locked: false,
+            frees: Advice::LinuxDontNeed,
+        };
+        let huge = if options.wants_huge {
+            Advice::LinuxHugepage
+        } else {
+            Advice::LinuxNoHugepage
+        };
+        for advice in [huge, Advice::LinuxDontFork, Advice::LinuxDontDump] {
+            // SAFETY: the range is ours, and none of these changes what is in it. A kernel without huge pages, or
+            // without dumps, refuses them, which costs nothing but that.
+            let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, advice) };
+        }
+        slabs.is_locked = options.wants_locked && slabs.lock(bytes);
+        if slabs.is_locked {
+            slabs.frees = Advice::LinuxDontneedLocked;
+        }
+        Ok(slabs)
+    }
+
+    /// Locks pages as they are touched; whether that is so.
+    fn lock(&self, bytes: usize) -> bool {
+        // SAFETY: the range is ours; locking changes nothing that is in it.
+        let locked =
+            unsafe { rustix::mm::mlock_with(self.base.cast(), bytes, MlockFlags::ONFAULT) };
+        if locked.is_err() {
+            return false;
+        }
+        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then it stays unlocked.
+        let advice = Advice::LinuxDontneedLocked;
+        // SAFETY: the range is ours, and nothing has been written to it yet.
+        let can_free =
+            unsafe { rustix::mm::madvise(self.base.cast(), SLAB.min(bytes), advice) }.is_ok();
+        if !can_free {
+            // SAFETY: the range is ours.
+            let _ = unsafe { rustix::mm::munlock(self.base.cast(), bytes) };
+        }
+        can_free
+    }
+}
+
+impl<T> Slabs<T> {
+    pub(super) fn is_locked(&self) -> bool {
+        self.is_locked
+    }
+
+    pub(super) fn shared(&self, slab: usize) -> Option<Shared<'_, T>> {
+        let note = self.locks.get(slab)?.read();
+        Some(Shared {
+            note: note.unwrap_or_else(PoisonError::into_inner),
+            at: self.base.wrapping_add(slab * SLAB),
+        })
+    }
+
+    pub(super) fn alone(&self, slab: usize) -> Option<Alone<'_, T>> {
+        let note = self.locks.get(slab)?.write();
+        Some(self.alone_with(slab, note.unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Without waiting; `None` while somebody else has it.
+    pub(super) fn try_alone(&self, slab: usize) -> Option<Alone<'_, T>> {
+        match self.locks.get(slab)?.try_write() {
+            Ok(note) => Some(self.alone_with(slab, note)),
+            Err(TryLockError::Poisoned(note)) => Some(self.alone_with(slab, note.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn alone_with<'a>(&self, slab: usize, note: RwLockWriteGuard<'a, T>) -> Alone<'a, T> {
+        Alone {
+            note,
+            slab,
+            at: self.base.wrapping_add(slab * SLAB),
+        }
+    }
+
+    /// Gives the memory of neighbouring slabs back to the kernel, at once; they are blank then.
+    pub(super) fn release(&self, run: &[Alone<'_, T>]) {
+        let mut rest = run;
+        while let Some(first) = rest.first() {
+            let is_next = |(i, alone): &(usize, &Alone<'_, T>)| alone.slab == first.slab + i;
+            let count = rest.iter().enumerate().take_while(is_next).count();
+            // SAFETY: every slab of the range is ours and locked for us alone, so that nobody reads what vanishes.
+            let freed = unsafe { rustix::mm::madvise(first.at.cast(), count * SLAB, self.frees) };
+            if let Err(e) = freed {
+                // The owner's memory comes first: the end of the process gives all of it back.
+                eprintln!("gleaner-memoryd: the kernel does not take memory back ({e}): ending");
+                std::process::abort();
+            }
+            rest = &rest[count..];
+        }
+    }
+
+    /// Unlocks what locking the whole process has locked: such memory is not given back by [`Self::release`].
+    pub(super) fn unlock(&self) {
+        // SAFETY: the range is ours; unlocking changes nothing that is in it.
+        let _ = unsafe { rustix::mm::munlock(self.base.cast(), self.locks.len() * SLAB) };
+    }
+
+    /// Where the slabs are, for a look at them from outside.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.base.addr()..self.base.addr() + self.locks.len() * SLAB
+    }
+}
+
+impl<T> Drop for Slabs<T> {
+    fn drop(&mut self) {
+        // SAFETY: whoever borrowed a slab borrowed this value, which is gone now.
+        let _ = unsafe { rustix::mm::munmap(self.mapped, self.mapped_bytes) };
+    }
+}
+
+/// A slab that nobody writes to meanwhile.
+pub(super) struct Shared<'a, T> {
+    pub(super) note: RwLockReadGuard<'a, T>,
+    at: *const u8,
+}
+
+impl<T> Shared<'_, T> {
+    /// Copies from `offset` on; what would lie beyond the slab is left as it is.
+    pub(super) fn copy_out(&self, offset: usize, into: &mut [u8]) {
+        let length = into.len().min(SLAB.saturating_sub(offset));
+        // SAFETY: the range lies within the slab, whose lock is held: nobody writes to it, and it stays mapped.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.at.add(SLAB.min(offset)), into.as_mut_ptr(), length)
+        }
+    }
+}
+
+/// A slab that is ours alone meanwhile.
+pub(super) struct Alone<'a, T> {
+    pub(super) note: RwLockWriteGuard<'a, T>,
+    pub(super) slab: usize,
+    at: *mut u8,
+}
+
+impl<T> Alone<'_, T> {
+    /// Copies to `offset` on; what would lie beyond the slab is left out.
+    pub(super) fn copy_in(&mut self, offset: usize, from: &[u8]) {
+        let length = from.len().min(SLAB.saturating_sub(offset));
+        // SAFETY: the range lies within the slab, whose lock is held for us alone, and it stays mapped.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), self.at.add(SLAB.min(offset)), length)
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Reading and writing one lease's pages, from any thread.
+
+use super::mapping::{Alone, SLAB};
+use super::{Error, Owner, PAGE_BYTES, Slot, Store, lock};
+use gleaner_schemas::lending::SLAB_BYTES;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const PAGE: usize = PAGE_BYTES as usize;
+
+/// In place of a slab's number: nothing written yet, or all of it discarded.
+const EMPTY: usize = usize::MAX;
+/// In place of a slab's number: given back.
+const LOST: usize = usize::MAX - 1;
+
+/// What the store knows of a lease.
+pub(super) struct Lease {
+    pub(super) id: String,
+    /// Place in the order of opening.
+    pub(super) opened: u64,
+    bytes: u64,
+    /// Which slab holds which part.
+    slabs: Box<[AtomicUsize]>,
+    is_over: AtomicBool,
+    /// Shared with every lease that is revoked together with this one.
+    all_over: Arc<AtomicBool>,
+}
+
+impl Lease {
+    pub(super) fn new(id: &str, opened: u64, bytes: u64, all_over: Arc<AtomicBool>) -> Self {
+        let count = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(0);
+        Self {
+            id: id.to_owned(),
+            opened,
+            bytes,
+            slabs: (0..count).map(|_| AtomicUsize::new(EMPTY)).collect(),
+            is_over: AtomicBool::new(false),
+            all_over,
+        }
+    }
+
+    /// From now on nothing of it is read or written.
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst) || self.all_over.load(Ordering::SeqCst)
+    }
+
+    /// This part of it was given back.
+    pub(super) fn lose(&self, index: usize) {
+        if let Some(place) = self.slabs.get(index) {
+            place.store(LOST, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Lease {
+    /// Takes away room for `count` slabs at most that nothing was written to, the last first; how many.
+    pub(super) fn lose_unwritten(&self, count: usize) -> usize {
+        let order = Ordering::SeqCst;
+        let lost = |place: &&AtomicUsize| place.compare_exchange(EMPTY, LOST, order, order).is_ok();
+        self.slabs.iter().rev().filter(lost).take(count).count()
+    }
+}
+
+/// One lease's pages.
+#[derive(Clone)]
+pub struct Pages {
+    store: Arc<Store>,
+    lease: Arc<Lease>,
+}
+
+/// A part of a range that lies within one slab.
+struct Piece {
+    /// Which slab of the lease.
+    index: usize,
+    /// Where in it.
+    within: Range<usize>,
+    /// Where in the caller's bytes.
+    of_range: Range<usize>,
+}
+
+impl Pages {
+    pub(super) fn new(store: Arc<Store>, lease: Arc<Lease>) -> Self {
+        Self { store, lease }
+    }
+
+    /// Reads from `offset` on. On an error, what `into` holds means nothing.
+    ///
+    /// # Errors
+    /// [`Error::Gone`], also when memory was given back meanwhile; [`Error::Beyond`].
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        for piece in self.pieces(offset, into.len() as u64)? {
+            self.read_piece(&piece, &mut into[piece.of_range.clone()])?;
+        }
+        self.still_there()
+    }
+
+    /// Writes from `offset` on. On an error, some of it may have been written.
+    ///
+    /// # Errors
+    /// [`Error::Gone`], also when memory was given back meanwhile; [`Error::Beyond`]; [`Error::Full`].
+    pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Error> {
+        for piece in self.pieces(offset, from.len() as u64)? {
+            let from = &from[piece.of_range.clone()];
+            let mut alone = self.slab_for(piece.index)?;
+            blank_edges(&mut alone, &piece.within);
+            alone.copy_in(piece.within.start, from);
+            for page in piece.within.start / PAGE..piece.within.end.div_ceil(PAGE) {
+                alone.note.written[page / 64] |= 1 << (page % 64);
+            }
+        }
+        self.still_there()
+    }
+
+    /// Forgets what is there: it reads as zeroes then. A slab's memory is given back once all of it is discarded.
+    ///
+    /// # Errors
+    /// [`Error::Gone`]; [`Error::Beyond`].
+    pub fn discard(&self, offset: u64, bytes: u64) -> Result<(), Error> {
+        for piece in self.pieces(offset, bytes)? {
+            self.discard_piece(&piece)?;
+        }
+        self.still_there()
+    }
+
+    fn still_there(&self) -> Result<(), Error> {
+        if self.lease.is_over() {
+            return Err(Error::Gone);
+        }
+        Ok(())
+    }
+
+    fn read_piece(&self, piece: &Piece, into: &mut [u8]) -> Result<(), Error> {
+        loop {
+            self.still_there()?;
+            let slab = match self.place(piece.index)? {
+                EMPTY => {
+                    into.fill(0);
+                    return Ok(());
+                }
+                slab => slab,
+            };
+            let shared = self.store.slabs.shared(slab).ok_or(Error::Gone)?;
+            if !self.owns(&shared.note, piece.index) {
+                continue; // it was given back since the look at its place
+            }
+            if self.lease.is_over() {
+                return Err(Error::Gone);
+            }
+            shared.copy_out(piece.within.start, into);
+            for page in piece.within.start / PAGE..piece.within.end.div_ceil(PAGE) {
+                if !is_written(&shared.note, page) {
+                    let from = (page * PAGE).max(piece.within.start) - piece.within.start;
+                    let to = ((page + 1) * PAGE).min(piece.within.end) - piece.within.start;
+                    into[from..to].fill(0);
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    fn discard_piece(&self, piece: &Piece) -> Result<(), Error> {
+        loop {
+            self.still_there()?;
+            let slab = match self.place(piece.index)? {
+                EMPTY => return Ok(()),
+                slab => slab,
+            };
+            let mut alone = self.store.slabs.alone(slab).ok_or(Error::Gone)?;
+            if !self.owns(&alone.note, piece.index) {
+                continue;
+            }
+            for page in piece.within.start / PAGE..piece.within.end.div_ceil(PAGE) {
+                let from = (page * PAGE).max(piece.within.start);
+                let to = ((page + 1) * PAGE).min(piece.within.end);
+                if to - from == PAGE {
+                    alone.note.written[page / 64] &= !(1 << (page % 64));
+                } else if is_written(&alone.note, page) {
+                    alone.copy_in(from, &[0; PAGE][..to - from]);
+                }
+            }
+            if alone.note.written == [0; 8] {
+                self.lease.slabs[piece.index].store(EMPTY, Ordering::SeqCst);
+                self.store.give_one_back(alone);
+            }
+            return Ok(());
+        }
+    }
+
+    /// The slab that holds this part of the lease, for us alone; a fresh one where there is none yet.
+    fn slab_for(&self, index: usize) -> Result<Alone<'_, Slot>, Error> {
+        loop {
+            self.still_there()?;
+            let slab = match self.place(index)? {
+                EMPTY => match self.fresh(index)? {
+                    Some(alone) => return Ok(alone),
+                    None => continue, // another thread was faster
+                },
+                slab => slab,
+            };
+            let alone = self.store.slabs.alone(slab).ok_or(Error::Gone)?;
+            if self.owns(&alone.note, index) {
+                // Asked under the lock: see the store's second rule.
+                self.still_there()?;
+                return Ok(alone);
+            }
+        }
+    }
+
+    fn fresh(&self, index: usize) -> Result<Option<Alone<'_, Slot>>, Error> {
+        let store = &*self.store;
+        let slab = {
+            let mut free = lock(&store.free);
+            let slab = free.pop().ok_or(Error::Full)?;
+            store.used_until.fetch_max(slab + 1, Ordering::SeqCst);
+            slab
+        };
+        let mut alone = store.slabs.alone(slab).ok_or(Error::Full)?;
+        let order = Ordering::SeqCst;
+        let place = &self.lease.slabs[index];
+        // Asked under the lock: see the store's second rule.
+        let is_ours =
+            !self.lease.is_over() && place.compare_exchange(EMPTY, slab, order, order).is_ok();
+        if !is_ours {
+            drop(alone);
+            lock(&store.free).push(slab);
+            return Ok(None);
+        }
+        alone.note.written = [0; 8];
+        alone.note.owner = Some(Owner {
+            lease: self.lease.clone(),
+            index,
+            born: store.births.fetch_add(1, order),
+        });
+        store.held.fetch_add(1, order);
+        Ok(Some(alone))
+    }
+
+    fn place(&self, index: usize) -> Result<usize, Error> {
+        match self.lease.slabs[index].load(Ordering::SeqCst) {
+            LOST => Err(Error::Gone),
+            place => Ok(place),
+        }
+    }
+
+    fn owns(&self, slot: &Slot, index: usize) -> bool {
+        let owner = slot.owner.as_ref();
+        owner.is_some_and(|owner| Arc::ptr_eq(&owner.lease, &self.lease) && owner.index == index)
+    }
+
+    fn pieces(&self, offset: u64, bytes: u64) -> Result<impl Iterator<Item = Piece>, Error> {
+        let end = offset.checked_add(bytes);
+        let Some(end) = end.filter(|end| *end <= self.lease.bytes) else {
+            return Err(Error::Beyond { offset, bytes });
+        };
+        let mut at = offset;
+        Ok(std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let index = at / SLAB_BYTES;
+            let until = end.min((index + 1) * SLAB_BYTES);
+            let first = index * SLAB_BYTES;
+            let piece = Piece {
+                index: index as usize,
+                within: (at - first) as usize..(until - first) as usize,
+                of_range: (at - offset) as usize..(until - offset) as usize,
+            };
+            at = until;
+            Some(piece)
+        }))
+    }
+}
+
+fn is_written(slot: &Slot, page: usize) -> bool {
+    slot.written[page / 64] & (1 << (page % 64)) != 0
+}
+
+/// Pages that are about to be written in part only, and were not before, may hold what was discarded.
+fn blank_edges(alone: &mut Alone<'_, Slot>, within: &Range<usize>) {
+    for at in [within.start, within.end] {
+        let page = at.min(SLAB - 1) / PAGE;
+        if at % PAGE != 0 && !is_written(&alone.note, page) {
+            alone.copy_in(page * PAGE, &[0; PAGE]);
+        }
+    }
+}
