@@ -1,4 +1,29 @@
 //! The recruiter (central manager): knows what every host may lend, places requests for leases and introduces clients to
 //! memory servers. Its state is soft: rebuilt from announcements.
+//!
+//! A request's journey: [`http`] asks who sends it, [`registry`] whether it may be and who could be asked, [`placing`] asks hosts
+//! over their [`links`], whose announcements and answers are all that the registry is made of. [`adapter`] is for memory servers
+//! of others.
 
 pub mod adapter;
+pub mod args;
+pub mod ask;
+pub mod config;
+pub mod error;
+mod export;
+mod forecasts;
+pub mod http;
+mod links;
+pub mod placing;
+pub mod registry;
+pub mod run;
+
+pub use error::Error;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Now, ms since 1970-01-01 UTC.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,93 @@
+//! The command line, as typed.
+
+use crate::adapter::Follow;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Examples:
+  gleaner-recruiter serve                              as /etc/gleaner/recruiter.toml says
+  gleaner-recruiter serve --listen 127.0.0.1:7484      for programs of this machine alone
+  gleaner-recruiter status                             hosts, quotas, leases
+  gleaner-recruiter openapi > recruiter.json           what may be asked of it
+  gleaner-recruiter follow --file quotas.json --memcached 127.0.0.1:11211
+
+Exit codes:
+  0  done
+  1  failed; standard error says why
+  2  wrong usage
+  3  status: the recruiter does not answer";
+
+/// Knows what every host may lend, and places requests for leases of memory.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "gleaner-recruiter", version, after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(subcommand)]
+    #[allow(missing_docs)] // a doc comment would become the program's help
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Serve hosts, clients and readers, until interrupted
+    #[command(after_help = "\
+Examples:
+  gleaner-recruiter serve --listen 127.0.0.1:7484 --local-access all
+  gleaner-recruiter serve --config /etc/gleaner/recruiter.toml --forecasts findings.json
+
+Without certificates in the configuration only programs of this machine are served, on a loopback address.
+
+Exit codes: 0 ended by SIGTERM or SIGINT; 1 cannot start; 2 wrong usage.")]
+    Serve(Serve),
+    /// Ask a running recruiter for hosts, quotas and leases
+    #[command(after_help = "\
+Examples:
+  gleaner-recruiter status
+  gleaner-recruiter status --url http://127.0.0.1:7484 --json | jq '.hosts[].quota.free_bytes'
+
+Exit codes: 0 it answers; 1 failed; 2 wrong usage; 3 it does not answer.")]
+    Status(Status),
+    /// Print the OpenAPI document
+    Openapi,
+    /// Keep the memory limit of a memcached or Redis at what a host may lend
+    Follow(Follow),
+}
+
+/// `serve`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Serve {
+    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where to listen: by TLS where the configuration names certificates, else a loopback address
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// What programs of this machine may do without TLS
+    #[arg(long, value_name = "ACCESS")]
+    pub local_access: Option<crate::config::LocalAccess>,
+    /// Findings of `gleaner analyze --json`: how long memory stays
+    #[arg(long, value_name = "FILE")]
+    pub forecasts: Option<PathBuf>,
+}
+
+/// `status`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Status {
+    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where it listens without TLS [default: `local` of the configuration]
+    #[arg(long)]
+    pub url: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The command, for man pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
+}

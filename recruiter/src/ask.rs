@@ -1,0 +1,172 @@
+//! `gleaner-recruiter status`: asks a running recruiter.
+
+use crate::Error;
+use crate::http::{Health, Hosts, Leases, Problem};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use gleaner_schemas::lending::QuotaReason;
+use gleaner_schemas::units::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// A recruiter with ten thousand hosts answers within a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The answer's size is in the hosts: some 1 KB each.
+const ANSWER_BYTES: u64 = 1 << 30;
+
+/// For programs.
+#[derive(Serialize)]
+struct Status {
+    recruiter: Health,
+    #[serde(flatten)]
+    hosts: Hosts,
+    /// `null` where they may not be known: `local_access = "status"`.
+    leases: Option<Leases>,
+}
+
+/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; what it says, for people or as JSON.
+///
+/// # Errors
+/// [`Error::Silent`] when it does not answer, or not as a recruiter does.
+pub fn ask(url: &str, as_json: bool) -> Result<String, Error> {
+    let url = url.trim_end_matches('/');
+    if !url.starts_with("http://") {
+        let reason = "only http:// is asked, on the recruiter's own machine; from elsewhere, read /v1/hosts with a certificate";
+        return Err(silent(url, reason.to_owned()));
+    }
+    let status = Status {
+        recruiter: answered(url, "/healthz")?.map_err(|said| silent(url, said))?,
+        hosts: answered(url, "/v1/hosts")?.map_err(|said| silent(url, said))?,
+        leases: answered(url, "/v1/leases")?.ok(),
+    };
+    if as_json {
+        let text = serde_json::to_string_pretty(&status);
+        return text
+            .map(|text| text + "\n")
+            .map_err(|e| silent(url, e.to_string()));
+    }
+    Ok(said(&status))
+}
+
+fn silent(url: &str, reason: String) -> Error {
+    Error::Silent {
+        url: url.to_owned(),
+        reason,
+    }
+}
+
+/// What it says, or why it does not.
+fn answered<T: DeserializeOwned>(url: &str, path: &str) -> Result<Result<T, String>, Error> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .http_status_as_error(false)
+        .proxy(None) // it is on this machine
+        .build()
+        .into();
+    let failed = |e: ureq::Error| silent(url, e.to_string());
+    let mut response = agent.get(format!("{url}{path}")).call().map_err(failed)?;
+    let body = response.body_mut().with_config().limit(ANSWER_BYTES);
+    let body = body.read_to_string().map_err(failed)?;
+    if response.status() != 200 {
+        let problem: Result<Problem, _> = serde_json::from_str(&body);
+        return Ok(Err(problem.map_or(body, |problem| problem.detail)));
+    }
+    let none = |e| silent(url, format!("its answer is none of a recruiter's ({e})"));
+    serde_json::from_str(&body).map(Ok).map_err(none)
+}
+
+fn said(status: &Status) -> String {
+    let (hosts, recruiter) = (&status.hosts.hosts, &status.recruiter);
+    let sum = |bytes: fn(&gleaner_schemas::lending::HostQuota) -> u64| {
+        let bytes = hosts.iter().map(|host| u128::from(bytes(&host.quota)));
+        Bytes(bytes.sum::<u128>() as f64)
+    };
+    let mut text = format!(
+        "{} hosts, {} linked: {} may be lent, {} are, {} are free\n",
+        hosts.len(),
+        recruiter.links_count,
+        sum(|q| q.quota_bytes),
+        sum(|q| q.lent_bytes),
+        sum(|q| q.free_bytes),
+    );
+    if recruiter.starting_for_ms > 0 {
+        let _ = writeln!(
+            text,
+            "It has just started: nothing is granted for {} s, until every host has announced itself.",
+            (recruiter.starting_for_ms + 999) / 1000
+        );
+    }
+    if !hosts.is_empty() {
+        let header = ["host", "quota", "lent", "free", "leases", "why", "heard"];
+        let mut table = table(&header, 1..5);
+        for host in hosts {
+            let quota = &host.quota;
+            let bytes = |bytes: u64| Bytes(bytes as f64).to_string();
+            let heard = if host.is_reachable {
+                format!("{} s ago", host.heard_ago_ms / 1000)
+            } else {
+                format!("{} s ago, not linked", host.heard_ago_ms / 1000)
+            };
+            table.add_row(vec![
+                quota.host_id.clone(),
+                bytes(quota.quota_bytes),
+                bytes(quota.lent_bytes),
+                bytes(quota.free_bytes),
+                host.leases_count.to_string(),
+                reason(quota.reason).to_owned(),
+                heard,
+            ]);
+        }
+        let _ = writeln!(text, "\n{}", table.trim_fmt());
+    }
+    match &status.leases {
+        None => text.push_str("\nLeases are not told here: local_access = \"status\".\n"),
+        Some(Leases { leases }) if leases.is_empty() => text.push_str("\nNo leases.\n"),
+        Some(Leases { leases }) => {
+            let header = [
+                "client", "key", "granted", "held", "ends in", "host", "lease",
+            ];
+            let mut table = table(&header, 2..5);
+            for view in leases {
+                let lease = &view.lease;
+                table.add_row(vec![
+                    lease.client.clone(),
+                    lease.key.escape_debug().to_string(), // a client's own words
+                    Bytes(lease.granted_bytes as f64).to_string(),
+                    Bytes(lease.held_bytes as f64).to_string(),
+                    format!("{} s", lease.expires_in_ms / 1000),
+                    view.host_id.clone(),
+                    lease.lease_id.clone(),
+                ]);
+            }
+            let _ = writeln!(text, "\n{}", table.trim_fmt());
+        }
+    }
+    text
+}
+
+fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.to_vec());
+    for column in numbers {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn reason(reason: QuotaReason) -> &'static str {
+    match reason {
+        QuotaReason::Idle => "idle",
+        QuotaReason::Spare => "spare",
+        QuotaReason::Waiting => "idle soon",
+        QuotaReason::InUse => "in use",
+        QuotaReason::Loaded => "loaded",
+        QuotaReason::Paused => "paused by its owner",
+        QuotaReason::Pressure => "short of memory",
+        QuotaReason::Unknown => "unknown",
+    }
+}

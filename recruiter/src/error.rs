@@ -1,0 +1,85 @@
+//! What can go wrong with the recruiter, where, and what to do about it.
+
+use gleaner_trust::TrustError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why the recruiter could not start, or not do what it was told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration file says what it may not.
+    #[error("{}: {message}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        message: String,
+    },
+    /// Plain HTTP to the world.
+    #[error(
+        "{key} = {address} is no loopback address: only 127.0.0.1 and ::1 may be served without TLS; set certificate, key and authority, or pki = the folder of `gleaner pki init`, and listen"
+    )]
+    NotLoopback {
+        /// Which setting.
+        key: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Nobody could reach it.
+    #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
+    NoListener,
+    /// An address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A recruiter was asked how it is, and did not say.
+    #[error("the recruiter at {url} does not answer: {reason}")]
+    Silent {
+        /// Where it was asked.
+        url: String,
+        /// What came instead.
+        reason: String,
+    },
+    /// The findings cannot be read.
+    #[error("{} has no forecasts: {reason}; make it with `gleaner analyze DATASET --json`", path.display())]
+    Forecasts {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// About certificates.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+impl Error {
+    /// For `map_err`: the system refused `action` on `path`.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}

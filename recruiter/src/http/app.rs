@@ -1,0 +1,103 @@
+//! What the handlers share.
+
+use super::feed::Feed;
+use super::metrics::Metrics;
+use super::problem::Problem;
+use crate::config::{Asking, Config, LocalAccess};
+use crate::links::Links;
+use crate::placing::Choice;
+use crate::registry::{Registry, Settings};
+use axum::response::{IntoResponse, Response};
+use gleaner_listen::Server;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// All hosts' quotas that are written out at the same time: megabytes each.
+const WRITERS: usize = 4;
+/// The same words about the same sender are logged once in so long.
+const QUIET: Duration = Duration::from_secs(3600);
+/// Senders remembered at most.
+const REMEMBERED: usize = 65_536;
+
+/// A sender's last words, and when.
+type Complained = HashMap<String, (String, Instant)>;
+
+/// What the handlers share.
+pub(crate) struct App {
+    registry: Mutex<Registry>,
+    pub(crate) registry_settings: Settings,
+    pub(crate) links: Links,
+    pub(crate) asking: Asking,
+    pub(crate) choice: Mutex<Choice>,
+    pub(crate) feed: Feed,
+    pub(crate) metrics: Metrics,
+    pub(super) local_access: LocalAccess,
+    pub(super) writers: Arc<Semaphore>,
+    complained: Mutex<Complained>,
+    started: Instant,
+}
+
+impl App {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            registry: Mutex::new(Registry::new(config.registry.clone(), 0)),
+            registry_settings: config.registry.clone(),
+            links: Links::default(),
+            asking: config.asking.clone(),
+            choice: Mutex::default(),
+            feed: Feed::default(),
+            metrics: Metrics::default(),
+            local_access: config.local_access,
+            writers: Arc::new(Semaphore::new(WRITERS)),
+            complained: Mutex::default(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Since the start: a clock that does not go back. Never held while something is waited for.
+    pub(crate) fn now_ms(&self) -> i64 {
+        i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To the log, if it is news.
+    pub(crate) fn complain(&self, sender: &str, words: &str) {
+        let complained = self.complained.lock();
+        let mut complained = complained.unwrap_or_else(PoisonError::into_inner);
+        let last = complained.get(sender);
+        if last.is_some_and(|(last, when)| last == words && when.elapsed() < QUIET) {
+            return;
+        }
+        if complained.len() >= REMEMBERED {
+            complained.clear();
+        }
+        complained.insert(sender.to_owned(), (words.to_owned(), Instant::now()));
+        eprintln!("gleaner-recruiter: refused {sender}: {words}");
+    }
+}
+
+impl Server for App {
+    fn opened(&self) -> Box<dyn Send> {
+        Box::new(self.metrics.connection())
+    }
+
+    fn turned_away(&self) {
+        self.metrics.refused_for("connections_limit");
+    }
+
+    fn failed(&self, address: SocketAddr, error: &io::Error) {
+        self.metrics.refused_for("connection");
+        self.complain(&address.ip().to_string(), &error.to_string());
+    }
+
+    fn forbidden(&self, why: &str) -> Response {
+        Problem::forbidden(why).into_response()
+    }
+}

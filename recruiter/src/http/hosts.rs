@@ -1,0 +1,98 @@
+//! Hosts, and the links of their memory servers.
+
+use super::App;
+use super::problem::Problem;
+use super::quotas::aside;
+use crate::links;
+use crate::registry::{HostId, HostView};
+use axum::extract::rejection::PathRejection;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Extension, Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use gleaner_listen::Caller;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Every host.
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
+pub(crate) struct Hosts {
+    /// By id.
+    pub(crate) hosts: Vec<HostView>,
+}
+
+/// Every host, with its memory server.
+///
+/// For clients, readers and admins, and on the recruiter's own machine.
+#[utoipa::path(
+    get,
+    path = "/v1/hosts",
+    tag = "hosts",
+    responses(
+        (status = 200, description = "Hosts that were heard of within three heartbeats", body = Hosts),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn hosts(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    app.may_read(&caller)?;
+    let text = aside(&app, |app| {
+        let hosts = app.registry().hosts(app.now_ms());
+        serde_json::to_string(&Hosts { hosts }).unwrap_or_default() // strings and numbers
+    });
+    Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
+}
+
+/// The link of a host's memory server.
+///
+/// A WebSocket (RFC 6455) of JSON text messages: the memory server announces itself, and is asked for leases. For the host itself
+/// alone.
+#[utoipa::path(
+    get,
+    path = "/v1/hosts/{host_id}/link",
+    tag = "hosts",
+    params(("host_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$")),
+    responses(
+        (status = 101, description = "Linked"),
+        (status = 400, description = "Malformed, or no WebSocket", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is another host's, or none of a host", body = Problem, content_type = "application/problem+json"),
+        (status = 426, description = "A WebSocket is wanted", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn link(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    host_id: Result<Path<String>, PathRejection>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let Path(host_id) = host_id?;
+    check_id(&host_id, "a host id")?;
+    app.may_link(&caller, &host_id)
+        .inspect_err(|problem| app.complain(&caller.name(), &problem.detail))?;
+    let upgrade = upgrade.map_err(|rejection| {
+        let status = StatusCode::UPGRADE_REQUIRED;
+        let detail = format!("the link is a WebSocket (RFC 6455): {rejection}");
+        Problem::new(status, "malformed", detail)
+    })?;
+    let host_id = HostId::from(host_id);
+    let upgraded = links::bounded(upgrade)
+        .on_upgrade(move |socket| links::converse(app, host_id, caller, socket));
+    Ok(upgraded)
+}
+
+/// 32 lower-case hex digits.
+pub(super) fn check_id(id: &str, what: &str) -> Result<(), Problem> {
+    let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    if id.len() == 32 && id.bytes().all(is_hex) {
+        return Ok(());
+    }
+    Err(Problem::malformed(format!(
+        "{what} has 32 lower-case hex digits"
+    )))
+}

@@ -1,0 +1,391 @@
+//! Leases: asked for, looked at, renewed and ended.
+
+use super::App;
+use super::hosts::check_id;
+use super::permissions::Lessee;
+use super::problem::Problem;
+use crate::links::Unanswered;
+use crate::placing::{self, PlacementName};
+use crate::registry::{HostId, LeaseView, Wanted, starting};
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use gleaner_listen::Caller;
+use gleaner_schemas::lending::{Asked, Outcome, Refusal, RefusalKind};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One petabyte: more is a slip of the finger.
+const MOST_BYTES: u64 = 1 << 50;
+/// Copies are for what must not be lost; more hosts than that are another request.
+const MOST_COPIES: usize = 16;
+/// Shorter terms would be nothing but renewals.
+const LEAST_TERM_MS: i64 = 1000;
+/// The longest that may be asked for; a memory server may grant less.
+const MOST_TERM_MS: i64 = 86_400_000;
+/// The longest that may be hoped for.
+const MOST_LEAST_MS: i64 = 30 * 86_400_000;
+/// A key is told in every announcement.
+const KEY_CHARS: usize = 64;
+
+/// What is wanted.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeaseRequest {
+    /// Of each lease; rounded up to whole slabs of 2 MiB.
+    #[schema(minimum = 1, maximum = 1125899906842624_u64)]
+    bytes: u64,
+    /// Of the client's choice, one for each request: asking again by the same key gives the same leases.
+    #[schema(min_length = 1, max_length = 64)]
+    key: String,
+    /// Leases, each on a host of its own: all of them or none.
+    #[serde(default = "one_copy")]
+    #[schema(default = 1, minimum = 1, maximum = 16)]
+    copies: u64,
+    /// For how long, unless renewed; a host may grant less.
+    #[serde(default = "term")]
+    #[schema(default = 60000, minimum = 1000, maximum = 86400000)]
+    term_ms: i64,
+    /// For how long as much should stay free of its owner, at least, with the confidence that the recruiter is
+    /// configured for; absent: for as long as it will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 2592000000_i64)]
+    least_ms: Option<i64>,
+    /// How hosts are chosen; absent: as the recruiter is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    placement: Option<PlacementName>,
+}
+
+fn one_copy() -> u64 {
+    1
+}
+
+fn term() -> i64 {
+    60_000
+}
+
+/// How long a lease goes on.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RenewalRequest {
+    /// From now on; a host may grant less.
+    #[serde(default = "term")]
+    #[schema(default = 60000, minimum = 1000, maximum = 86400000)]
+    term_ms: i64,
+}
+
+/// Leases.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub(crate) struct Leases {
+    /// Each on a host of its own where they are copies.
+    pub(crate) leases: Vec<LeaseView>,
+}
+
+/// Asks for memory.
+///
+/// For clients and admins. By the same key the same leases are given, whoever was restarted meanwhile.
+#[utoipa::path(
+    post,
+    path = "/v1/leases",
+    tag = "leases",
+    params(("Gleaner-Client" = Option<String>, Header, description = "For whom: admins, and programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
+    request_body = LeaseRequest,
+    responses(
+        (status = 200, description = "There already, by this key", body = Leases),
+        (status = 201, description = "Granted", body = Leases),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The key has leases of another size, is being worked on, or nothing is expected to stay for so long", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Too long a body", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "No JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The client has as much as it may have", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Not now: too little memory, or hosts that do not answer", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn grant(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Result<Json<LeaseRequest>, JsonRejection>,
+) -> Result<(StatusCode, Json<Leases>), Problem> {
+    let begun = Instant::now();
+    app.metrics.requested("grant");
+    let lessee = app.lessee(&caller, &headers)?;
+    let Json(asked) = body?;
+    let (wanted, term_ms, placement) = checked(&app, asked, lessee)?;
+    let granted = placing::grant(Arc::clone(&app), wanted, term_ms, placement).await;
+    app.metrics.granted(begun.elapsed(), granted.is_ok());
+    let granted = granted?;
+    let status = if granted.is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let leases = granted.leases;
+    Ok((status, Json(Leases { leases })))
+}
+
+fn checked(
+    app: &App,
+    asked: LeaseRequest,
+    lessee: Lessee,
+) -> Result<(Wanted, i64, PlacementName), Problem> {
+    let placement = asked.placement.unwrap_or(app.asking.placement);
+    let copies = usize::try_from(asked.copies).unwrap_or(usize::MAX);
+    let wrong = |what: &str| Err(Problem::malformed(what));
+    if !(1..=MOST_BYTES).contains(&asked.bytes) {
+        return wrong("bytes is from 1 to 2^50");
+    }
+    if !(1..=KEY_CHARS).contains(&asked.key.chars().count()) {
+        return wrong("key has 1 to 64 characters");
+    }
+    if !(1..=MOST_COPIES).contains(&copies) {
+        return wrong("copies is from 1 to 16");
+    }
+    check_term(asked.term_ms)?;
+    let possible = 1..=MOST_LEAST_MS;
+    if asked.least_ms.is_some_and(|ms| !possible.contains(&ms)) {
+        return wrong("least_ms is from 1 to 2592000000: 30 days");
+    }
+    let wanted = Wanted {
+        client: lessee.client,
+        key: asked.key,
+        bytes: asked.bytes,
+        copies,
+        least_ms: asked.least_ms,
+    };
+    Ok((wanted, asked.term_ms, placement))
+}
+
+fn check_term(term_ms: i64) -> Result<(), Problem> {
+    if (LEAST_TERM_MS..=MOST_TERM_MS).contains(&term_ms) {
+        return Ok(());
+    }
+    Err(Problem::malformed(
+        "term_ms is from 1000 to 86400000: a second to a day",
+    ))
+}
+
+/// Leases of the client; an admin's are all.
+#[utoipa::path(
+    get,
+    path = "/v1/leases",
+    tag = "leases",
+    params(("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
+    responses(
+        (status = 200, description = "By client and key", body = Leases),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Result<Json<Leases>, Problem> {
+    let lessee = app.lessee(&caller, &headers)?;
+    let now_ms = app.now_ms();
+    let leases = app.registry().leases_of(lessee.bounds(), now_ms);
+    Ok(Json(Leases { leases }))
+}
+
+/// One lease of the client's own; an admin's may be anybody's.
+#[utoipa::path(
+    get,
+    path = "/v1/leases/{lease_id}",
+    tag = "leases",
+    params(
+        ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),
+        ("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
+    ),
+    responses(
+        (status = 200, description = "The lease", body = LeaseView),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The lease is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such lease, or it is over", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The recruiter has just started, and may not know it yet", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn one(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    lease_id: Result<Path<String>, PathRejection>,
+) -> Result<Json<LeaseView>, Problem> {
+    let lessee = app.lessee(&caller, &headers)?;
+    let Path(lease_id) = lease_id?;
+    check_id(&lease_id, "a lease id")?;
+    found(&app, &lessee, &lease_id).map(Json)
+}
+
+/// Lets a lease go on.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{lease_id}/renew",
+    tag = "leases",
+    params(
+        ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),
+        ("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
+    ),
+    request_body = RenewalRequest,
+    responses(
+        (status = 200, description = "Renewed", body = LeaseView),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The lease is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such lease, or it is over", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The host refused", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Too long a body", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "No JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The host does not answer now, or the recruiter has just started", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn renew(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    lease_id: Result<Path<String>, PathRejection>,
+    body: Result<Json<RenewalRequest>, JsonRejection>,
+) -> Result<Json<LeaseView>, Problem> {
+    app.metrics.requested("renew");
+    let lessee = app.lessee(&caller, &headers)?;
+    let Path(lease_id) = lease_id?;
+    check_id(&lease_id, "a lease id")?;
+    let Json(RenewalRequest { term_ms }) = body?;
+    check_term(term_ms)?;
+    let lease = found(&app, &lessee, &lease_id)?;
+    let asked = Asked::Renew {
+        client: lessee.bounds().map(str::to_owned),
+        lease_id: lease_id.clone(),
+        term_ms,
+    };
+    match ask(&app, &lease, asked).await? {
+        Outcome::Renewed { lease: renewed } => Ok(Json(LeaseView {
+            lease: renewed,
+            ..lease
+        })),
+        _ => Err(unexpected().into()),
+    }
+}
+
+/// Ends a lease. One that is over counts as ended.
+#[utoipa::path(
+    delete,
+    path = "/v1/leases/{lease_id}",
+    tag = "leases",
+    params(
+        ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),
+        ("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
+    ),
+    responses(
+        (status = 204, description = "Ended, now or before"),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The lease is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The host refused", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The host does not answer now, or the recruiter has just started", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn release(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    lease_id: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    app.metrics.requested("release");
+    let lessee = app.lessee(&caller, &headers)?;
+    let Path(lease_id) = lease_id?;
+    check_id(&lease_id, "a lease id")?;
+    let lease = match found(&app, &lessee, &lease_id) {
+        Err(problem) if problem.status == StatusCode::NOT_FOUND => {
+            return Ok(StatusCode::NO_CONTENT);
+        }
+        found => found?,
+    };
+    let asked = Asked::Release {
+        client: lessee.bounds().map(str::to_owned),
+        lease_id,
+    };
+    match ask(&app, &lease, asked).await {
+        Ok(Outcome::Released { .. }) => Ok(StatusCode::NO_CONTENT),
+        Ok(_) => Err(unexpected().into()),
+        Err(problem) if problem.status == StatusCode::NOT_FOUND => Ok(StatusCode::NO_CONTENT),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// A lease that the caller may see.
+fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
+    let now_ms = app.now_ms();
+    let registry = app.registry();
+    let (lease, starting_for_ms) = (
+        registry.lease(lease_id, now_ms),
+        registry.starting_for_ms(now_ms),
+    );
+    drop(registry);
+    match (lease, starting_for_ms) {
+        (Some(lease), _) => match lessee.bounds() {
+            Some(client) if client != lease.lease.client => Err(Refusal {
+                kind: RefusalKind::NotYours,
+                detail: format!("lease {lease_id} is another client's than {client}"),
+                retry_in_ms: None,
+            }
+            .into()),
+            _ => Ok(lease),
+        },
+        (None, Some(left_ms)) => Err(starting("leases are looked up", left_ms).into()),
+        (None, None) => Err(Refusal {
+                kind: RefusalKind::UnknownLease,
+                detail: format!(
+                    "no host has lease {lease_id}: it has ended, was never there, or its host was silent for three heartbeats"
+                ),
+                retry_in_ms: None,
+            }.into()),
+    }
+}
+
+/// Asks a lease's host.
+async fn ask(app: &App, lease: &LeaseView, asked: Asked) -> Result<Outcome, Problem> {
+    let host_id = HostId::from(&*lease.host_id);
+    let patience = app.asking.answer_within;
+    match app.links.ask(&host_id, asked, patience).await {
+        Ok(Outcome::Refused(refusal)) => {
+            if refusal.kind == RefusalKind::UnknownLease {
+                let lease_id = &lease.lease.lease_id;
+                app.registry().unknown_to_host(&host_id, lease_id);
+            }
+            Err(refusal.into())
+        }
+        Ok(outcome) => Ok(outcome),
+        Err(unanswered) => {
+            if unanswered == Unanswered::Late {
+                let now_ms = app.now_ms();
+                app.registry().failed(&host_id, now_ms);
+            }
+            let words = placing::words(unanswered);
+            Err(Refusal {
+                kind: RefusalKind::Unreachable,
+                detail: format!(
+                    "host {host_id} has the lease, and {words}; the lease goes on there meanwhile"
+                ),
+                retry_in_ms: Some(1000),
+            }
+            .into())
+        }
+    }
+}
+
+fn unexpected() -> Refusal {
+    Refusal {
+        kind: RefusalKind::Other,
+        detail:
+            "the host answered another question: are memory server and recruiter of one release?"
+                .to_owned(),
+        retry_in_ms: Some(1000),
+    }
+}

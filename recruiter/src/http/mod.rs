@@ -1,0 +1,87 @@
+//! What the recruiter answers. `gleaner-recruiter openapi` tells all of it to programs, docs/recruiter.md to people.
+
+mod app;
+mod feed;
+mod hosts;
+mod leases;
+mod metrics;
+mod permissions;
+mod problem;
+mod quotas;
+mod status;
+
+pub(crate) use app::App;
+pub(crate) use hosts::Hosts;
+pub(crate) use leases::Leases;
+pub(crate) use status::Health;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::middleware::map_response_with_state;
+use axum::response::Response;
+pub(crate) use problem::Problem;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Gleaner recruiter",
+        description = "Quotas and leases of the memory that idle hosts lend. By TLS who asks is known by certificate (docs/trust.md); plain HTTP is for programs of the same machine."
+    ),
+    tags(
+        (name = "quotas", description = "What hosts may lend"),
+        (name = "leases", description = "Memory of a host, lent to a client for a time"),
+        (name = "hosts", description = "Memory servers"),
+        (name = "recruiter", description = "The recruiter itself"),
+    )
+)]
+struct Api;
+
+fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(quotas::quotas))
+        .routes(routes!(feed::watch))
+        .routes(routes!(leases::list, leases::grant))
+        .routes(routes!(leases::one, leases::release))
+        .routes(routes!(leases::renew))
+        .routes(routes!(hosts::hosts))
+        .routes(routes!(hosts::link))
+        .routes(routes!(metrics::scrape))
+        .routes(routes!(status::healthz))
+        .routes(routes!(status::document))
+}
+
+/// The OpenAPI document.
+#[must_use]
+pub fn openapi() -> serde_json::Value {
+    let document = routes().into_openapi();
+    serde_json::to_value(document).unwrap_or_default() // it has string keys alone
+}
+
+/// The routes.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let (router, _) = routes().split_for_parts();
+    router
+        .fallback(|| async {
+            let detail = "there is nothing here; docs/recruiter.md lists what there is";
+            Problem::new(StatusCode::NOT_FOUND, "not_found", detail)
+        })
+        .method_not_allowed_fallback(|| async {
+            let detail = "this address is there for other methods: see the header Allow";
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        })
+        .layer(map_response_with_state(Arc::clone(&app), count))
+        .with_state(app)
+}
+
+/// Every refusal counts, whoever made it.
+async fn count(State(app): State<Arc<App>>, response: Response) -> Response {
+    if let Some(problem::Kind(kind)) = response.extensions().get() {
+        app.metrics.refused_for(kind);
+    }
+    response
+}

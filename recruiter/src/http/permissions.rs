@@ -1,0 +1,125 @@
+//! What a caller may do.
+
+use super::App;
+use super::problem::Problem;
+use crate::config::LocalAccess;
+use axum::http::HeaderMap;
+use gleaner_listen::{Caller, Who};
+use gleaner_trust::Peer;
+
+/// By which programs of this machine, and administrators, say for whom they ask.
+pub(super) const CLIENT: &str = "gleaner-client";
+/// A program of this machine that does not say.
+const LOCAL_CLIENT: &str = "local";
+
+/// On whose behalf leases are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lessee {
+    /// The client.
+    pub(super) client: String,
+    /// May see, renew and end anybody's leases.
+    pub(super) is_admin: bool,
+}
+
+impl Lessee {
+    /// Whose leases it may see and change; `None`: all.
+    pub(super) fn bounds(&self) -> Option<&str> {
+        (!self.is_admin).then_some(self.client.as_str())
+    }
+}
+
+impl App {
+    /// Whether a caller may know what hosts may lend.
+    pub(super) fn may_read(&self, caller: &Caller) -> Result<(), Problem> {
+        match who(caller)? {
+            Who::Local | Who::Known(Peer::Client(_) | Peer::Reader(_) | Peer::Admin(_)) => Ok(()),
+            Who::Anonymous => Err(no_certificate()),
+            Who::Known(peer @ (Peer::Host(_) | Peer::Named(_))) => {
+                Err(Problem::forbidden(format!(
+                    "the certificate of {peer} may not read quotas: clients, readers and admins may (`gleaner pki issue`)"
+                )))
+            }
+        }
+    }
+
+    /// Whether a caller may read the metrics.
+    pub(super) fn may_scrape(&self, caller: &Caller) -> Result<(), Problem> {
+        match who(caller)? {
+            Who::Known(peer @ Peer::Client(_)) => Err(Problem::forbidden(format!(
+                "the certificate of {peer} may not read the metrics: readers and admins may"
+            ))),
+            _ => self.may_read(caller),
+        }
+    }
+
+    /// Whether a caller may speak for host `host_id`.
+    pub(super) fn may_link(&self, caller: &Caller, host_id: &str) -> Result<(), Problem> {
+        match who(caller)? {
+            Who::Local if self.local_access == LocalAccess::All => Ok(()),
+            Who::Local => Err(local_is_closed()),
+            Who::Anonymous => Err(no_certificate()),
+            Who::Known(Peer::Host(id)) if id == host_id => Ok(()),
+            Who::Known(peer) => Err(Problem::forbidden(format!(
+                "the certificate of {peer} may not speak for host {host_id}: that host's own certificate may"
+            ))),
+        }
+    }
+
+    /// For whom a caller may lease memory.
+    pub(super) fn lessee(&self, caller: &Caller, headers: &HeaderMap) -> Result<Lessee, Problem> {
+        let named = named(headers)?;
+        let lessee = |client: String, is_admin| Ok(Lessee { client, is_admin });
+        match who(caller)? {
+            Who::Local if self.local_access == LocalAccess::All => match named {
+                Some(client) => lessee(client, false),
+                None => lessee(LOCAL_CLIENT.to_owned(), true),
+            },
+            Who::Local => Err(local_is_closed()),
+            Who::Anonymous => Err(no_certificate()),
+            Who::Known(Peer::Admin(name)) => lessee(named.unwrap_or_else(|| name.clone()), true),
+            Who::Known(Peer::Client(name)) => match named {
+                Some(other) if other != *name => Err(Problem::forbidden(format!(
+                    "the certificate of client {name} may not ask for client {other}: leave out the header Gleaner-Client"
+                ))),
+                _ => lessee(name.clone(), false),
+            },
+            Who::Known(peer) => Err(Problem::forbidden(format!(
+                "the certificate of {peer} is not for leases: `gleaner pki issue --client NAME` makes one that is"
+            ))),
+        }
+    }
+}
+
+/// As names in certificates are: 1 to 64 letters, digits and `._-@`, not beginning with a dot.
+fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(CLIENT) else {
+        return Ok(None);
+    };
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
+    let name = value.to_str().unwrap_or_default();
+    let is_name = (1..=64).contains(&name.len()) && !name.starts_with('.');
+    if is_name && name.bytes().all(allowed) {
+        return Ok(Some(name.to_owned()));
+    }
+    Err(Problem::malformed(
+        "Gleaner-Client is a name: 1 to 64 letters, digits and ._-@, not beginning with a dot",
+    ))
+}
+
+fn who(caller: &Caller) -> Result<Who<'_>, Problem> {
+    caller
+        .who()
+        .map_err(|e| Problem::unauthorized(e.to_string()))
+}
+
+fn no_certificate() -> Problem {
+    Problem::unauthorized(
+        "no certificate was shown: `gleaner pki issue` makes one for a client, reader or admin, and `gleaner-agent enroll` for a host",
+    )
+}
+
+fn local_is_closed() -> Problem {
+    Problem::forbidden(
+        "without TLS only quotas, hosts and metrics are served: use the TLS address, or set local_access = \"all\"",
+    )
+}

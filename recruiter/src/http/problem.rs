@@ -1,0 +1,132 @@
+//! A refusal as a document (RFC 9457): told why, and whether to come again.
+
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use gleaner_schemas::lending::{Refusal, RefusalKind};
+use serde::{Deserialize, Serialize};
+
+/// Problem details (RFC 9457).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub(crate) struct Problem {
+    /// `urn:gleaner:refusal:` and the kind.
+    #[serde(rename = "type")]
+    pub(crate) type_uri: String,
+    /// The status in words.
+    pub(crate) title: String,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    pub(crate) status: u16,
+    /// For people: what, why, and what to do.
+    pub(crate) detail: String,
+    /// For programs: a kind of refusal (`no_memory`, `client_limit`, `reserve`, `too_long`, `unknown_lease`, `not_yours`,
+    /// `malformed`, `unreachable`, `starting`, `busy`, `in_use`, `paused`, `ending`, `other`), `unauthorized`, `forbidden`, `not_found` or
+    /// `method_not_allowed`.
+    pub(crate) kind: String,
+    /// When to come again with the same request, as the header Retry-After says in seconds; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_in_ms: Option<i64>,
+}
+
+/// The kind of a problem, with its answer on the way out: for the metrics.
+#[derive(Clone)]
+pub(super) struct Kind(pub(super) String);
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
+        Self {
+            type_uri: format!("urn:gleaner:refusal:{kind}"),
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            kind: kind.to_owned(),
+            retry_in_ms: None,
+        }
+    }
+
+    pub(crate) fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(crate) fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
+    }
+}
+
+/// The name of a kind, as in JSON.
+pub(crate) fn name(kind: RefusalKind) -> String {
+    match serde_json::to_value(kind) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => "other".to_owned(),
+    }
+}
+
+fn status(kind: RefusalKind) -> StatusCode {
+    match kind {
+        RefusalKind::UnknownLease => StatusCode::NOT_FOUND,
+        RefusalKind::NotYours => StatusCode::FORBIDDEN,
+        RefusalKind::Malformed | RefusalKind::TooLong | RefusalKind::Busy => StatusCode::CONFLICT,
+        RefusalKind::ClientLimit => StatusCode::TOO_MANY_REQUESTS,
+        RefusalKind::InUse
+        | RefusalKind::Paused
+        | RefusalKind::NoMemory
+        | RefusalKind::Reserve
+        | RefusalKind::Unreachable
+        | RefusalKind::Ending
+        | RefusalKind::Starting
+        | RefusalKind::Other => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            retry_in_ms: refusal.retry_in_ms,
+            ..Self::new(status(refusal.kind), &name(refusal.kind), refusal.detail)
+        }
+    }
+}
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        let status = match rejection.status() {
+            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one for all that is malformed
+            other => other,
+        };
+        Self::new(status, "malformed", rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::malformed(rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::malformed(rejection.body_text())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default(); // strings and numbers
+        let media = HeaderValue::from_static("application/problem+json");
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, media);
+        let kind = Kind(self.kind.clone());
+        if let Some(ms) = self.retry_in_ms {
+            let seconds = ms.max(0).unsigned_abs().div_ceil(1000);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(kind);
+        response
+    }
+}

@@ -1,0 +1,81 @@
+//! All hosts' quotas.
+
+use super::App;
+use super::problem::Problem;
+use crate::registry::QuotaSeen;
+use axum::extract::{Extension, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use gleaner_listen::Caller;
+use gleaner_schemas::lending::{HostQuota, Quotas};
+use std::sync::Arc;
+
+/// What every host may lend now.
+///
+/// For clients, readers and admins, and on the recruiter's own machine.
+#[utoipa::path(
+    get,
+    path = "/v1/quotas",
+    tag = "quotas",
+    responses(
+        (status = 200, description = "One for each host that was heard of within three heartbeats", body = Quotas),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn quotas(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    app.may_read(&caller)?;
+    let text = all(&app).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// All quotas as JSON. Ten thousand hosts have megabytes: written out beside the threads that serve.
+pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
+    aside(app, |app| {
+        let seen = app.registry().quotas();
+        text(seen.iter().map(|seen| seen.at(app.now_ms())).collect())
+    })
+    .await
+}
+
+/// Quotas as JSON, of now.
+pub(crate) fn text(hosts: Vec<HostQuota>) -> String {
+    let time_ms = crate::now_ms();
+    serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // strings and numbers
+}
+
+/// Quotas of hosts that changed; those that are gone come once more, with nothing to lend.
+pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String {
+    let gone = changes.gone.iter().map(|host_id| HostQuota {
+        host_id: host_id.to_string(),
+        ..HostQuota::default()
+    });
+    let changed = changes
+        .changed
+        .iter()
+        .map(|seen: &QuotaSeen| seen.at(now_ms));
+    text(changed.chain(gone).collect())
+}
+
+/// Does work that takes long, a few at a time.
+pub(super) async fn aside<T: Send + 'static>(
+    app: &Arc<App>,
+    work: impl FnOnce(&App) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let failed = |why: String| Problem {
+        retry_in_ms: Some(1000),
+        ..Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "other", why)
+    };
+    let permit = Arc::clone(&app.writers).acquire_owned().await;
+    let permit = permit.map_err(|e| failed(e.to_string()))?;
+    let app = Arc::clone(app);
+    let done = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        work(&app)
+    });
+    done.await.map_err(|e| failed(e.to_string()))
+}

@@ -1,0 +1,221 @@
+//! One connection, from the first announcement to the end.
+
+use super::Ask;
+use crate::http::App;
+use crate::registry::{HostId, replaced};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use gleaner_listen::Caller;
+use gleaner_schemas::lending::{
+    Answer, Asked, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// The first announcement comes at once.
+const FIRST: Duration = Duration::from_secs(10);
+/// A host that takes in nothing for so long is gone.
+const SEND: Duration = Duration::from_secs(10);
+/// An announcement has some hundred bytes for each lease.
+const MESSAGE_BYTES: usize = 4 << 20;
+/// Buffers of each of ten thousand connections: an announcement of one lease fits.
+const BUFFER_BYTES: usize = 2 << 10;
+/// Requests that a host has not answered; more, and it never does.
+const UNANSWERED: usize = 1024;
+
+/// Bounds of what a host may send, with buffers for many.
+pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
+    upgrade
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(MESSAGE_BYTES)
+        .max_message_size(MESSAGE_BYTES)
+        .max_frame_size(MESSAGE_BYTES)
+}
+
+/// Speaks with the memory server of `host_id` until one of both ends.
+pub(crate) async fn converse(
+    app: Arc<App>,
+    host_id: HostId,
+    caller: Caller,
+    mut socket: WebSocket,
+) {
+    let number = app.links.next_number();
+    let mut conversation = Conversation {
+        app: &app,
+        host_id: &host_id,
+        caller: &caller,
+        number,
+        asks: None,
+        last_id: 0,
+        unanswered: HashMap::new(),
+        heard: Instant::now(),
+    };
+    let said = conversation.run(&mut socket).await;
+    if conversation.asks.take().is_some() {
+        app.links.ended(&host_id, number);
+        app.registry().disconnected(&host_id, number);
+    }
+    drop(conversation);
+    if let Err(refusal) = said {
+        app.complain(&format!("host {host_id}"), &refusal.detail);
+        app.metrics.refused(refusal.kind);
+        let _ = send(&mut socket, &ToHost::Refused(refusal)).await; // it may be gone
+    }
+    let _ = timeout(SEND, socket.send(Message::Close(None))).await;
+}
+
+struct Conversation<'a> {
+    app: &'a Arc<App>,
+    host_id: &'a HostId,
+    caller: &'a Caller,
+    number: u64,
+    /// What is to be asked, once the host has announced itself.
+    asks: Option<mpsc::Receiver<Ask>>,
+    last_id: u64,
+    unanswered: HashMap<u64, oneshot::Sender<Outcome>>,
+    heard: Instant,
+}
+
+enum Next {
+    Heard(Option<Result<Message, axum::Error>>),
+    Ask(Option<Ask>),
+    Silence,
+}
+
+impl Conversation<'_> {
+    /// Until the host goes (`Ok`), or is sent away.
+    async fn run(&mut self, socket: &mut WebSocket) -> Result<(), Refusal> {
+        loop {
+            match self.next(socket).await {
+                Next::Heard(Some(Ok(Message::Text(text)))) => {
+                    self.heard = Instant::now();
+                    self.take_in(&text)?;
+                }
+                Next::Heard(Some(Ok(Message::Binary(_)))) => {
+                    return Err(malformed("messages of the link are JSON text".to_owned()));
+                }
+                Next::Heard(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+                Next::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
+                Next::Heard(Some(Err(error))) => {
+                    let reason = error.to_string();
+                    // What was too long or no WebSocket is told; a connection that broke cannot be.
+                    return Err(malformed(format!("the link broke: {reason}")));
+                }
+                Next::Ask(Some(ask)) => self.ask(socket, ask).await?,
+                Next::Ask(None) => {
+                    return Err(replaced(self.app.registry_settings.gone_after_ms()));
+                }
+                Next::Silence => {
+                    return Err(Refusal {
+                        kind: RefusalKind::Unreachable,
+                        detail: "nothing was heard for three heartbeats".to_owned(),
+                        retry_in_ms: Some(1000),
+                    });
+                }
+            }
+        }
+    }
+
+    async fn next(&mut self, socket: &mut WebSocket) -> Next {
+        let gone_after = self.app.registry_settings.gone_after_ms();
+        let silence = match &self.asks {
+            Some(_) => Duration::from_millis(u64::try_from(gone_after).unwrap_or_default()),
+            None => FIRST,
+        };
+        let asks = &mut self.asks;
+        let ask = async {
+            match asks {
+                Some(asks) => asks.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            heard = socket.recv() => Next::Heard(heard),
+            ask = ask => Next::Ask(ask),
+            () = sleep_until(self.heard + silence) => Next::Silence,
+        }
+    }
+
+    fn take_in(&mut self, text: &str) -> Result<(), Refusal> {
+        // Certificates are revoked, and end, while connections last.
+        if let Err(error) = self.caller.who() {
+            return Err(Refusal {
+                kind: RefusalKind::Other,
+                detail: error.to_string(),
+                retry_in_ms: None,
+            });
+        }
+        let said: FromHost = serde_json::from_str(text)
+            .map_err(|e| malformed(format!("a message of the link cannot be read: {e}")))?;
+        match said {
+            FromHost::Announcement(said) => {
+                let now_ms = self.app.now_ms();
+                let mut registry = self.app.registry();
+                registry.announced(self.host_id, self.number, *said, now_ms)?;
+                if self.asks.is_none() {
+                    // Under the registry's lock: whoever finds the host there finds its link.
+                    self.asks = Some(self.app.links.take_over(self.host_id, self.number));
+                }
+            }
+            FromHost::Answer(answer) => self.answered(*answer),
+            FromHost::Other => {} // of a later version
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        let now_ms = self.app.now_ms();
+        let mut registry = self.app.registry();
+        registry.answered(self.host_id, self.number, &answer, now_ms);
+        drop(registry);
+        if let Some(asker) = self.unanswered.remove(&answer.request_id) {
+            let _ = asker.send(answer.outcome); // it may have given up; the lease is known by its key
+        }
+    }
+
+    async fn ask(&mut self, socket: &mut WebSocket, ask: Ask) -> Result<(), Refusal> {
+        let Ask { asked, answer } = ask;
+        if answer.is_closed() && matches!(asked, Asked::Grant { .. } | Asked::Renew { .. }) {
+            return Ok(()); // nobody waits for it any more
+        }
+        if self.unanswered.len() >= UNANSWERED {
+            self.unanswered.retain(|_, asker| !asker.is_closed());
+        }
+        if self.unanswered.len() >= UNANSWERED {
+            return Err(Refusal {
+                kind: RefusalKind::Unreachable,
+                detail: format!("{UNANSWERED} requests were not answered"),
+                retry_in_ms: Some(1000),
+            });
+        }
+        self.last_id += 1;
+        let request_id = self.last_id;
+        self.unanswered.insert(request_id, answer);
+        let request = Request { request_id, asked };
+        send(socket, &ToHost::Request(request)).await
+    }
+}
+
+async fn send(socket: &mut WebSocket, message: &ToHost) -> Result<(), Refusal> {
+    let text = serde_json::to_string(message).map_err(|e| malformed(e.to_string()))?;
+    let unreachable = |why: String| Refusal {
+        kind: RefusalKind::Unreachable,
+        detail: format!("a message could not be sent: {why}"),
+        retry_in_ms: Some(1000),
+    };
+    match timeout(SEND, socket.send(Message::text(text))).await {
+        Ok(sent) => sent.map_err(|e| unreachable(e.to_string())),
+        Err(_) => Err(unreachable("the host takes in nothing".to_owned())),
+    }
+}
+
+fn malformed(detail: String) -> Refusal {
+    Refusal {
+        kind: RefusalKind::Malformed,
+        detail,
+        retry_in_ms: None,
+    }
+}

@@ -1,0 +1,98 @@
+//! Connections of memory servers: each opens one, announces itself over it, and is asked over it.
+
+mod conversation;
+
+pub(crate) use conversation::{bounded, converse};
+
+use crate::registry::HostId;
+use gleaner_schemas::lending::{Asked, Outcome};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+/// Requests that wait to be sent to one host; more than that at once, and it is overwhelmed.
+const WAITING: usize = 64;
+
+/// Something to be asked of a host.
+pub(crate) struct Ask {
+    asked: Asked,
+    answer: oneshot::Sender<Outcome>,
+}
+
+/// Why a host did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// It is not linked, or the link broke before it answered.
+    NotLinked,
+    /// It did not answer in time.
+    Late,
+    /// Too much is being asked of it already.
+    Overwhelmed,
+}
+
+struct Link {
+    number: u64,
+    asks: mpsc::Sender<Ask>,
+}
+
+/// The connections there are, by host.
+#[derive(Default)]
+pub(crate) struct Links {
+    last: AtomicU64,
+    open: Mutex<HashMap<HostId, Link>>,
+}
+
+impl Links {
+    /// A number for a new connection, higher than those of all before.
+    fn next_number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The connection `number` is now the host's; one that it had before is told by the end of its channel.
+    fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<Ask> {
+        let (asks, receiver) = mpsc::channel(WAITING);
+        let link = Link { number, asks };
+        self.open().insert(HostId::clone(host_id), link);
+        receiver
+    }
+
+    fn ended(&self, host_id: &HostId, number: u64) {
+        let mut open = self.open();
+        if open.get(host_id).is_some_and(|link| link.number == number) {
+            open.remove(host_id);
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.open().len()
+    }
+
+    /// Asks a host, and waits for its answer for so long.
+    pub(crate) async fn ask(
+        &self,
+        host_id: &HostId,
+        asked: Asked,
+        patience: Duration,
+    ) -> Result<Outcome, Unanswered> {
+        let asks = self.open().get(host_id).map(|link| link.asks.clone());
+        let asks = asks.ok_or(Unanswered::NotLinked)?;
+        let (answer, answered) = oneshot::channel();
+        asks.try_send(Ask { asked, answer }).map_err(|e| match e {
+            mpsc::error::TrySendError::Full(_) => Unanswered::Overwhelmed,
+            mpsc::error::TrySendError::Closed(_) => Unanswered::NotLinked,
+        })?;
+        match timeout(patience, answered).await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(_)) => Err(Unanswered::NotLinked),
+            Err(_) => Err(Unanswered::Late),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<HostId, Link>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,250 @@
+//! A request for leases, carried out: hosts are asked one after another, those of copies at the same time, until there are as
+//! many leases as were asked for. All of them or none.
+
+mod choice;
+mod name;
+
+pub(crate) use choice::Choice;
+pub use name::PlacementName;
+
+use crate::http::App;
+use crate::links::Unanswered;
+use crate::registry::{HostId, LeaseView, Plan, Wanted};
+use gleaner_schemas::lending::{Asked, Lease, Outcome, Refusal, RefusalKind};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Granted {
+    pub(crate) leases: Vec<LeaseView>,
+    /// Whether any was granted just now; else all were there by the key.
+    pub(crate) is_new: bool,
+}
+
+/// Grants what is wanted. Goes on when its caller is dropped: what was granted is then found by its key.
+pub(crate) async fn grant(
+    app: Arc<App>,
+    wanted: Wanted,
+    term_ms: i64,
+    placement: PlacementName,
+) -> Result<Granted, Refusal> {
+    let work = tokio::spawn(async move {
+        let plan = app.registry().plan(&wanted, app.now_ms())?;
+        for lease in &plan.superfluous {
+            release_later(&app, lease);
+        }
+        if plan.missing == 0 {
+            return Ok(Granted {
+                leases: plan.found,
+                is_new: false,
+            });
+        }
+        let ended = Ended {
+            app: Arc::clone(&app),
+            wanted: &wanted,
+        };
+        let granted = Granting::new(&app, &wanted, term_ms, &plan, placement)
+            .run()
+            .await;
+        drop(ended);
+        let found = plan.found;
+        granted.map(|granted| Granted {
+            leases: found.into_iter().chain(granted).collect(),
+            is_new: true,
+        })
+    });
+    work.await.unwrap_or_else(|e| {
+        Err(Refusal {
+            kind: RefusalKind::Other,
+            detail: format!("the request failed inside the recruiter: {e}"),
+            retry_in_ms: Some(1000),
+        })
+    })
+}
+
+/// Gives the request's place back, however it ends.
+struct Ended<'a> {
+    app: Arc<App>,
+    wanted: &'a Wanted,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.app.registry().finished(self.wanted);
+    }
+}
+
+struct Granting<'a> {
+    app: &'a Arc<App>,
+    wanted: &'a Wanted,
+    term_ms: i64,
+    missing: usize,
+    candidates: VecDeque<HostId>,
+    deadline: Instant,
+}
+
+/// What a host made of it.
+type Told = (HostId, Result<Outcome, Unanswered>);
+
+impl<'a> Granting<'a> {
+    fn new(
+        app: &'a Arc<App>,
+        wanted: &'a Wanted,
+        term_ms: i64,
+        plan: &Plan,
+        placement: PlacementName,
+    ) -> Self {
+        let order = app.order(placement, &plan.candidates, wanted, plan.missing);
+        let tries = plan.missing + app.asking.tries;
+        Self {
+            app,
+            wanted,
+            term_ms,
+            missing: plan.missing,
+            candidates: order.into_iter().take(tries).collect(),
+            deadline: Instant::now() + app.asking.grant_within,
+        }
+    }
+
+    async fn run(mut self) -> Result<Vec<LeaseView>, Refusal> {
+        let mut asked = JoinSet::new();
+        let mut granted: Vec<LeaseView> = Vec::new();
+        let mut refused = Vec::new();
+        while granted.len() < self.missing {
+            while granted.len() + asked.len() < self.missing {
+                let Some(host_id) = self.candidates.pop_front() else {
+                    break;
+                };
+                asked.spawn(self.ask(host_id));
+            }
+            // None under way: nobody is left to ask.
+            let Ok(Some(told)) = timeout_at(self.deadline, asked.join_next()).await else {
+                break;
+            };
+            let Ok((host_id, outcome)) = told else {
+                continue; // the runtime ends
+            };
+            match outcome {
+                Ok(Outcome::Granted { lease }) => granted.push(self.view(&host_id, lease)),
+                Ok(Outcome::Refused(refusal)) => refused.push((host_id, refusal)),
+                Ok(Outcome::Renewed { .. } | Outcome::Released { .. }) => {
+                    let detail = "its answer was to another question".to_owned();
+                    refused.push((host_id, unreachable(detail)));
+                }
+                Err(unanswered) => {
+                    let now_ms = self.app.now_ms();
+                    self.app.registry().failed(&host_id, now_ms);
+                    refused.push((host_id, unreachable(words(unanswered).to_owned())));
+                }
+            }
+        }
+        if granted.len() >= self.missing {
+            return Ok(granted);
+        }
+        // Those that are late are found by their key, or run out: nobody renews them.
+        asked.detach_all();
+        let releases: JoinSet<()> = granted
+            .iter()
+            .map(|lease| release(self.app, lease))
+            .collect();
+        releases.join_all().await;
+        Err(self.failed(granted.len(), &refused))
+    }
+
+    /// Asks one host; its bytes are spoken for meanwhile.
+    fn ask(&self, host_id: HostId) -> impl Future<Output = Told> + use<> {
+        let bytes = self.wanted.slabs_bytes();
+        let asked = Asked::Grant {
+            client: self.wanted.client.clone(),
+            key: self.wanted.key.clone(),
+            bytes,
+            term_ms: self.term_ms,
+        };
+        let app = Arc::clone(self.app);
+        app.registry().asking(&host_id, bytes);
+        async move {
+            let patience = app.asking.answer_within;
+            let outcome = app.links.ask(&host_id, asked, patience).await;
+            app.registry().asked(&host_id, bytes);
+            (host_id, outcome)
+        }
+    }
+
+    fn view(&self, host_id: &HostId, lease: Lease) -> LeaseView {
+        let now_ms = self.app.now_ms();
+        let known = self.app.registry().lease(&lease.lease_id, now_ms);
+        known.unwrap_or_else(|| LeaseView {
+            host_id: host_id.to_string(),
+            address: None,
+            is_reachable: false, // taken back or lost just now
+            lease,
+        })
+    }
+
+    /// What the hosts said, put together.
+    fn failed(&self, granted_count: usize, refused: &[(HostId, Refusal)]) -> Refusal {
+        let of_all = if self.missing > 1 {
+            format!(
+                "{granted_count} of {} copies could be had, and were given back; ",
+                self.missing
+            )
+        } else {
+            String::new()
+        };
+        let Some((host_id, last)) = refused.last() else {
+            return Refusal {
+                kind: RefusalKind::Unreachable,
+                detail: format!("{of_all}no host has answered in time"),
+                retry_in_ms: Some(1000),
+            };
+        };
+        let soonest = refused
+            .iter()
+            .filter_map(|(_, refusal)| refusal.retry_in_ms);
+        Refusal {
+            kind: last.kind,
+            detail: format!(
+                "{of_all}{} hosts were asked and refused, host {host_id} last: {}",
+                refused.len(),
+                last.detail
+            ),
+            retry_in_ms: soonest.min().or(Some(1000)),
+        }
+    }
+}
+
+fn unreachable(detail: String) -> Refusal {
+    Refusal {
+        kind: RefusalKind::Unreachable,
+        detail,
+        retry_in_ms: Some(1000),
+    }
+}
+
+/// For people.
+pub(crate) fn words(unanswered: Unanswered) -> &'static str {
+    match unanswered {
+        Unanswered::NotLinked => "it is not linked with this recruiter now",
+        Unanswered::Late => "it did not answer in time",
+        Unanswered::Overwhelmed => "too much is being asked of it already",
+    }
+}
+
+fn release(app: &Arc<App>, lease: &LeaseView) -> impl Future<Output = ()> + Send + use<> {
+    let app = Arc::clone(app);
+    let (host_id, lease_id) = (HostId::from(&*lease.host_id), lease.lease.lease_id.clone());
+    let client = Some(lease.lease.client.clone());
+    async move {
+        let asked = Asked::Release { client, lease_id };
+        let patience = Duration::min(app.asking.answer_within, Duration::from_secs(1));
+        let _ = app.links.ask(&host_id, asked, patience).await; // else it runs out
+    }
+}
+
+fn release_later(app: &Arc<App>, lease: &LeaseView) {
+    tokio::spawn(release(app, lease));
+}

@@ -1,0 +1,114 @@
+//! One host, as it last said that it is.
+
+use super::QuotaSeen;
+use gleaner_schemas::lending::{Announcement, HostQuota, Lease};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Host {
+    /// The connection that it can be asked over.
+    pub(super) link: Option<u64>,
+    /// The last connection that it had: what comes late over an earlier one does not count.
+    pub(super) newest_link: u64,
+    pub(super) incarnation: String,
+    pub(super) memoryd_version: String,
+    pub(super) address: Option<String>,
+    pub(super) quota: Arc<HostQuota>,
+    pub(super) requests_per_s: f64,
+    pub(super) heard_ms: i64,
+    /// By id, each with the time when it was said.
+    pub(super) leases: BTreeMap<String, (Lease, i64)>,
+    /// What requests under way may take.
+    pub(super) pending_bytes: u64,
+    /// When it last did not answer.
+    pub(super) failed_ms: Option<i64>,
+}
+
+impl Host {
+    /// After an announcement.
+    pub(super) fn of(before: Option<&Self>, link: u64, said: Announcement, now_ms: i64) -> Self {
+        let leases = said.leases.into_iter();
+        let mut quota = said.quota;
+        if let (Some(before), true) = (before, quota.outlook.is_empty()) {
+            quota.outlook.clone_from(&before.quota.outlook); // by the recruiter's own forecasts
+        }
+        Self {
+            link: Some(link),
+            newest_link: link,
+            incarnation: said.incarnation,
+            memoryd_version: said.memoryd_version,
+            address: said.address,
+            quota: Arc::new(quota),
+            requests_per_s: said.requests_per_s,
+            heard_ms: now_ms,
+            leases: leases
+                .map(|lease| (lease.lease_id.clone(), (lease, now_ms)))
+                .collect(),
+            pending_bytes: before.map_or(0, |before| before.pending_bytes),
+            failed_ms: before.and_then(|before| before.failed_ms),
+        }
+    }
+
+    /// Sets what is free, and with it what is lent; whether that is news.
+    pub(super) fn set_free(&mut self, free_bytes: u64) -> bool {
+        let held = self.leases.values().map(|(lease, _)| lease.held_bytes);
+        let lent_bytes = held.fold(0, u64::saturating_add);
+        let is_news = self.quota.free_bytes != free_bytes || self.quota.lent_bytes != lent_bytes;
+        if is_news {
+            let quota = Arc::make_mut(&mut self.quota);
+            quota.free_bytes = free_bytes;
+            quota.lent_bytes = lent_bytes;
+        }
+        is_news
+    }
+
+    pub(super) fn quota_seen(&self) -> QuotaSeen {
+        QuotaSeen {
+            quota: Arc::clone(&self.quota),
+            heard_ms: self.heard_ms,
+        }
+    }
+
+    pub(super) fn view(&self, now_ms: i64) -> HostView {
+        HostView {
+            is_reachable: self.link.is_some(),
+            heard_ago_ms: now_ms.saturating_sub(self.heard_ms).max(0),
+            incarnation: self.incarnation.clone(),
+            memoryd_version: self.memoryd_version.clone(),
+            address: self.address.clone(),
+            requests_per_s: self.requests_per_s,
+            leases_count: self.leases.len() as u64,
+            failed_ago_ms: self
+                .failed_ms
+                .map(|failed| now_ms.saturating_sub(failed).max(0)),
+            quota: self.quota_seen().at(now_ms),
+        }
+    }
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, Serialize, serde::Deserialize, utoipa::ToSchema)]
+pub struct HostView {
+    /// What it may lend, and why.
+    pub quota: HostQuota,
+    /// Whether it is linked now.
+    pub is_reachable: bool,
+    /// How long ago it last announced itself.
+    pub heard_ago_ms: i64,
+    /// Another one with each start of the memory server.
+    pub incarnation: String,
+    /// Version of the memory server.
+    pub memoryd_version: String,
+    /// Where its pages are served, as `HOST:PORT`; absent: nowhere yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Page requests served a second, lately.
+    pub requests_per_s: f64,
+    /// Leases that it holds.
+    pub leases_count: u64,
+    /// How long ago it last did not answer; absent: it always did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_ago_ms: Option<i64>,
+}

@@ -1,0 +1,174 @@
+//! Leases by id, by client and key, and what each client holds.
+
+use super::host::Host;
+use super::{HostId, Registry};
+use gleaner_schemas::lending::Lease;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What one client holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holding {
+    pub(super) granted_bytes: u128,
+    pub(super) leases_count: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// An id that two hosts announce is a lie of one: both are remembered, each under its host.
+    host_id: HostId,
+    client: String,
+    key: String,
+    granted_bytes: u64,
+}
+
+/// Where each lease is. The lease itself is with its host.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    by_id: HashMap<String, Known>,
+    /// Lease ids by client and key.
+    by_key: BTreeMap<(String, String), BTreeSet<String>>,
+    holdings: HashMap<String, Holding>,
+}
+
+impl Leases {
+    /// The leases of a host are now these.
+    pub(super) fn replace(
+        &mut self,
+        host_id: &HostId,
+        before: Option<&Host>,
+        now: &BTreeMap<String, (Lease, i64)>,
+        _now_ms: i64,
+    ) {
+        for lease_id in before.iter().flat_map(|host| host.leases.keys()) {
+            if !now.contains_key(lease_id) {
+                self.remove(host_id, lease_id);
+            }
+        }
+        for (lease, _) in now.values() {
+            self.add(host_id, lease);
+        }
+    }
+
+    pub(super) fn add(&mut self, host_id: &HostId, lease: &Lease) {
+        match self.by_id.get(&lease.lease_id) {
+            // Ids are never used twice: the first that said it has it.
+            Some(known) if known.host_id != *host_id => return,
+            Some(known) if known.client == lease.client && known.key == lease.key => {
+                let before = known.granted_bytes;
+                if before == lease.granted_bytes {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        self.remove(host_id, &lease.lease_id);
+        let key = (lease.client.clone(), lease.key.clone());
+        self.by_key
+            .entry(key)
+            .or_default()
+            .insert(lease.lease_id.clone());
+        let holding = self.holdings.entry(lease.client.clone()).or_default();
+        holding.granted_bytes += u128::from(lease.granted_bytes);
+        holding.leases_count += 1;
+        let known = Known {
+            host_id: Arc::clone(host_id),
+            client: lease.client.clone(),
+            key: lease.key.clone(),
+            granted_bytes: lease.granted_bytes,
+        };
+        self.by_id.insert(lease.lease_id.clone(), known);
+    }
+
+    pub(super) fn remove(&mut self, host_id: &HostId, lease_id: &str) {
+        if self
+            .by_id
+            .get(lease_id)
+            .is_none_or(|known| known.host_id != *host_id)
+        {
+            return;
+        }
+        let Some(known) = self.by_id.remove(lease_id) else {
+            return;
+        };
+        let Known { client, key, .. } = known;
+        if let Some(holding) = self.holdings.get_mut(&client) {
+            holding.granted_bytes -= u128::from(known.granted_bytes);
+            holding.leases_count -= 1;
+            if holding.leases_count == 0 {
+                self.holdings.remove(&client);
+            }
+        }
+        let key = (client, key);
+        if let Some(ids) = self.by_key.get_mut(&key) {
+            ids.remove(lease_id);
+            if ids.is_empty() {
+                self.by_key.remove(&key);
+            }
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn holding(&self, client: &str) -> Holding {
+        self.holdings.get(client).copied().unwrap_or_default()
+    }
+
+    pub(super) fn of_key(&self, client: &str, key: &str) -> impl Iterator<Item = &String> {
+        let key = (client.to_owned(), key.to_owned());
+        self.by_key.get(&key).into_iter().flatten()
+    }
+}
+
+/// A lease, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, utoipa::ToSchema)]
+pub struct LeaseView {
+    /// The lease.
+    #[serde(flatten)]
+    pub lease: Lease,
+    /// The host that it is on.
+    pub host_id: String,
+    /// Where that serves pages, as `HOST:PORT`; absent: nowhere yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Whether the host is linked now: else it cannot be renewed or ended through this recruiter.
+    pub is_reachable: bool,
+}
+
+impl Registry {
+    /// Which host has a lease.
+    #[must_use]
+    pub fn host_of(&self, lease_id: &str) -> Option<&HostId> {
+        self.leases.by_id.get(lease_id).map(|known| &known.host_id)
+    }
+
+    /// A lease.
+    #[must_use]
+    pub fn lease(&self, lease_id: &str, now_ms: i64) -> Option<LeaseView> {
+        let host = self.hosts.get(self.host_of(lease_id)?)?;
+        let (lease, said_ms) = host.leases.get(lease_id)?;
+        let passed_ms = now_ms.saturating_sub(*said_ms).max(0);
+        Some(LeaseView {
+            lease: Lease {
+                expires_in_ms: lease.expires_in_ms.saturating_sub(passed_ms).max(0),
+                ..lease.clone()
+            },
+            host_id: host.quota.host_id.clone(),
+            address: host.address.clone(),
+            is_reachable: host.link.is_some(),
+        })
+    }
+
+    /// Every lease, or one client's, by client and key.
+    #[must_use]
+    pub fn leases_of(&self, client: Option<&str>, now_ms: i64) -> Vec<LeaseView> {
+        let keys = self.leases.by_key.iter();
+        let keys = keys.filter(|((of, _), _)| client.is_none_or(|client| client == of));
+        keys.flat_map(|(_, ids)| ids)
+            .filter_map(|lease_id| self.lease(lease_id, now_ms))
+            .collect()
+    }
+}

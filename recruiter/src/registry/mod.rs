@@ -1,0 +1,340 @@
+//! What is known of hosts and leases. Pure: time is an argument, and nothing is asked or sent from here.
+//!
+//! All of it comes from the hosts' announcements and answers, so that it is whole again one heartbeat after a start. A
+//! host grants, renews and ends its own leases; here they are only remembered.
+
+mod candidates;
+mod host;
+mod leases;
+mod limits;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub use host::HostView;
+pub use leases::LeaseView;
+pub(crate) use limits::starting;
+pub use request::{Plan, Wanted};
+
+use gleaner_schemas::lending::{
+    Announcement, Answer, HostQuota, Outcome, Refusal, RefusalKind, VERSION,
+};
+use host::Host;
+use leases::Leases;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A host's id, shared by all that names it.
+pub type HostId = Arc<str>;
+
+/// How the registry judges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Time between two announcements of a host.
+    pub heartbeat_ms: i64,
+    /// Most that one client may hold.
+    pub client_bytes: Option<u64>,
+    /// Most leases of one client.
+    pub client_leases: Option<usize>,
+    /// Share of all quota that is never granted, so that hosts may shrink without leases ending.
+    pub reserve_share: f64,
+    /// How sure a least time must be.
+    pub confidence: f64,
+}
+
+impl Settings {
+    /// A host that was silent for so long is gone.
+    #[must_use]
+    pub fn gone_after_ms(&self) -> i64 {
+        self.heartbeat_ms.saturating_mul(3)
+    }
+}
+
+/// Sums over the hosts that are linked. They do not overflow, whatever hosts announce.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// What may be lent.
+    pub quota_bytes: u128,
+    /// What is lent.
+    pub lent_bytes: u128,
+    /// What is free.
+    pub free_bytes: u128,
+}
+
+/// A host's quota with the time when it was said.
+#[derive(Clone, Debug)]
+pub struct QuotaSeen {
+    /// As announced; nothing is free where the host cannot be reached.
+    pub quota: Arc<HostQuota>,
+    /// When.
+    pub heard_ms: i64,
+}
+
+impl QuotaSeen {
+    /// With its age.
+    #[must_use]
+    pub fn at(&self, now_ms: i64) -> HostQuota {
+        let mut quota = HostQuota::clone(&self.quota);
+        let since = now_ms.saturating_sub(self.heard_ms).max(0);
+        quota.age_ms = quota.age_ms.saturating_add(since);
+        quota
+    }
+}
+
+/// What has changed since it was last asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Hosts with another quota than before.
+    pub changed: Vec<QuotaSeen>,
+    /// Hosts that are gone.
+    pub gone: Vec<HostId>,
+}
+
+/// Hosts, leases, and who asks for what.
+#[derive(Debug)]
+pub struct Registry {
+    settings: Settings,
+    started_ms: i64,
+    hosts: BTreeMap<HostId, Host>,
+    leases: Leases,
+    /// Requests under way, by client and key, with what they may come to hold.
+    pending: BTreeMap<(String, String), (u64, usize)>,
+    totals: Totals,
+    changed: BTreeSet<HostId>,
+    gone: BTreeSet<HostId>,
+}
+
+impl Registry {
+    /// Nothing known.
+    #[must_use]
+    pub fn new(settings: Settings, now_ms: i64) -> Self {
+        Self {
+            settings,
+            started_ms: now_ms,
+            hosts: BTreeMap::new(),
+            leases: Leases::default(),
+            pending: BTreeMap::new(),
+            totals: Totals::default(),
+            changed: BTreeSet::new(),
+            gone: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in what host `host_id` said over the connection `link`; later connections have higher numbers.
+    ///
+    /// # Errors
+    /// Why the connection should end: another one took its place, or the announcement is not this host's.
+    pub fn announced(
+        &mut self,
+        host_id: &HostId,
+        link: u64,
+        said: Announcement,
+        now_ms: i64,
+    ) -> Result<(), Refusal> {
+        check(host_id, &said)?;
+        let newest = self.hosts.get(host_id).map(|host| host.newest_link);
+        if newest.is_some_and(|newest| newest > link) {
+            return Err(replaced(self.settings.gone_after_ms()));
+        }
+        self.subtract(host_id);
+        let before = self.hosts.remove(host_id);
+        let host = Host::of(before.as_ref(), link, said, now_ms);
+        self.leases
+            .replace(host_id, before.as_ref(), &host.leases, now_ms);
+        if before.is_none_or(|before| !same(&before.quota, &host.quota)) {
+            self.changed.insert(Arc::clone(host_id));
+        }
+        self.gone.remove(host_id);
+        self.hosts.insert(Arc::clone(host_id), host);
+        self.add(host_id);
+        Ok(())
+    }
+
+    /// Takes in an answer; those of connections that were replaced are of no use any more.
+    pub fn answered(&mut self, host_id: &HostId, link: u64, answer: &Answer, now_ms: i64) {
+        self.subtract(host_id);
+        if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
+            host.requests_per_s = answer.requests_per_s;
+            match &answer.outcome {
+                Outcome::Granted { lease } | Outcome::Renewed { lease } => {
+                    host.leases
+                        .insert(lease.lease_id.clone(), (lease.clone(), now_ms));
+                    self.leases.add(host_id, lease);
+                }
+                Outcome::Released { lease_id } => {
+                    host.leases.remove(lease_id);
+                    self.leases.remove(host_id, lease_id);
+                }
+                Outcome::Refused(_) => {}
+            }
+            if host.set_free(answer.free_bytes) {
+                self.changed.insert(Arc::clone(host_id));
+            }
+        }
+        self.add(host_id);
+    }
+
+    /// A lease that its host does not know is none.
+    pub fn unknown_to_host(&mut self, host_id: &HostId, lease_id: &str) {
+        if let Some(host) = self.hosts.get_mut(host_id) {
+            host.leases.remove(lease_id);
+        }
+        self.leases.remove(host_id, lease_id);
+    }
+
+    /// The connection `link` has ended: the host cannot be reached, unless it has a later one. Its leases go on.
+    pub fn disconnected(&mut self, host_id: &HostId, link: u64) {
+        self.subtract(host_id);
+        if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
+            host.link = None;
+            host.set_free(0);
+            self.changed.insert(Arc::clone(host_id));
+        }
+        self.add(host_id);
+    }
+
+    /// A host did not do what was asked of it.
+    pub fn failed(&mut self, host_id: &HostId, now_ms: i64) {
+        if let Some(host) = self.hosts.get_mut(host_id) {
+            host.failed_ms = Some(now_ms);
+        }
+    }
+
+    /// Forgets hosts that were silent for too long; which they are.
+    pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
+        let silent_since = now_ms.saturating_sub(self.settings.gone_after_ms());
+        let silent = |(_, host): &(&HostId, &Host)| host.heard_ms <= silent_since;
+        let silent: Vec<HostId> = self
+            .hosts
+            .iter()
+            .filter(silent)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for host_id in &silent {
+            self.subtract(host_id);
+            if let Some(host) = self.hosts.remove(host_id) {
+                self.leases
+                    .replace(host_id, Some(&host), &BTreeMap::new(), now_ms);
+            }
+            self.changed.remove(host_id);
+            self.gone.insert(Arc::clone(host_id));
+        }
+        silent
+    }
+
+    /// Sets what is expected of hosts' quotas.
+    pub fn expect(&mut self, host_id: &HostId, outlook: Vec<gleaner_schemas::lending::Outlook>) {
+        let host = self.hosts.get_mut(host_id);
+        if let Some(host) = host.filter(|host| host.quota.outlook != outlook) {
+            Arc::make_mut(&mut host.quota).outlook = outlook;
+            self.changed.insert(Arc::clone(host_id));
+        }
+    }
+
+    /// Every host's quota, by id.
+    #[must_use]
+    pub fn quotas(&self) -> Vec<QuotaSeen> {
+        self.hosts.values().map(Host::quota_seen).collect()
+    }
+
+    /// What has changed since this was last called.
+    pub fn take_changes(&mut self) -> Changes {
+        let changed = std::mem::take(&mut self.changed);
+        let seen = |id: &HostId| self.hosts.get(id).map(Host::quota_seen);
+        Changes {
+            changed: changed.iter().filter_map(seen).collect(),
+            gone: std::mem::take(&mut self.gone).into_iter().collect(),
+        }
+    }
+
+    /// Every host, by id.
+    #[must_use]
+    pub fn hosts(&self, now_ms: i64) -> Vec<HostView> {
+        self.hosts.values().map(|host| host.view(now_ms)).collect()
+    }
+
+    /// Sums over the hosts that are linked.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Known leases.
+    #[must_use]
+    pub fn leases_count(&self) -> usize {
+        self.leases.count()
+    }
+
+    /// Until when hosts may not have announced themselves since the start; `None`: they have.
+    #[must_use]
+    pub fn starting_for_ms(&self, now_ms: i64) -> Option<i64> {
+        let left = self
+            .started_ms
+            .saturating_add(self.settings.heartbeat_ms)
+            .saturating_sub(now_ms);
+        (left > 0).then_some(left)
+    }
+
+    fn add(&mut self, host_id: &HostId) {
+        if let Some(host) = self.hosts.get(host_id).filter(|host| host.link.is_some()) {
+            self.totals.quota_bytes += u128::from(host.quota.quota_bytes);
+            self.totals.lent_bytes += u128::from(host.quota.lent_bytes);
+            self.totals.free_bytes += u128::from(host.quota.free_bytes);
+        }
+    }
+
+    fn subtract(&mut self, host_id: &HostId) {
+        if let Some(host) = self.hosts.get(host_id).filter(|host| host.link.is_some()) {
+            self.totals.quota_bytes -= u128::from(host.quota.quota_bytes);
+            self.totals.lent_bytes -= u128::from(host.quota.lent_bytes);
+            self.totals.free_bytes -= u128::from(host.quota.free_bytes);
+        }
+    }
+}
+
+/// Whether two quotas say the same, but for their age and how long the host has been idle.
+fn same(before: &HostQuota, now: &HostQuota) -> bool {
+    let timeless = |quota: &HostQuota| HostQuota {
+        age_ms: 0,
+        idle_for_ms: None,
+        idle_in_ms: None,
+        outlook: Vec::new(),
+        ..quota.clone()
+    };
+    timeless(before) == timeless(now)
+}
+
+fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal> {
+    let malformed = |detail: String| Refusal {
+        kind: RefusalKind::Malformed,
+        detail,
+        retry_in_ms: None,
+    };
+    if said.version != VERSION {
+        return Err(malformed(format!(
+            "this recruiter speaks version {VERSION} of the link and the memory server version {}: install the same release on both",
+            said.version
+        )));
+    }
+    if said.quota.host_id != **host_id {
+        return Err(malformed(format!(
+            "the link of host {host_id} announced the quota of host {:?}",
+            said.quota.host_id
+        )));
+    }
+    let mut ids: Vec<&str> = said.leases.iter().map(|l| l.lease_id.as_str()).collect();
+    ids.sort_unstable();
+    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(malformed("a lease was announced twice".to_owned()));
+    }
+    Ok(())
+}
+
+/// Another connection of the same host came later.
+pub(crate) fn replaced(retry_in_ms: i64) -> Refusal {
+    Refusal {
+        kind: RefusalKind::Busy,
+        detail: "another memory server with this host's id has connected since: if there are two, they share /etc/machine-id; give one a new one".to_owned(),
+        retry_in_ms: Some(retry_in_ms),
+    }
+}

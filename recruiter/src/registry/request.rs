@@ -1,0 +1,139 @@
+//! A request for leases: what there is already by its key, whether it may be, and who could be asked.
+
+use super::{HostId, LeaseView, Registry, candidates, limits};
+use gleaner_policy::placement::Candidate;
+use gleaner_schemas::lending::{Refusal, RefusalKind, SLAB_BYTES};
+
+/// What a client wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Who.
+    pub client: String,
+    /// By which it may ask again.
+    pub key: String,
+    /// Of each lease, rounded up to whole slabs.
+    pub bytes: u64,
+    /// Leases, each on a host of its own.
+    pub copies: usize,
+    /// For how long it should stay, at least.
+    pub least_ms: Option<i64>,
+}
+
+impl Wanted {
+    /// Whole slabs.
+    #[must_use]
+    pub fn slabs_bytes(&self) -> u64 {
+        self.bytes
+            .checked_next_multiple_of(SLAB_BYTES)
+            .unwrap_or(u64::MAX - u64::MAX % SLAB_BYTES)
+    }
+}
+
+/// What is to be done about a request.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Leases that there are already, no more than asked for.
+    pub found: Vec<LeaseView>,
+    /// Leases of this key beyond those: left over by an answer that came too late, or by another recruiter.
+    pub superfluous: Vec<LeaseView>,
+    /// How many are missing.
+    pub missing: usize,
+    /// Who could give one.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Registry {
+    /// Plans a request, and holds its place until [`Self::finished`] where something is missing.
+    ///
+    /// # Errors
+    /// Why not, and when to come again.
+    pub fn plan(&mut self, wanted: &Wanted, now_ms: i64) -> Result<Plan, Refusal> {
+        let key = (wanted.client.clone(), wanted.key.clone());
+        if self.pending.contains_key(&key) {
+            return Err(Refusal {
+                kind: RefusalKind::Busy,
+                detail: format!(
+                    "a request with key {:?} is being worked on: ask again for what came of it",
+                    wanted.key
+                ),
+                retry_in_ms: Some(1000),
+            });
+        }
+        let (found, superfluous) = self.found(wanted, now_ms)?;
+        let missing = wanted.copies.saturating_sub(found.len());
+        let plan = Plan {
+            missing,
+            found,
+            superfluous,
+            candidates: Vec::new(),
+        };
+        if missing == 0 {
+            return Ok(plan);
+        }
+        if let Some(left_ms) = self.starting_for_ms(now_ms) {
+            return Err(limits::starting("leases are granted", left_ms));
+        }
+        let bytes = wanted.slabs_bytes();
+        limits::check(self, wanted, missing)?;
+        let taken: Vec<&str> = plan
+            .found
+            .iter()
+            .map(|lease| lease.host_id.as_str())
+            .collect();
+        let candidates = candidates::of(self, wanted, &taken, missing, now_ms)?;
+        let most = bytes.saturating_mul(missing as u64);
+        self.pending.insert(key, (most, missing));
+        Ok(Plan { candidates, ..plan })
+    }
+
+    /// The request that was planned is over.
+    pub fn finished(&mut self, wanted: &Wanted) {
+        let key = (wanted.client.clone(), wanted.key.clone());
+        self.pending.remove(&key);
+    }
+
+    /// A host is about to be asked for so much; nobody else is sent there for the same bytes.
+    pub fn asking(&mut self, host_id: &HostId, bytes: u64) {
+        if let Some(host) = self.hosts.get_mut(host_id) {
+            host.pending_bytes = host.pending_bytes.saturating_add(bytes);
+        }
+    }
+
+    /// A host has answered, or will not.
+    pub fn asked(&mut self, host_id: &HostId, bytes: u64) {
+        if let Some(host) = self.hosts.get_mut(host_id) {
+            host.pending_bytes = host.pending_bytes.saturating_sub(bytes);
+        }
+    }
+
+    /// Leases by this key: those wanted, and those too many. One on a host that can be reached goes before one that
+    /// cannot.
+    fn found(
+        &self,
+        wanted: &Wanted,
+        now_ms: i64,
+    ) -> Result<(Vec<LeaseView>, Vec<LeaseView>), Refusal> {
+        let ids = self.leases.of_key(&wanted.client, &wanted.key);
+        let mut found: Vec<_> = ids.filter_map(|id| self.lease(id, now_ms)).collect();
+        let bytes = wanted.slabs_bytes();
+        if let Some(other) = found
+            .iter()
+            .find(|found| found.lease.granted_bytes != bytes)
+        {
+            return Err(Refusal {
+                kind: RefusalKind::Malformed,
+                detail: format!(
+                    "key {:?} has a lease of {} bytes already, and {bytes} are asked for: use another key for another lease",
+                    wanted.key, other.lease.granted_bytes
+                ),
+                retry_in_ms: None,
+            });
+        }
+        found.sort_by(|a, b| {
+            let rank = |lease: &LeaseView| (!lease.is_reachable, lease.lease.lease_id.clone());
+            rank(a).cmp(&rank(b))
+        });
+        let superfluous = found.split_off(wanted.copies.min(found.len()));
+        Ok((found, superfluous))
+    }
+}

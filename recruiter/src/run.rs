@@ -1,0 +1,196 @@
+//! Everything put together: `gleaner-recruiter serve`.
+
+use crate::Error;
+use crate::config::Config;
+use crate::export::Targets;
+use crate::forecasts::Forecasts;
+use crate::http::{self, App};
+use crate::registry::HostId;
+use gleaner_listen::{Limits, allow_descriptors, bind, follow_files, serve};
+use gleaner_trust::ServerTrust;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often changes are told to those who watch, and silent hosts forgotten.
+const TICK: Duration = Duration::from_millis(250);
+/// Files of quotas are replaced no more often.
+const EXPORT: Duration = Duration::from_secs(1);
+/// How often the findings are looked at, and hosts' outlooks made anew.
+const OUTLOOK: Duration = Duration::from_secs(10);
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// Why it cannot start.
+pub fn run(config: &Config) -> Result<(), Error> {
+    allow_descriptors();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::io("start threads for", "the recruiter"))?;
+    let ended = runtime.block_on(async {
+        let app = Arc::new(App::new(config));
+        if let Some(path) = &config.forecasts {
+            let mut forecasts = Forecasts::new(path.clone());
+            forecasts.reload_if_changed()?; // what is wrong at the start is an error
+            tokio::spawn(foresee(Arc::clone(&app), forecasts));
+        }
+        tokio::spawn(tick(Arc::clone(&app), targets(config)));
+        for (scheme, address) in listen(config, app).await? {
+            eprintln!("gleaner-recruiter: listening on {scheme}://{address}");
+        }
+        interrupted().await
+    });
+    // What is under way is asked again of whoever comes next; leases are with their hosts.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    ended
+}
+
+fn targets(config: &Config) -> Targets {
+    Targets {
+        json: config.quota_file.clone(),
+        prometheus: config.quota_textfile.clone(),
+    }
+}
+
+/// Serves in the background; where.
+async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, SocketAddr)>, Error> {
+    let router = http::router(Arc::clone(&app));
+    let limits = Limits {
+        connections: Arc::new(Semaphore::new(config.connections_limit)),
+        reader_patience: config.reader_patience,
+    };
+    let mut bound = Vec::new();
+    if let Some((address, paths)) = &config.listen {
+        let trust = ServerTrust::load_allowing_anonymous(paths)?;
+        let (socket, address) = bind(*address).await.map_err(refused(*address))?;
+        bound.push(("https", address));
+        tokio::spawn(follow_files(Arc::clone(&trust), |error| {
+            eprintln!("gleaner-recruiter: goes on with the certificates it has: {error}");
+        }));
+        let server = Arc::clone(&app);
+        let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
+        tokio::spawn(served);
+    }
+    if let Some(address) = config.local {
+        let (socket, address) = bind(address).await.map_err(refused(address))?;
+        bound.push(("http", address));
+        tokio::spawn(serve(socket, None, limits, app, router));
+    }
+    Ok(bound)
+}
+
+fn refused(address: SocketAddr) -> impl FnOnce(std::io::Error) -> Error {
+    move |source| Error::Listen { address, source }
+}
+
+/// Forgets silent hosts, tells of changes, and keeps the files.
+async fn tick(app: Arc<App>, targets: Targets) {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let heartbeat = u64::try_from(app.registry_settings.heartbeat_ms).unwrap_or_default();
+    let heartbeat = Duration::from_millis(heartbeat);
+    let mut written: Option<Instant> = None;
+    let mut is_news = true;
+    let mut failure = String::new();
+    loop {
+        ticks.tick().await;
+        let now_ms = app.now_ms();
+        let (gone, changes) = {
+            let mut registry = app.registry();
+            (registry.sweep(now_ms), registry.take_changes())
+        };
+        for host_id in gone {
+            eprintln!("gleaner-recruiter: host {host_id} was silent for three heartbeats: gone");
+        }
+        if !changes.changed.is_empty() || !changes.gone.is_empty() {
+            is_news = true;
+            let telling = Arc::clone(&app);
+            let told = tokio::task::spawn_blocking(move || telling.feed.tell(&changes, now_ms));
+            let _ = told.await; // it does not panic
+        }
+        // Also where nothing changes, so that who reads knows that somebody writes.
+        let due = if is_news { EXPORT } else { heartbeat };
+        if targets.is_empty() || written.is_some_and(|at| at.elapsed() < due) {
+            continue;
+        }
+        (written, is_news) = (Some(Instant::now()), false);
+        let (app, targets) = (Arc::clone(&app), targets.clone());
+        let work = move || {
+            let seen = app.registry().quotas();
+            targets.write(&seen, app.now_ms())
+        };
+        let said = match tokio::task::spawn_blocking(work).await {
+            Ok(Ok(())) => String::new(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if said != failure && !said.is_empty() {
+            eprintln!("gleaner-recruiter: {said}; it is tried again");
+        }
+        failure = said;
+    }
+}
+
+/// Keeps what is expected of hosts' quotas.
+async fn foresee(app: Arc<App>, mut forecasts: Forecasts) {
+    let mut ticks = interval(OUTLOOK.min(Duration::from_millis(
+        u64::try_from(app.registry_settings.heartbeat_ms).unwrap_or(1000),
+    )));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let foreseeing = Arc::clone(&app);
+        let work = move || {
+            if let Err(error) = forecasts.reload_if_changed() {
+                eprintln!("gleaner-recruiter: goes on with the forecasts it has: {error}");
+            }
+            outlooks(&foreseeing, &forecasts);
+            forecasts
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(back) => forecasts = back,
+            Err(error) => {
+                eprintln!("gleaner-recruiter: no more forecasts: {error}");
+                return;
+            }
+        }
+    }
+}
+
+fn outlooks(app: &App, forecasts: &Forecasts) {
+    let Some(table) = forecasts.table() else {
+        return;
+    };
+    let seen = app.registry().quotas();
+    let made: Vec<_> = seen
+        .iter()
+        .map(|seen| {
+            let host_id = HostId::from(&*seen.quota.host_id);
+            (host_id, crate::forecasts::outlook(table, &seen.quota))
+        })
+        .collect();
+    // In portions: requests wait for the registry meanwhile.
+    for portion in made.chunks(256) {
+        let mut registry = app.registry();
+        for (host_id, outlook) in portion {
+            registry.expect(host_id, outlook.clone());
+        }
+    }
+}
+
+async fn interrupted() -> Result<(), Error> {
+    let listen = |kind| signal(kind).map_err(Error::io("wait for", PathBuf::from("signals")));
+    let mut terminated = listen(SignalKind::terminate())?;
+    let mut interrupted = listen(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminated.recv() => {}
+        _ = interrupted.recv() => {}
+    }
+    Ok(())
+}
