@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -95,11 +96,16 @@ def running(folder: pathlib.Path, pki: pathlib.Path | None):
     if pki:
         lines += ['listen = "127.0.0.1:0"', f'pki = "{pki}"']
     config.write_text("\n".join(lines) + "\n")
-    process = subprocess.Popen(
-        [RELEASE / "gleaner-recruiter", "serve", "--config", config], stderr=subprocess.PIPE, text=True
-    )
+    log = folder / "recruiter.log"
+    with log.open("w") as file:
+        process = subprocess.Popen([RELEASE / "gleaner-recruiter", "serve", "--config", config], stderr=file)
     try:
-        addresses = [process.stderr.readline().split()[-1].split("://")[1] for _ in range(2 if pki else 1)]
+        addresses, expected = [], 2 if pki else 1
+        while len(addresses) < expected:
+            if process.poll() is not None:
+                raise SystemExit(log.read_text())
+            time.sleep(0.05)
+            addresses = re.findall(r"listening on https?://(\S+)\n", log.read_text())
         yield process, addresses[0], addresses[-1]
     finally:
         process.send_signal(signal.SIGTERM)
