@@ -61,15 +61,22 @@ fn client(args: &Args, n: usize, end: Instant, found: &Mutex<Found>) {
         let asked = json!({ "key": format!("{count}"), "bytes": args.bytes, "term_ms": 600_000 });
         count += 1;
         // Late by the clock counts as waiting: whoever asks next would have waited as long.
-        let answer = agent.post(&url).header("Gleaner-Client", &name).send_json(&asked);
+        let answer = agent
+            .post(&url)
+            .header("Gleaner-Client", &name)
+            .send_json(&asked);
         let took = due.elapsed();
         let outcome = answer.and_then(|mut answer| {
-            Ok((answer.status().as_u16(), answer.body_mut().read_json::<Value>()?))
+            Ok((
+                answer.status().as_u16(),
+                answer.body_mut().read_json::<Value>()?,
+            ))
         });
         let mut sums = found.lock().unwrap();
         match outcome {
             Ok((200 | 201, body)) => {
-                sums.granted_us.push(u64::try_from(took.as_micros()).unwrap());
+                sums.granted_us
+                    .push(u64::try_from(took.as_micros()).unwrap());
                 for lease in body["leases"].as_array().unwrap() {
                     let id = lease["lease_id"].as_str().unwrap().to_owned();
                     kept.push_back((Instant::now() + args.keep, id));
@@ -83,9 +90,15 @@ fn client(args: &Args, n: usize, end: Instant, found: &Mutex<Found>) {
             Err(error) => failed(&mut sums, error.to_string()),
         }
         drop(sums);
-        while kept.front().is_some_and(|(until, _)| *until < Instant::now()) {
+        while kept
+            .front()
+            .is_some_and(|(until, _)| *until < Instant::now())
+        {
             let (_, id) = kept.pop_front().unwrap();
-            let ended = agent.delete(format!("{url}/{id}")).header("Gleaner-Client", &name).call();
+            let ended = agent
+                .delete(format!("{url}/{id}"))
+                .header("Gleaner-Client", &name)
+                .call();
             let mut sums = found.lock().unwrap();
             match ended {
                 Ok(answer) if answer.status().as_u16() == 204 => sums.released += 1,

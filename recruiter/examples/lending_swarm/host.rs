@@ -154,7 +154,9 @@ impl Host {
         for action in self.lender.step(&event, now_ms) {
             match action {
                 Action::Answer {
-                    request_id, outcome, ..
+                    request_id,
+                    outcome,
+                    ..
                 } => {
                     let answer = Answer {
                         request_id,
@@ -186,7 +188,9 @@ impl Host {
         };
         let bytes = say(socket, &FromHost::Announcement(Box::new(announcement))).await?;
         self.sums.announcements.fetch_add(1, Ordering::Relaxed);
-        self.sums.announced_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.sums
+            .announced_bytes
+            .fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 }

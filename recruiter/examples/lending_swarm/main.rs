@@ -53,13 +53,19 @@ struct Sums {
 fn main() {
     let args = args();
     let configs: Vec<Option<Arc<ClientConfig>>> = match &args.pki {
-        Some(pki) => certificates::of_hosts(pki, args.hosts).into_iter().map(Some).collect(),
+        Some(pki) => certificates::of_hosts(pki, args.hosts)
+            .into_iter()
+            .map(Some)
+            .collect(),
         None => vec![None; args.hosts],
     };
     if args.seconds == 0 {
         return;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let sums = Arc::new(Sums::default());
     let begin = Instant::now();
     for (n, tls) in configs.into_iter().enumerate() {
@@ -67,7 +73,10 @@ fn main() {
         runtime.spawn(host.run(args.url.clone(), tls));
     }
     while (sums.linked.load(Ordering::Relaxed) as usize) < args.hosts {
-        assert!(begin.elapsed() < Duration::from_secs(600), "not all hosts could link");
+        assert!(
+            begin.elapsed() < Duration::from_secs(600),
+            "not all hosts could link"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     let linking = begin.elapsed();
@@ -120,5 +129,8 @@ fn args() -> Args {
 }
 
 fn host_id(n: usize) -> String {
-    format!("{:032x}", (n as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+    format!(
+        "{:032x}",
+        (n as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    )
 }
