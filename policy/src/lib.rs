@@ -10,5 +10,6 @@ pub mod forecast;
 pub mod idle;
 pub mod lending;
 pub mod memory_context;
+pub mod outlook;
 pub mod placement;
 pub mod quota;

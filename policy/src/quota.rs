@@ -36,6 +36,13 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Share of physical memory that is left alone on a host in use.
+    pub(crate) fn busy_headroom_share(&self) -> f64 {
+        self.spare_headroom_share.max(self.headroom_share)
+    }
+}
+
 /// Why a quota is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -96,10 +103,7 @@ pub fn quota(
     let capped = |bytes: u64| bytes.min(limits.cap_bytes.unwrap_or(u64::MAX));
     let once_idle_bytes = capped(bound.unwrap_or(0));
     let spare_bytes = match limits.mode {
-        Mode::Spare => {
-            let share = limits.spare_headroom_share.max(limits.headroom_share);
-            capped(gentle(share).unwrap_or(0))
-        }
+        Mode::Spare => capped(gentle(limits.busy_headroom_share()).unwrap_or(0)),
         Mode::Paper | Mode::Gentle => 0,
     };
     let (reason, quota_bytes) = match verdict {

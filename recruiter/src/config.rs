@@ -41,10 +41,6 @@ struct ConfigFile {
     grant_within: Option<Duration>,
     tries: Option<usize>,
     placement: Option<PlacementName>,
-    #[serde(deserialize_with = "interval_text")]
-    avoid_failed_for: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
-    epoch: Option<Duration>,
     #[serde(deserialize_with = "size_text")]
     client_limit: Option<u64>,
     client_leases_limit: Option<usize>,
@@ -77,10 +73,6 @@ pub struct Asking {
     pub tries: usize,
     /// How hosts are chosen where a request does not say.
     pub placement: PlacementName,
-    /// A host that failed is asked last for so long.
-    pub avoid_failed_ms: i64,
-    /// Weights of `epoch_weights` hold for so long.
-    pub epoch_ms: i64,
 }
 
 /// What the recruiter is to do.
@@ -191,8 +183,6 @@ fn asking(file: &ConfigFile) -> Asking {
         grant_within: file.grant_within.unwrap_or(Duration::from_secs(5)),
         tries: file.tries.unwrap_or(8),
         placement: file.placement.unwrap_or_default(),
-        avoid_failed_ms: file.avoid_failed_for.map_or(60_000, ms),
-        epoch_ms: file.epoch.map_or(10_000, ms),
     }
 }
 
@@ -262,4 +252,66 @@ fn size_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, 
         serde::de::Error::custom(format!("`{text}` is no size: write it like 512MiB or 2GiB"))
     })?;
     Ok(Some(parsed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recruiter.toml");
+        std::fs::write(&path, text).unwrap();
+        let args = Serve {
+            config: Some(path),
+            ..Serve::default()
+        };
+        Config::resolve(&args).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_documented_file_has_every_key_and_its_default() {
+        let documented = include_str!("../../docs/recruiter.toml");
+        let (as_is, empty) = (resolve(documented).unwrap(), resolve("").unwrap());
+        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
+        // Each key that is not set there is a key: taken out of its comment, it is no unknown one.
+        let mut keys = 0;
+        for line in documented.lines() {
+            let Some((key, _)) = line.trim_start_matches("# ").split_once(" = ") else {
+                continue;
+            };
+            if key.contains(' ') {
+                continue;
+            }
+            keys += 1;
+            let said = resolve(line.trim_start_matches("# "));
+            let said = said.err().unwrap_or_default();
+            assert!(!said.contains("unknown field"), "{said}");
+        }
+        assert_eq!(keys, 22);
+    }
+
+    #[test]
+    fn an_address_on_the_command_line_is_plain_unless_there_are_certificates() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recruiter.toml");
+        let listen: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let with = |text: &str, listen| {
+            std::fs::write(&path, text).unwrap();
+            Config::resolve(&Serve {
+                config: Some(path.clone()),
+                listen: Some(listen),
+                ..Serve::default()
+            })
+        };
+        let plain = with("", listen).unwrap();
+        assert_eq!((plain.listen.is_none(), plain.local), (true, Some(listen)));
+        let tls = with("pki = \"/etc/gleaner/pki\"", listen).unwrap();
+        let (address, paths) = tls.listen.unwrap();
+        assert_eq!(address, listen);
+        assert_eq!(paths.key, Path::new("/etc/gleaner/pki/recruiter.key"));
+        assert_ne!(tls.local, Some(listen));
+        let world = with("", "0.0.0.0:1".parse().unwrap());
+        assert!(matches!(world, Err(Error::NotLoopback { .. })));
+    }
 }

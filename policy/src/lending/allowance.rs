@@ -3,7 +3,7 @@
 use super::low_water::LowWater;
 use super::steady::Steady;
 use super::{Cause, Settings};
-use crate::accounting::Categories;
+use crate::accounting::{Categories, headroom_bytes};
 use crate::idle::{IdleRule, Verdict};
 use crate::quota::{Limits, Quota, Reason, quota};
 use gleaner_schemas::lending::{HostQuota, QuotaReason, SLAB_BYTES};
@@ -295,6 +295,14 @@ impl Allowance {
             quota_bytes: allowed.bytes,
             once_idle_bytes: self.once_idle_bytes(settings),
             physical_bytes: self.seen.map_or(0, |seen| seen.categories.physical_bytes),
+            held_back_bytes: self.seen.map_or(0, |seen| {
+                let limits = seen.limits(settings);
+                let share = match allowed.reason {
+                    QuotaReason::Spare => limits.busy_headroom_share(),
+                    _ => limits.headroom_share,
+                };
+                headroom_bytes(seen.categories.physical_bytes, share)
+            }),
             mode: settings.limits.mode,
             reason: allowed.reason,
             idle_for_ms: idle_for_ms.map(|ms| ms.max(0)),
@@ -306,19 +314,35 @@ impl Allowance {
     }
 }
 
+#[cfg(test)]
+impl Allowance {
+    /// All that has a say in what may be lent later, but for what a model keeps as it is.
+    pub(super) fn hash_for_the_model<H: std::hash::Hasher>(&self, hasher: &mut H) {
+        use std::hash::Hash;
+        if let Some(seen) = &self.seen {
+            let all = seen.categories.available_bytes + seen.categories.guest_bytes;
+            (all, format!("{:?}", seen.verdict)).hash(hasher);
+        }
+        (self.returned_ms, &self.steady).hash(hasher);
+    }
+}
+
 impl Seen {
     /// Without caps: they hold at once in either direction.
-    fn quota(&self, settings: &Settings) -> Quota {
-        let limits = Limits {
+    fn limits(&self, settings: &Settings) -> Limits {
+        Limits {
             headroom_share: settings.limits.headroom_share.max(self.headroom_share),
             cap_bytes: None,
             ..settings.limits
-        };
+        }
+    }
+
+    fn quota(&self, settings: &Settings) -> Quota {
         quota(
             &self.categories,
             self.mem_available_bytes,
             self.verdict,
-            &limits,
+            &self.limits(settings),
         )
     }
 }

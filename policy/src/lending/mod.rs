@@ -7,6 +7,8 @@ mod allowance;
 mod event;
 mod ledger;
 mod low_water;
+#[cfg(test)]
+mod model;
 mod refusal;
 mod steady;
 #[cfg(test)]

@@ -477,6 +477,7 @@ fn what_is_told_of_a_host() {
         free_bytes: 9 * SLAB,
         once_idle_bytes: 10 * SLAB,
         physical_bytes: 16 * SLAB,
+        held_back_bytes: 2 * SLAB,
         mode: Mode::Gentle,
         reason: QuotaReason::Idle,
         idle_for_ms: Some(3000),

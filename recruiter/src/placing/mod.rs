@@ -9,9 +9,9 @@ pub use name::PlacementName;
 
 use crate::http::App;
 use crate::links::Unanswered;
-use crate::registry::{HostId, LeaseView, Plan, Wanted};
+use crate::registry::{HostId, LeaseView, Wanted};
+use gleaner_policy::placement::{Candidate, Request, Shortage};
 use gleaner_schemas::lending::{Asked, Lease, Outcome, Refusal, RefusalKind};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -47,11 +47,19 @@ pub(crate) async fn grant(
             app: Arc::clone(&app),
             wanted: &wanted,
         };
-        let granted = Granting::new(&app, &wanted, term_ms, &plan, placement)
-            .run()
-            .await;
-        drop(ended);
         let found = plan.found;
+        let granting = Granting {
+            app: &app,
+            wanted: &wanted,
+            term_ms,
+            placement,
+            missing: plan.missing,
+            candidates: plan.candidates,
+            tries: plan.missing + app.asking.tries,
+            deadline: Instant::now() + app.asking.grant_within,
+        };
+        let granted = granting.run().await;
+        drop(ended);
         granted.map(|granted| Granted {
             leases: found.into_iter().chain(granted).collect(),
             is_new: true,
@@ -82,46 +90,37 @@ struct Granting<'a> {
     app: &'a Arc<App>,
     wanted: &'a Wanted,
     term_ms: i64,
+    placement: PlacementName,
     missing: usize,
-    candidates: VecDeque<HostId>,
+    candidates: Vec<Candidate>,
+    /// Hosts that may still be asked.
+    tries: usize,
     deadline: Instant,
 }
 
 /// What a host made of it.
 type Told = (HostId, Result<Outcome, Unanswered>);
 
-impl<'a> Granting<'a> {
-    fn new(
-        app: &'a Arc<App>,
-        wanted: &'a Wanted,
-        term_ms: i64,
-        plan: &Plan,
-        placement: PlacementName,
-    ) -> Self {
-        let order = app.order(placement, &plan.candidates, wanted, plan.missing);
-        let tries = plan.missing + app.asking.tries;
-        Self {
-            app,
-            wanted,
-            term_ms,
-            missing: plan.missing,
-            candidates: order.into_iter().take(tries).collect(),
-            deadline: Instant::now() + app.asking.grant_within,
-        }
-    }
-
+impl Granting<'_> {
     async fn run(mut self) -> Result<Vec<LeaseView>, Refusal> {
         let mut asked = JoinSet::new();
         let mut granted: Vec<LeaseView> = Vec::new();
         let mut refused = Vec::new();
+        let mut is_exhausted = false;
         while granted.len() < self.missing {
-            while granted.len() + asked.len() < self.missing {
-                let Some(host_id) = self.candidates.pop_front() else {
-                    break;
-                };
-                asked.spawn(self.ask(host_id));
+            let more = self.missing - granted.len() - asked.len();
+            if more > 0 && !is_exhausted {
+                match self.choose(more) {
+                    Ok(hosts) => hosts.iter().for_each(|host| {
+                        asked.spawn(self.ask(HostId::from(&*host.host_id)));
+                    }),
+                    Err(shortage) if granted.is_empty() && refused.is_empty() => {
+                        return Err(self.short(&shortage)); // nobody was asked
+                    }
+                    // Those under way are waited for, to be given back.
+                    Err(_) => is_exhausted = true,
+                }
             }
-            // None under way: nobody is left to ask.
             let Ok(Some(told)) = timeout_at(self.deadline, asked.join_next()).await else {
                 break;
             };
@@ -153,6 +152,30 @@ impl<'a> Granting<'a> {
             .collect();
         releases.join_all().await;
         Err(self.failed(granted.len(), &refused))
+    }
+
+    /// The hosts to be asked next; too few is an error, once as many were tried as may be.
+    fn choose(&mut self, copies: usize) -> Result<Vec<Candidate>, Shortage> {
+        if copies > self.tries {
+            return Err(Shortage::default());
+        }
+        self.tries -= copies;
+        let request = Request {
+            client: &self.wanted.client,
+            bytes: self.wanted.slabs_bytes(),
+            copies,
+        };
+        self.app
+            .choose(self.placement, &request, &mut self.candidates)
+    }
+
+    /// There was room when it was looked, but not where it could be had now.
+    fn short(&self, shortage: &Shortage) -> Refusal {
+        Refusal {
+            kind: RefusalKind::NoMemory,
+            detail: format!("{shortage}; {} are needed", self.missing),
+            retry_in_ms: Some(shortage.retry_in_ms.unwrap_or(1000).max(1)),
+        }
     }
 
     /// Asks one host; its bytes are spoken for meanwhile.

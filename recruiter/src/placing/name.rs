@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum PlacementName {
     /// Any host with room, each as likely.
     Random,
@@ -17,7 +17,7 @@ pub enum PlacementName {
     FewestRequests,
     /// The host that the client has the least on.
     Spread,
-    /// The host that the client has leases on already, as long as it has room.
+    /// The host that this client found good before, as long as it has room; at first any.
     Stick,
     /// As likely as the host's share of all free memory at the start of the epoch.
     EpochWeights,

@@ -1,1 +1,365 @@
+//! The registry against what it should know, by chance and by case.
 
+use super::*;
+use gleaner_schemas::lending::{Lease, Outlook, SLAB_BYTES};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const MIB: u64 = 1 << 20;
+
+fn settings() -> Settings {
+    Settings {
+        heartbeat_ms: 10_000,
+        client_bytes: None,
+        client_leases: None,
+        reserve_share: 0.0,
+        confidence: 0.8,
+    }
+}
+
+/// After the first heartbeat.
+fn registry() -> Registry {
+    Registry::new(settings(), -10_000)
+}
+
+fn id(host: u8) -> HostId {
+    format!("{host:032x}").into()
+}
+
+fn lease(number: u8, client: &str, key: &str, bytes: u64) -> Lease {
+    Lease {
+        lease_id: format!("{number:032x}"),
+        client: client.into(),
+        key: key.into(),
+        granted_bytes: bytes,
+        held_bytes: bytes,
+        expires_in_ms: 60_000,
+        generation: 1,
+    }
+}
+
+fn said(host: u8, quota_bytes: u64, leases: &[Lease]) -> Announcement {
+    let lent_bytes = leases.iter().map(|l| l.held_bytes).sum();
+    Announcement {
+        version: VERSION,
+        incarnation: "one".into(),
+        quota: HostQuota {
+            host_id: id(host).to_string(),
+            quota_bytes,
+            lent_bytes,
+            free_bytes: quota_bytes.saturating_sub(lent_bytes),
+            ..HostQuota::default()
+        },
+        leases: leases.to_vec(),
+        ..Announcement::default()
+    }
+}
+
+fn wanted(client: &str, key: &str, bytes: u64, copies: usize) -> Wanted {
+    Wanted {
+        client: client.into(),
+        key: key.into(),
+        bytes,
+        copies,
+        least_ms: None,
+    }
+}
+
+fn kind(result: Result<Plan, Refusal>) -> RefusalKind {
+    result.unwrap_err().kind
+}
+
+#[test]
+fn a_late_connection_of_a_host_does_not_count() {
+    let mut registry = registry();
+    registry
+        .announced(&id(1), 2, said(1, 64 * MIB, &[]), 0)
+        .unwrap();
+    let late = registry.announced(&id(1), 1, said(1, MIB, &[]), 1);
+    assert_eq!(late.unwrap_err().kind, RefusalKind::Busy);
+    registry.disconnected(&id(1), 1); // no news
+    let answer = Answer {
+        request_id: 1,
+        outcome: Outcome::Granted {
+            lease: lease(1, "a", "k", MIB),
+        },
+        free_bytes: 0,
+        requests_per_s: 0.0,
+    };
+    registry.answered(&id(1), 1, &answer, 2);
+    assert_eq!(
+        (registry.leases_count(), registry.totals().free_bytes),
+        (0, 64 * u128::from(MIB))
+    );
+    registry.disconnected(&id(1), 2);
+    assert_eq!(registry.totals(), Totals::default());
+    assert_eq!(registry.quotas()[0].quota.free_bytes, 0);
+    // Whoever connects after that counts.
+    registry.announced(&id(1), 3, said(1, MIB, &[]), 3).unwrap();
+    assert_eq!(registry.totals().quota_bytes, u128::from(MIB));
+}
+
+#[test]
+fn announcements_that_are_not_the_hosts_own_are_refused() {
+    let mut registry = registry();
+    let other = registry
+        .announced(&id(1), 1, said(2, MIB, &[]), 0)
+        .unwrap_err();
+    assert!(other.detail.contains(&*id(2)), "{other:?}");
+    let version = Announcement {
+        version: 9,
+        ..said(1, MIB, &[])
+    };
+    let newer = registry.announced(&id(1), 1, version, 0).unwrap_err();
+    assert!(newer.detail.contains('9'), "{newer:?}");
+    let twice = [lease(1, "a", "k", MIB), lease(1, "b", "l", MIB)];
+    assert!(
+        registry
+            .announced(&id(1), 1, said(1, MIB, &twice), 0)
+            .is_err()
+    );
+    assert!(registry.quotas().is_empty());
+}
+
+#[test]
+fn a_lease_id_of_another_host_is_not_taken_over() {
+    let mut registry = registry();
+    let of_first = [lease(1, "a", "k", 2 * MIB)];
+    registry
+        .announced(&id(1), 1, said(1, 8 * MIB, &of_first), 0)
+        .unwrap();
+    registry
+        .announced(&id(2), 2, said(2, 8 * MIB, &of_first), 0)
+        .unwrap();
+    assert_eq!(registry.host_of(&of_first[0].lease_id), Some(&id(1)));
+    registry
+        .announced(&id(2), 2, said(2, 8 * MIB, &[]), 1)
+        .unwrap();
+    assert_eq!(registry.host_of(&of_first[0].lease_id), Some(&id(1)));
+}
+
+#[test]
+fn a_key_finds_its_leases_and_holds_its_place() {
+    let mut registry = registry();
+    for host in 1..=3 {
+        registry
+            .announced(&id(host), host.into(), said(host, 64 * MIB, &[]), 0)
+            .unwrap();
+    }
+    let two = wanted("a", "k", 3 * MIB, 2);
+    let plan = registry.plan(&two, 0).unwrap();
+    assert_eq!((plan.missing, plan.candidates.len()), (2, 3));
+    assert_eq!(kind(registry.plan(&two, 0)), RefusalKind::Busy);
+    registry.finished(&two);
+    let granted = [lease(1, "a", "k", 4 * MIB)];
+    registry
+        .announced(&id(1), 1, said(1, 64 * MIB, &granted), 0)
+        .unwrap();
+    let plan = registry.plan(&two, 0).unwrap();
+    assert_eq!((plan.found.len(), plan.missing), (1, 1));
+    let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
+    assert_eq!(hosts, [id(2).to_string(), id(3).to_string()]);
+    registry.finished(&two);
+    assert_eq!(
+        kind(registry.plan(&wanted("a", "k", 9 * MIB, 2), 0)),
+        RefusalKind::Malformed
+    );
+    let plan = registry.plan(&wanted("a", "k", 3 * MIB, 1), 0).unwrap();
+    assert_eq!(
+        (plan.found.len(), plan.missing, plan.superfluous.len()),
+        (1, 0, 0)
+    );
+}
+
+#[test]
+fn bytes_that_are_spoken_for_are_not_offered_again() {
+    let mut registry = registry();
+    registry
+        .announced(&id(1), 1, said(1, 8 * MIB, &[]), 0)
+        .unwrap();
+    registry.asking(&id(1), 6 * MIB);
+    assert_eq!(
+        kind(registry.plan(&wanted("a", "k", 4 * MIB, 1), 0)),
+        RefusalKind::NoMemory
+    );
+    registry.asked(&id(1), 6 * MIB);
+    assert_eq!(
+        registry
+            .plan(&wanted("a", "k", 4 * MIB, 1), 0)
+            .unwrap()
+            .candidates
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn requests_under_way_count_for_limits() {
+    let settings = Settings {
+        client_bytes: Some(8 * MIB),
+        reserve_share: 0.5,
+        ..settings()
+    };
+    let mut registry = Registry::new(settings, -10_000);
+    registry
+        .announced(&id(1), 1, said(1, 32 * MIB, &[]), 0)
+        .unwrap();
+    registry.plan(&wanted("a", "1", 6 * MIB, 1), 0).unwrap();
+    assert_eq!(
+        kind(registry.plan(&wanted("a", "2", 4 * MIB, 1), 0)),
+        RefusalKind::ClientLimit
+    );
+    registry.plan(&wanted("b", "1", 8 * MIB, 1), 0).unwrap();
+    assert_eq!(
+        kind(registry.plan(&wanted("c", "1", 8 * MIB, 1), 0)),
+        RefusalKind::Reserve
+    );
+    registry.finished(&wanted("a", "1", 6 * MIB, 1));
+    registry.plan(&wanted("c", "1", 8 * MIB, 1), 0).unwrap();
+}
+
+#[test]
+fn a_least_time_wants_what_is_sure_enough() {
+    let mut registry = registry();
+    registry
+        .announced(&id(1), 1, said(1, 64 * MIB, &[]), 0)
+        .unwrap();
+    registry
+        .announced(&id(2), 2, said(2, 64 * MIB, &[]), 0)
+        .unwrap();
+    let expected = |for_ms, confidence, mib| Outlook {
+        for_ms,
+        confidence,
+        bytes: mib * MIB,
+    };
+    registry.expect(
+        &id(1),
+        vec![expected(3_600_000, 0.9, 16), expected(7_200_000, 0.5, 16)],
+    );
+    let for_ms = |least_ms, mib: u64| Wanted {
+        least_ms: Some(least_ms),
+        ..wanted("a", "k", mib * MIB, 1)
+    };
+    let plan = registry.plan(&for_ms(3_600_000, 16), 0).unwrap();
+    assert_eq!(plan.candidates.len(), 1);
+    assert_eq!(plan.candidates[0].stays, Some(0.9));
+    registry.finished(&for_ms(3_600_000, 16));
+    for (least_ms, mib) in [(7_200_000, 16), (3_600_000, 18), (9_000_000, 2)] {
+        let refusal = registry.plan(&for_ms(least_ms, mib), 0).unwrap_err();
+        assert_eq!(refusal.kind, RefusalKind::TooLong, "{refusal:?}");
+    }
+    let refusal = registry.plan(&for_ms(7_200_000, 16), 0).unwrap_err();
+    assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
+    // An announcement does not make the recruiter forget it.
+    registry
+        .announced(&id(1), 1, said(1, 60 * MIB, &[]), 1)
+        .unwrap();
+    assert_eq!(
+        registry
+            .plan(&for_ms(3_600_000, 16), 1)
+            .unwrap()
+            .candidates
+            .len(),
+        1
+    );
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Announce {
+        host: u8,
+        link: u64,
+        quota_mib: u64,
+        leases: Vec<(u8, u8, u8)>,
+    },
+    Disconnect {
+        host: u8,
+        link: u64,
+    },
+    Answer {
+        host: u8,
+        link: u64,
+        number: u8,
+        is_granted: bool,
+    },
+    Pass(i64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let leases = prop::collection::btree_map(0..6_u8, (0..2_u8, 0..2_u8), 0..4);
+    let leases = leases.prop_map(|m| m.into_iter().map(|(n, (c, k))| (n, c, k)).collect());
+    prop_oneof![
+        4 => (0..3_u8, 0..6_u64, 0..64_u64, leases).prop_map(|(host, link, quota_mib, leases)| {
+            Step::Announce { host, link, quota_mib, leases }
+        }),
+        1 => (0..3_u8, 0..6_u64).prop_map(|(host, link)| Step::Disconnect { host, link }),
+        2 => (0..3_u8, 0..6_u64, 0..6_u8, any::<bool>()).prop_map(|(host, link, number, is_granted)| {
+            Step::Answer { host, link, number, is_granted }
+        }),
+        1 => (0..40_000_i64).prop_map(Step::Pass),
+    ]
+}
+
+proptest! {
+    /// Whatever hosts say in whatever order: sums are those of the hosts, every lease is its host's, none is left behind.
+    #[test]
+    fn what_is_summed_and_indexed_is_what_hosts_said(steps in prop::collection::vec(step(), 0..60)) {
+        let mut registry = registry();
+        let mut now_ms = 0;
+        for step in steps {
+            match step {
+                Step::Announce { host, link, quota_mib, leases } => {
+                    let leases: Vec<_> = leases
+                        .into_iter()
+                        .map(|(n, c, k)| lease(n, &format!("client {c}"), &format!("key {k}"), SLAB_BYTES * u64::from(1 + n)))
+                        .collect();
+                    let _ = registry.announced(&id(host), link, said(host, quota_mib * MIB, &leases), now_ms);
+                }
+                Step::Disconnect { host, link } => registry.disconnected(&id(host), link),
+                Step::Answer { host, link, number, is_granted } => {
+                    let lease = lease(number, "client 0", "key 0", SLAB_BYTES);
+                    let outcome = if is_granted {
+                        Outcome::Granted { lease }
+                    } else {
+                        Outcome::Released { lease_id: lease.lease_id }
+                    };
+                    let answer = Answer { request_id: 0, outcome, free_bytes: 7, requests_per_s: 1.0 };
+                    registry.answered(&id(host), link, &answer, now_ms);
+                }
+                Step::Pass(ms) => {
+                    now_ms += ms;
+                    registry.sweep(now_ms);
+                }
+            }
+            check_whole(&registry, now_ms)?;
+        }
+        registry.sweep(now_ms + 30_000);
+        prop_assert_eq!(registry.leases_count(), 0);
+        prop_assert_eq!(registry.totals(), Totals::default());
+        prop_assert!(registry.leases_of(None, now_ms).is_empty());
+    }
+}
+
+fn check_whole(registry: &Registry, now_ms: i64) -> Result<(), TestCaseError> {
+    let linked = || registry.hosts.values().filter(|host| host.link.is_some());
+    let sum = |of: fn(&HostQuota) -> u64| linked().map(|h| u128::from(of(&h.quota))).sum::<u128>();
+    let totals = Totals {
+        quota_bytes: sum(|q| q.quota_bytes),
+        lent_bytes: sum(|q| q.lent_bytes),
+        free_bytes: sum(|q| q.free_bytes),
+    };
+    prop_assert_eq!(registry.totals(), totals);
+    let views = registry.leases_of(None, now_ms);
+    prop_assert_eq!(views.len(), registry.leases_count());
+    let mut held: BTreeMap<String, u128> = BTreeMap::new();
+    for view in &views {
+        let host = &registry.hosts[&HostId::from(&*view.host_id)];
+        prop_assert!(host.leases.contains_key(&view.lease.lease_id));
+        *held.entry(view.lease.client.clone()).or_default() += u128::from(view.lease.granted_bytes);
+    }
+    for client in ["client 0", "client 1"] {
+        let expected = held.get(client).copied().unwrap_or_default();
+        prop_assert_eq!(registry.leases.holding(client).granted_bytes, expected);
+    }
+    Ok(())
+}

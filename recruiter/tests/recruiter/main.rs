@@ -2,3 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adapter;
+mod hosts;
+mod leases;
+mod quotas;
+mod restarts;
+mod roles;
+mod running;
+mod surfaces;

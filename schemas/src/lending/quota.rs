@@ -57,6 +57,9 @@ pub struct HostQuota {
     pub once_idle_bytes: u64,
     /// Physical memory.
     pub physical_bytes: u64,
+    /// What is left alone beside the quota: the headroom, or the larger one of a busy host.
+    #[serde(default)]
+    pub held_back_bytes: u64,
     /// How far lending may go.
     pub mode: Mode,
     /// Why the quota is what it is.

@@ -1,0 +1,120 @@
+//! A client that wants one lease, by one key, and asks again when it hears nothing.
+
+use super::{SLAB, TERM_MS};
+use crate::lending::Event;
+use gleaner_schemas::lending::{Asked, Lease, Request};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Client {
+    wants_slabs: u64,
+    /// How often it may still ask for a lease, renew it, and release it.
+    left: [u8; 3],
+    /// What it believes to have: id and generation.
+    pub(super) lease: Option<(String, u64)>,
+}
+
+/// A request on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Message {
+    pub(super) client: usize,
+    pub(super) link: usize,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum What {
+    Grant(u64),
+    Renew(String),
+    Release(String),
+}
+
+pub(super) fn client_name(client: usize) -> String {
+    ["anna", "ben"][client].into()
+}
+
+impl Client {
+    pub(super) fn new(wants_slabs: u64, left: [u8; 3]) -> Self {
+        Self {
+            wants_slabs,
+            left,
+            lease: None,
+        }
+    }
+
+    pub(super) fn may_ask(&self) -> bool {
+        self.lease.is_none() && self.left[0] > 0
+    }
+
+    pub(super) fn may_renew(&self) -> bool {
+        self.lease.is_some() && self.left[1] > 0
+    }
+
+    pub(super) fn may_release(&self) -> bool {
+        self.lease.is_some() && self.left[2] > 0
+    }
+
+    /// Through one recruiter, then through the other.
+    fn message(&self, client: usize, what: What) -> Message {
+        let link = self.left.iter().map(|n| usize::from(*n)).sum::<usize>() % 2;
+        Message { client, link, what }
+    }
+
+    pub(super) fn ask(&mut self, client: usize) -> Message {
+        self.left[0] -= 1;
+        self.message(client, What::Grant(self.wants_slabs))
+    }
+
+    pub(super) fn renew(&mut self, client: usize) -> Option<Message> {
+        self.left[1] -= 1;
+        let (lease_id, _) = self.lease.clone()?;
+        Some(self.message(client, What::Renew(lease_id)))
+    }
+
+    /// It uses the lease no more, and may ask again.
+    pub(super) fn release(&mut self, client: usize) -> Option<Message> {
+        self.left[2] -= 1;
+        let (lease_id, _) = self.lease.take()?;
+        Some(self.message(client, What::Release(lease_id)))
+    }
+
+    /// It believes whatever it hears, however old that is.
+    pub(super) fn hear(&mut self, lease: &Lease) {
+        self.lease = Some((lease.lease_id.clone(), lease.generation));
+    }
+}
+
+impl Message {
+    /// Its number says whose it is and by which link it came.
+    pub(super) fn request_id(&self) -> u64 {
+        (self.link * 2 + self.client) as u64
+    }
+
+    pub(super) fn event(&self, fresh_id: &str) -> Event {
+        let client = client_name(self.client);
+        let asked = match &self.what {
+            What::Grant(slabs) => Asked::Grant {
+                client,
+                key: "k".into(),
+                bytes: slabs * SLAB,
+                term_ms: TERM_MS,
+            },
+            What::Renew(lease_id) => Asked::Renew {
+                client: Some(client),
+                lease_id: lease_id.clone(),
+                term_ms: TERM_MS,
+            },
+            What::Release(lease_id) => Asked::Release {
+                client: Some(client),
+                lease_id: lease_id.clone(),
+            },
+        };
+        Event::Request {
+            link: self.link,
+            request: Request {
+                request_id: self.request_id(),
+                asked,
+            },
+            fresh_id: fresh_id.into(),
+        }
+    }
+}

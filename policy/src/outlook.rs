@@ -1,0 +1,256 @@
+//! How much of a quota is expected to stay, for how long, with what confidence: the forecast of the analysis, put to the
+//! question that borrowers have.
+//!
+//! A quota of `q` bytes stays as long as the host keeps `q` and what is held back available. So a part of it is a region
+//! of the forecast: `bytes` and the bytes held back are its size, the quota (or the low water) and those bytes what is, or
+//! was, available. Where the owner's cap or the hysteresis lowers the quota it looks worse than it is, never better.
+//!
+//! What is assumed: a host that lends because it is idle must stay idle as well ([`Scope::Idle`]), and its region is as
+//! old as its idleness. A host that lends what it can spare need not ([`Scope::All`]); its region counts as a day old
+//! where the low water of the last day says so, and else as new. Nothing is known of the future of a host that lends
+//! nothing now.
+
+use crate::forecast::State;
+use crate::forecast::table::{Question, Region, Table};
+use gleaner_schemas::findings::Scope;
+use gleaner_schemas::lending::{HostQuota, Outlook, QuotaReason, SLAB_BYTES};
+
+/// Times that an outlook looks ahead: ten minutes, and 1, 4, 8 and 24 hours.
+pub const FOR_MS: [i64; 5] = [600_000, 3_600_000, 14_400_000, 28_800_000, 86_400_000];
+
+/// Confidences that an outlook gives.
+pub const CONFIDENCES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// Sizes that are tried: the quota in so many equal parts. Each is looked up once a time ahead, at most.
+const SIZES: u64 = 16;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// The probability that `bytes` of what a host lends stay throughout `for_ms`; `None` where the host does not lend so much,
+/// or where nothing was learnt about the like.
+///
+/// `hour_of_week` is that of the fleet's time zone: 0 is Monday's first.
+#[must_use]
+pub fn stays(
+    table: &Table,
+    quota: &HostQuota,
+    bytes: u64,
+    for_ms: i64,
+    hour_of_week: u8,
+) -> Option<f64> {
+    let scope = match quota.reason {
+        QuotaReason::Idle => Scope::Idle,
+        QuotaReason::Spare => Scope::All,
+        _ => return None,
+    };
+    let stored = |bytes: u64| i64::try_from(bytes.saturating_add(quota.held_back_bytes)).ok();
+    let low_bytes = quota.low_water_bytes.unwrap_or(0);
+    let age_ms = match scope {
+        Scope::Idle => quota.idle_for_ms.unwrap_or(0),
+        Scope::All if low_bytes >= bytes => DAY_MS,
+        Scope::All => 0,
+    };
+    let region_bytes = stored(bytes)?;
+    table.probability(&Question {
+        host: &quota.host_id,
+        scope,
+        region: Region::Bytes(region_bytes),
+        state: State {
+            age_s: age_ms / 1000,
+            available_bytes: stored(quota.quota_bytes)?,
+            low_bytes: stored(low_bytes)?,
+            region_bytes,
+        },
+        hour_of_week,
+        ahead_s: for_ms.max(0).checked_add(999)? / 1000,
+    })
+}
+
+/// The largest part of what a host lends that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]: never more for longer, nor
+/// with more confidence. Empty where nothing was learnt about the like; 0 bytes where nothing is that sure.
+#[must_use]
+pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
+    let mut sizes: Vec<u64> = (1..=SIZES)
+        .map(|part| u128::from(quota.quota_bytes) * u128::from(part) / u128::from(SIZES))
+        .filter_map(|bytes| u64::try_from(bytes).ok())
+        .map(|bytes| bytes / SLAB_BYTES * SLAB_BYTES)
+        .filter(|bytes| *bytes > 0)
+        .collect();
+    sizes.dedup();
+    let mut found = Vec::new();
+    let mut most_bytes = [u64::MAX; CONFIDENCES.len()];
+    for for_ms in FOR_MS {
+        let mut is_known = false;
+        // The surer, the less: whatever is large enough for one confidence need not be looked at again for the next.
+        let mut left = sizes.iter().rev().copied().peekable();
+        for (confidence, most) in CONFIDENCES.into_iter().zip(&mut most_bytes) {
+            let mut bytes = 0;
+            while let Some(&size) = left.peek() {
+                let probability = stays(table, quota, size, for_ms, hour_of_week);
+                is_known |= probability.is_some();
+                if size <= *most && probability.is_some_and(|p| p >= confidence) {
+                    bytes = size;
+                    break;
+                }
+                left.next();
+            }
+            if is_known {
+                *most = bytes;
+                found.push(Outlook {
+                    for_ms,
+                    confidence,
+                    bytes,
+                });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::findings::ForecastCell;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
+
+    fn cell(scope: Scope, margin_bin: Option<i64>, ahead_s: i64, probability: f64) -> ForecastCell {
+        ForecastCell {
+            scope,
+            region_bytes: Some(GIB as i64),
+            region_share: None,
+            age_bin: margin_bin.map(|_| 0), // the table asks for the age first
+            margin_bin,
+            low_bin: None,
+            ahead_s,
+            probability,
+            instants: 1,
+        }
+    }
+
+    /// 1 GiB, of which 128 MiB are lent and the rest is held back.
+    fn quota(reason: QuotaReason) -> HostQuota {
+        HostQuota {
+            quota_bytes: 128 * MIB,
+            held_back_bytes: 896 * MIB,
+            idle_for_ms: Some(60_000),
+            low_water_bytes: Some(64 * MIB),
+            reason,
+            ..HostQuota::default()
+        }
+    }
+
+    /// Cells by age alone: bins 0 to 3.
+    fn by_age(scope: Scope, probabilities: [f64; 4]) -> Table {
+        let cells: Vec<_> = probabilities.into_iter().zip(0..).collect();
+        let cells = cells.into_iter().map(|(p, age_bin)| ForecastCell {
+            age_bin: Some(age_bin),
+            ..cell(scope, None, 3600, p)
+        });
+        Table::new(&cells.collect::<Vec<_>>(), &[], &[])
+    }
+
+    #[test]
+    fn by_reason_the_scope_and_the_age() {
+        let idle = by_age(Scope::Idle, [0.1, 0.2, 0.3, 0.4]);
+        let all = by_age(Scope::All, [0.5, 0.6, 0.7, 0.8]);
+        let ask = |table, quota: &HostQuota, mib| stays(table, quota, mib * MIB, 3_600_000, 0);
+        let near = |found: Option<f64>, p: f64| assert!((found.unwrap() - p).abs() < 1e-12);
+        let mut host = quota(QuotaReason::Idle);
+        near(ask(&idle, &host, 128), 0.1);
+        host.idle_for_ms = Some(14_400_000);
+        near(ask(&idle, &host, 128), 0.3);
+        assert_eq!(ask(&all, &host, 128), None);
+        host.reason = QuotaReason::Spare;
+        near(ask(&all, &host, 64), 0.8);
+        near(ask(&all, &host, 66), 0.5);
+        assert_eq!(ask(&idle, &host, 64), None);
+        // More than there is, and nothing now.
+        assert_eq!(ask(&all, &host, 130), None);
+        for reason in [
+            QuotaReason::Waiting,
+            QuotaReason::Pressure,
+            QuotaReason::Paused,
+        ] {
+            host.reason = reason;
+            assert_eq!(ask(&all, &host, 2), None);
+            assert_eq!(outlook(&all, &host, 0), []);
+        }
+    }
+
+    #[test]
+    fn the_largest_that_is_sure_enough() {
+        // What is held back counts into the margin: of the 1024 MiB available 896 are no one's, so that up to
+        // 34 MiB (930.9 MiB in all) have a margin of 1.1.
+        let cells = [
+            cell(Scope::Idle, Some(0), 600, 0.9),
+            cell(Scope::Idle, Some(1), 600, 0.995),
+            cell(Scope::Idle, Some(0), 3600, 0.6),
+            cell(Scope::Idle, Some(1), 3600, 0.7),
+        ];
+        let table = Table::new(&cells, &[], &[]);
+        let found = outlook(&table, &quota(QuotaReason::Idle), 0);
+        let of = |for_ms, confidence, mib: u64| Outlook {
+            for_ms,
+            confidence,
+            bytes: mib * MIB,
+        };
+        // Sixteenths are 8 MiB. Nothing was learnt of more than an hour.
+        assert_eq!(
+            found,
+            [
+                of(600_000, 0.5, 128),
+                of(600_000, 0.9, 128),
+                of(600_000, 0.99, 32),
+                of(3_600_000, 0.5, 128),
+                of(3_600_000, 0.9, 0),
+                of(3_600_000, 0.99, 0),
+            ]
+        );
+    }
+
+    proptest! {
+        /// Against every size and time by itself; and never more for longer, nor with more confidence.
+        #[test]
+        fn outlooks_fall(
+            odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..40),
+            quota_mib in 0..400u64,
+            low_mib in 0..400u64,
+        ) {
+            let cells: Vec<_> = odds.iter().map(|&(margin, ahead, p)| {
+                cell(Scope::Idle, Some(margin), crate::forecast::AHEAD_S[ahead], p)
+            }).collect();
+            let table = Table::new(&cells, &[], &[]);
+            let host = HostQuota {
+                quota_bytes: quota_mib * MIB,
+                held_back_bytes: 100 * MIB,
+                low_water_bytes: Some(low_mib * MIB),
+                reason: QuotaReason::Idle,
+                ..HostQuota::default()
+            };
+            let found = outlook(&table, &host, 0);
+            for o in &found {
+                prop_assert!(o.bytes <= host.quota_bytes && o.bytes % SLAB_BYTES == 0);
+                prop_assert!(o.bytes == 0
+                    || stays(&table, &host, o.bytes, o.for_ms, 0).unwrap() >= o.confidence);
+                for other in &found {
+                    if other.for_ms >= o.for_ms && other.confidence >= o.confidence {
+                        prop_assert!(other.bytes <= o.bytes);
+                    }
+                }
+                // Nothing larger was passed over, but for what the shorter or the less sure forbid.
+                let bound = found.iter().filter(|s| s.for_ms <= o.for_ms && s.confidence <= o.confidence && **s != *o)
+                    .map(|s| s.bytes).min().unwrap_or(u64::MAX);
+                for part in 1..=SIZES {
+                    let size = host.quota_bytes * part / SIZES / SLAB_BYTES * SLAB_BYTES;
+                    if size > o.bytes && size <= bound {
+                        let p = stays(&table, &host, size, o.for_ms, 0);
+                        prop_assert!(p.is_none_or(|p| p < o.confidence), "{size} {p:?} {o:?}");
+                    }
+                }
+            }
+        }
+    }
+}

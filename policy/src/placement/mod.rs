@@ -1,0 +1,219 @@
+//! Which hosts a lease is asked from.
+//!
+//! One enum of policies with one exhaustive match. All of them keep to what no policy may break: enough room, no host
+//! twice, and none that failed lately.
+
+mod choose;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use state::State;
+
+use gleaner_schemas::lending::SLAB_BYTES;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// A host that failed is avoided for so long, unless set otherwise (Dodo: one minute).
+pub const REFRACTION_MS: i64 = 60_000;
+
+/// Length of an epoch: weights are taken at its start (GMS: 5 to 10 s).
+pub const EPOCH_MS: i64 = 5000;
+
+/// How hosts are chosen for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// Any host with room, each as likely (Dodo; Acharya & Setia, section 5).
+    Random,
+    /// The host with the fewest pages stored (Anemone).
+    FewestPages,
+    /// The host that serves the fewest requests (Anemone).
+    FewestRequests,
+    /// The host that this client has the least on: spread equally (Felten & Zahorjan).
+    Spread,
+    /// The host that this client found good before, as long as it has room (Felten & Zahorjan); at first any.
+    Stick,
+    /// As likely as the host's share of all free memory at the start of the epoch, less what was placed there since
+    /// (GMS: weights w_i). Once they are used up a new epoch begins.
+    EpochWeights,
+    /// The host on which so much is most likely to stay for as long as asked (ours): by the forecast, which counts as
+    /// even where it knows nothing; then the one that has been idle for longest, which is likelier to stay so.
+    #[default]
+    LongestAvailable,
+}
+
+/// A host that could be asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// Its id.
+    pub host_id: String,
+    /// What is free there.
+    pub free_bytes: u64,
+    /// What is leased there.
+    pub lent_bytes: u64,
+    /// Page requests served a second.
+    pub requests_per_s: f64,
+    /// What this client has leased there.
+    pub client_bytes: u64,
+    /// For how long it has been idle.
+    pub idle_for_ms: Option<i64>,
+    /// The probability that what is asked stays for as long as asked, where the forecast knows.
+    pub stays: Option<f64>,
+    /// When it last failed, on the clock of `now_ms`.
+    pub failed_ms: Option<i64>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Who asks.
+    pub client: &'a str,
+    /// Of each copy; hosts grant whole slabs.
+    pub bytes: u64,
+    /// On as many hosts.
+    pub copies: usize,
+}
+
+/// There are not as many hosts as copies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortage {
+    /// Hosts that could be asked now.
+    pub hosts_with_room: usize,
+    /// Hosts with room that failed too lately to be asked.
+    pub hosts_that_failed: usize,
+    /// The most that is free on one host that could be asked.
+    pub largest_free_bytes: u64,
+    /// When the first of those that failed may be asked again.
+    pub retry_in_ms: Option<i64>,
+}
+
+impl Placement {
+    /// Each of them.
+    pub const ALL: [Self; 7] = [
+        Self::Random,
+        Self::FewestPages,
+        Self::FewestRequests,
+        Self::Spread,
+        Self::Stick,
+        Self::EpochWeights,
+        Self::LongestAvailable,
+    ];
+
+    /// As configurations and requests spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::FewestPages => "fewest-pages",
+            Self::FewestRequests => "fewest-requests",
+            Self::Spread => "spread",
+            Self::Stick => "stick",
+            Self::EpochWeights => "epoch-weights",
+            Self::LongestAvailable => "longest-available",
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No policy has that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPlacement(pub String);
+
+impl fmt::Display for UnknownPlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Placement::ALL.map(Placement::name).join(", ");
+        write!(
+            f,
+            "there is no placement {:?}: choose one of {names}",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for UnknownPlacement {}
+
+impl FromStr for Placement {
+    type Err = UnknownPlacement;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPlacement> {
+        let found = Self::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| UnknownPlacement(name.to_owned()))
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use gleaner_schemas::units::{Bytes, Seconds};
+        let largest = Bytes::from(self.largest_free_bytes);
+        let count = self.hosts_with_room;
+        write!(
+            f,
+            "{count} hosts have so much free, at most {largest} on one"
+        )?;
+        match self.retry_in_ms {
+            Some(ms) => write!(
+                f,
+                "; {} more failed lately, and are asked again in {} at the earliest",
+                self.hosts_that_failed,
+                Seconds::from_ms(ms)
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Chooses `request.copies` hosts, the best first: their places among `candidates`.
+///
+/// A host that failed within the refraction period is never chosen, even where no other is left: its clients would only wait
+/// for it again, and the refusal says when it may be asked. `random` gives numbers that are equally likely over all of
+/// `u64`; a policy that needs none asks for none.
+pub fn place(
+    placement: Placement,
+    state: &mut State,
+    request: &Request<'_>,
+    candidates: &[Candidate],
+    random: &mut dyn FnMut() -> u64,
+    now_ms: i64,
+) -> Result<Vec<usize>, Shortage> {
+    // Where even that overflows no host has room.
+    let bytes = request.bytes.max(1).checked_next_multiple_of(SLAB_BYTES);
+    let has_room = |c: &Candidate| bytes.is_some_and(|bytes| c.free_bytes >= bytes);
+    let mut shortage = Shortage::default();
+    let mut hosts = BTreeSet::new();
+    let mut eligible = Vec::new();
+    for (i, candidate) in candidates.iter().enumerate() {
+        if !hosts.insert(candidate.host_id.as_str()) {
+            continue;
+        }
+        let rests_ms = state.refraction_left_ms(candidate.failed_ms, now_ms);
+        if rests_ms == 0 {
+            shortage.largest_free_bytes = shortage.largest_free_bytes.max(candidate.free_bytes);
+        }
+        match (has_room(candidate), rests_ms) {
+            (true, 0) => eligible.push(i),
+            (true, ms) => {
+                shortage.hosts_that_failed += 1;
+                shortage.retry_in_ms = Some(shortage.retry_in_ms.map_or(ms, |r| r.min(ms)));
+            }
+            (false, _) => {}
+        }
+    }
+    shortage.hosts_with_room = eligible.len();
+    if eligible.len() < request.copies {
+        return Err(shortage);
+    }
+    let choice = choose::Choice {
+        request,
+        bytes: bytes.unwrap_or(u64::MAX),
+        candidates,
+        eligible,
+        now_ms,
+    };
+    Ok(choice.of(placement, state, random))
+}

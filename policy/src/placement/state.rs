@@ -1,0 +1,91 @@
+//! What placements remember, bounded.
+
+use super::REFRACTION_MS;
+use std::collections::BTreeMap;
+
+/// Clients whose good hosts are remembered; of more the one that asked longest ago is forgotten.
+const MOST_CLIENTS: usize = 4096;
+
+/// What placements remember from one request to the next; nothing that could not be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    refraction_ms: i64,
+    good: BTreeMap<String, Good>,
+    epoch: Option<Epoch>,
+}
+
+/// Where a client's memory was placed last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Good {
+    host_ids: Vec<String>,
+    at_ms: i64,
+}
+
+/// Weights of hosts in bytes, and since when they hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Epoch {
+    pub(super) since_ms: i64,
+    pub(super) weights: BTreeMap<String, u64>,
+}
+
+impl Default for State {
+    /// [`REFRACTION_MS`].
+    fn default() -> Self {
+        Self::new(REFRACTION_MS)
+    }
+}
+
+impl State {
+    /// Nothing remembered; hosts that failed are avoided for `refraction_ms`.
+    #[must_use]
+    pub fn new(refraction_ms: i64) -> Self {
+        Self {
+            refraction_ms,
+            good: BTreeMap::new(),
+            epoch: None,
+        }
+    }
+
+    /// For how long a host is still avoided.
+    pub(super) fn refraction_left_ms(&self, failed_ms: Option<i64>, now_ms: i64) -> i64 {
+        let until_ms = failed_ms.map(|failed| failed.saturating_add(self.refraction_ms));
+        until_ms.map_or(0, |until| until.saturating_sub(now_ms).max(0))
+    }
+
+    /// Hosts that were good to a client.
+    pub(super) fn good(&self, client: &str) -> &[String] {
+        self.good.get(client).map_or(&[], |good| &good.host_ids)
+    }
+
+    pub(super) fn remember(&mut self, client: &str, host_ids: Vec<String>, now_ms: i64) {
+        if self.good.len() >= MOST_CLIENTS && !self.good.contains_key(client) {
+            let oldest = self.good.iter().min_by_key(|(_, good)| good.at_ms);
+            if let Some(oldest) = oldest.map(|(client, _)| client.clone()) {
+                self.good.remove(&oldest);
+            }
+        }
+        let at_ms = now_ms;
+        self.good
+            .insert(client.to_owned(), Good { host_ids, at_ms });
+    }
+
+    pub(super) fn epoch(&mut self) -> &mut Option<Epoch> {
+        &mut self.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_forgotten() {
+        let mut state = State::default();
+        for i in 0..MOST_CLIENTS + 2 {
+            state.remember(&format!("{i}"), vec!["h".into()], i as i64);
+        }
+        assert_eq!(state.good.len(), MOST_CLIENTS);
+        assert!(state.good("0").is_empty() && state.good("1").is_empty());
+        assert_eq!(state.good("2"), ["h"]);
+    }
+}

@@ -1,0 +1,209 @@
+//! Who may do what, by real TLS.
+
+use crate::hosts::{Host, id};
+use crate::running::{
+    Answer, GIB, MIB, QUICK, Recruiter, agent_with, answer, asked, get, wait_for,
+};
+use gleaner_trust::{
+    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, Issued, Role, provider,
+};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::Agent;
+
+/// A recruiter's authority, and those whom it certifies.
+struct Deployment {
+    folder: tempfile::TempDir,
+    authority: Authority,
+}
+
+impl Deployment {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority =
+            Authority::init(&folder.path().join("pki"), "test", AUTHORITY_DAYS).unwrap();
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let deployment = Self { folder, authority };
+        let issued = deployment.authority.issue(&Role::Recruiter { names }, 365);
+        deployment.write("pki/recruiter", &issued.unwrap());
+        deployment
+    }
+
+    fn write(&self, name: &str, issued: &Issued) {
+        fs::write(self.path(&format!("{name}.key")), &issued.key_pem).unwrap();
+        fs::write(self.path(&format!("{name}.crt")), &issued.certificate_pem).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&self) -> Recruiter {
+        let pki = self.path("pki");
+        let config =
+            format!("listen = \"127.0.0.1:0\"\nlocal = \"127.0.0.1:0\"\npki = {pki:?}\n{QUICK}");
+        Recruiter::start_as(self.folder.path(), &config)
+    }
+
+    fn trust(&self, role: &Role) -> Arc<ClientTrust> {
+        let name = format!("{}-{}", role.kind(), role.name());
+        self.write(&name, &self.authority.issue(role, 90).unwrap());
+        let paths = ClientPaths {
+            certificate: self.path(&format!("{name}.crt")),
+            key: self.path(&format!("{name}.key")),
+            authority: self.path("pki/authority.crt"),
+        };
+        ClientTrust::load(&paths).unwrap()
+    }
+
+    fn agent(&self, role: &Role) -> Agent {
+        agent_with(&self.trust(role).credentials())
+    }
+
+    fn stranger(&self) -> Agent {
+        let token = self
+            .authority
+            .new_token(Duration::from_secs(60), None)
+            .unwrap();
+        let pem = self.authority.certificate_pem();
+        agent_with(&Credentials::for_enrolment(pem, &token).unwrap())
+    }
+
+    /// As a host speaks TLS over its link.
+    fn of_host(&self, host_id: &str) -> Arc<rustls::ClientConfig> {
+        let host_id = host_id.to_owned();
+        let credentials = self.trust(&Role::Host { host_id }).credentials();
+        let mut roots = rustls::RootCertStore::empty();
+        for authority in credentials.authorities() {
+            roots.add(authority.clone().into_owned()).unwrap();
+        }
+        let chain = credentials
+            .certificates()
+            .iter()
+            .map(|c| c.clone().into_owned());
+        let key = rustls::pki_types::pem::PemObject::from_pem_slice(credentials.key_pem().unwrap());
+        let config = rustls::ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain.collect(), key.unwrap());
+        Arc::new(config.unwrap())
+    }
+}
+
+fn named(name: &str) -> String {
+    name.to_owned()
+}
+
+#[test]
+fn each_role_may_do_its_own_and_no_more() {
+    let deployment = Deployment::new();
+    let recruiter = deployment.start();
+    let url = recruiter.tls_url.clone().unwrap();
+    let status = |agent: &Agent, path: &str| get(agent, &format!("{url}{path}")).status;
+    let lease = |agent: &Agent, key: &str| -> Answer {
+        let sent = agent
+            .post(format!("{url}/v1/leases"))
+            .send_json(asked(MIB, key));
+        answer(sent.unwrap())
+    };
+    let client = deployment.agent(&Role::Client {
+        name: named("pager"),
+    });
+    let other = deployment.agent(&Role::Client {
+        name: named("cache"),
+    });
+    let reader = deployment.agent(&Role::Reader { name: named("ada") });
+    let admin = deployment.agent(&Role::Admin {
+        name: named("grace"),
+    });
+    let host = deployment.agent(&Role::Host { host_id: id(1) });
+    let stranger = deployment.stranger();
+
+    let mut memory_server = Host::new(1, GIB);
+    let port = url.rsplit('/').next().unwrap().to_owned();
+    memory_server.link_with(&port, Some(deployment.of_host(&id(1))));
+    recruiter.ready(1);
+
+    let who = [&client, &reader, &admin, &host, &stranger];
+    for (path, wanted) in [
+        ("/healthz", [200, 200, 200, 200, 200]),
+        ("/openapi.json", [200, 200, 200, 200, 200]),
+        ("/v1/quotas", [200, 200, 200, 403, 401]),
+        ("/v1/hosts", [200, 200, 200, 403, 401]),
+        ("/metrics", [403, 200, 200, 403, 401]),
+        ("/v1/leases", [200, 403, 200, 403, 401]),
+    ] {
+        assert_eq!(who.map(|agent| status(agent, path)), wanted, "{path}");
+    }
+    assert_eq!(
+        who.map(|agent| lease(agent, "x").status),
+        [201, 403, 201, 403, 401]
+    );
+    let refused = lease(&reader, "x");
+    let detail = refused.body["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("reader ada") && detail.contains("--client"),
+        "{detail}"
+    );
+
+    // Names come from certificates.
+    let granted = lease(&client, "mine");
+    assert_eq!(
+        granted.body["leases"][0]["client"], "pager",
+        "{}",
+        granted.body
+    );
+    let id = granted.body["leases"][0]["lease_id"].as_str().unwrap();
+    let path = format!("/v1/leases/{id}");
+    assert_eq!(status(&client, &path), 200);
+    assert_eq!(status(&other, &path), 403);
+    assert_eq!(status(&admin, &path), 200);
+    let posed = client
+        .get(format!("{url}/v1/leases"))
+        .header("Gleaner-Client", "cache")
+        .call()
+        .unwrap();
+    assert_eq!(posed.status(), 403);
+    let ended = |agent: &Agent| {
+        agent
+            .delete(format!("{url}{path}"))
+            .call()
+            .unwrap()
+            .status()
+    };
+    assert_eq!(ended(&other), 403);
+    assert_eq!(ended(&admin), 204);
+    assert_eq!(status(&client, &path), 404);
+
+    // Without TLS this machine may read, by default.
+    assert_eq!(recruiter.get("/v1/quotas").status, 200);
+    assert_eq!(recruiter.get("/metrics").status, 200);
+    let refused = recruiter.lease("pager", &asked(MIB, "b"));
+    assert_eq!(refused.status, 403);
+    let detail = refused.body["detail"].as_str().unwrap();
+    assert!(detail.contains("local_access"), "{detail}");
+}
+
+#[test]
+fn a_host_speaks_for_itself_alone_until_it_is_revoked() {
+    let deployment = Deployment::new();
+    let recruiter = deployment.start();
+    let url = recruiter.tls_url.clone().unwrap();
+    let mut impostor = Host::new(1, GIB);
+    impostor.link_with(&url, Some(deployment.of_host(&id(2))));
+    let said = recruiter.hear("may not speak for host");
+    assert!(said.contains(&id(2)) && said.contains(&id(1)), "{said}");
+    drop(impostor);
+
+    let mut honest = Host::new(3, GIB);
+    honest.link_with(&url, Some(deployment.of_host(&id(3))));
+    recruiter.ready(1);
+    deployment.authority.revoke(&id(3)).unwrap();
+    wait_for("the link to end", || {
+        recruiter.get("/healthz").body["links_count"] == 0
+    });
+    assert!(!honest.state().sent_away.is_empty());
+}

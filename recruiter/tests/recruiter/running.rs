@@ -1,0 +1,217 @@
+//! A recruiter that runs while a test does things to it.
+
+use rustls::pki_types::CertificateDer;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+use ureq::Agent;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const GIB: u64 = 1 << 30;
+
+/// A quick heart, and patience for a busy machine.
+pub(crate) const QUICK: &str = "heartbeat = \"500ms\"\nreserve_share = 0.0\n";
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A running recruiter; killed when the test ends.
+pub(crate) struct Recruiter {
+    child: Child,
+    said: Receiver<String>,
+    /// Of the plain listener.
+    pub(crate) url: String,
+    /// Of the TLS listener, where there is one.
+    pub(crate) tls_url: Option<String>,
+}
+
+/// Status, document, and the header Retry-After.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+    pub(crate) retry_after: Option<String>,
+    pub(crate) media: String,
+}
+
+impl Recruiter {
+    /// With all access on a loopback port of its own.
+    pub(crate) fn start(folder: &Path, config: &str) -> Self {
+        Self::start_at(folder, "127.0.0.1:0", config)
+    }
+
+    pub(crate) fn start_at(folder: &Path, local: &str, config: &str) -> Self {
+        let config = format!("local = {local:?}\nlocal_access = \"all\"\n{config}");
+        Self::start_as(folder, &config)
+    }
+
+    pub(crate) fn start_as(folder: &Path, config: &str) -> Self {
+        let file = folder.join("recruiter.toml");
+        std::fs::write(&file, config).unwrap();
+        let mut child = Command::new(program())
+            .args(["serve", "--config"])
+            .arg(file)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, said) = channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut recruiter = Self {
+            child,
+            said,
+            url: String::new(),
+            tls_url: None,
+        };
+        let url = |line: String| line.rsplit(' ').next().unwrap().to_owned();
+        if config.contains("listen = ") {
+            recruiter.tls_url = Some(url(recruiter.hear("listening on https:")));
+        }
+        recruiter.url = url(recruiter.hear("listening on http:"));
+        recruiter
+    }
+
+    /// Waits for a line that has `words`; gives it.
+    #[track_caller]
+    pub(crate) fn hear(&self, words: &str) -> String {
+        let mut heard = Vec::new();
+        let begin = Instant::now();
+        while let Ok(line) = self
+            .said
+            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
+        {
+            if line.contains(words) {
+                return line;
+            }
+            heard.push(line);
+        }
+        panic!("never said {words:?}, but {heard:#?}");
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        get(&agent(), &format!("{}{path}", self.url))
+    }
+
+    /// As a client of this name.
+    pub(crate) fn lease(&self, client: &str, asked: &Value) -> Answer {
+        self.post("/v1/leases", client, asked)
+    }
+
+    pub(crate) fn post(&self, path: &str, client: &str, asked: &Value) -> Answer {
+        let request = agent().post(format!("{}{path}", self.url));
+        let request = request.header("Gleaner-Client", client);
+        answer(request.send_json(asked).unwrap())
+    }
+
+    pub(crate) fn delete(&self, lease_id: &str, client: &str) -> Answer {
+        let request = agent().delete(format!("{}/v1/leases/{lease_id}", self.url));
+        answer(request.header("Gleaner-Client", client).call().unwrap())
+    }
+
+    /// Until it grants, and so many hosts are linked.
+    #[track_caller]
+    pub(crate) fn ready(&self, hosts_count: u64) {
+        wait_for("the recruiter to know its hosts", || {
+            let health = self.get("/healthz").body;
+            health["starting_for_ms"] == 0 && health["links_count"] == hosts_count
+        });
+    }
+
+    /// Ends it as a loss of power would, as far as a process can tell.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Recruiter {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_gleaner-recruiter")
+}
+
+/// What a lease is asked for with.
+pub(crate) fn asked(bytes: u64, key: &str) -> Value {
+    json!({ "bytes": bytes, "key": key })
+}
+
+/// The only lease's id.
+#[track_caller]
+pub(crate) fn lease_id(answer: &Answer) -> String {
+    let leases = answer.body["leases"].as_array();
+    let leases = leases.unwrap_or_else(|| panic!("{}", answer.body));
+    assert_eq!(leases.len(), 1, "{}", answer.body);
+    leases[0]["lease_id"].as_str().unwrap().to_owned()
+}
+
+/// A client without TLS.
+pub(crate) fn agent() -> Agent {
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into()
+}
+
+/// A client with a certificate.
+pub(crate) fn agent_with(credentials: &gleaner_trust::Credentials) -> Agent {
+    use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+    let owned = |c: &CertificateDer<'_>| Certificate::from_der(c).to_owned();
+    let chain: Vec<_> = credentials.certificates().iter().map(owned).collect();
+    let authorities: Vec<_> = credentials.authorities().iter().map(owned).collect();
+    let key = credentials
+        .key_pem()
+        .map(|pem| PrivateKey::from_pem(pem).unwrap());
+    let tls = TlsConfig::builder()
+        .client_cert(key.map(|key| ClientCert::new_with_certs(&chain, key)))
+        .root_certs(RootCerts::new_with_certs(&authorities))
+        .unversioned_rustls_crypto_provider(gleaner_trust::provider())
+        .build();
+    Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into()
+}
+
+pub(crate) fn get(agent: &Agent, url: &str) -> Answer {
+    answer(agent.get(url).call().unwrap())
+}
+
+pub(crate) fn answer(mut response: ureq::http::Response<ureq::Body>) -> Answer {
+    let header = |name| {
+        let value = response.headers().get(name)?.to_str().ok()?;
+        Some(value.to_owned())
+    };
+    let (retry_after, media) = (header("retry-after"), header("content-type"));
+    let status = response.status().as_u16();
+    let text = response.body_mut().read_to_string().unwrap();
+    Answer {
+        status,
+        body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        retry_after,
+        media: media.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,130 @@
+//! The command line, as typed.
+
+use crate::hosts::Host;
+use crate::running::{GIB, MIB, QUICK, Recruiter, asked, program};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    Command::new(program()).args(args).output().unwrap()
+}
+
+#[track_caller]
+fn fails(args: &[&str], code: i32, words: &[&str]) {
+    let output = run(args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in {said:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_said_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recruiter.toml");
+    let file = file.to_str().unwrap();
+    let serve = ["serve", "--config", file];
+    let with = |text: &str, words: &[&str]| {
+        std::fs::write(file, text).unwrap();
+        fails(&serve, 1, words);
+    };
+    with(
+        "local = \"none\"\nlisen = \"0.0.0.0:1\"",
+        &[file, "lisen", "line 2"],
+    );
+    with(
+        "listen = \"0.0.0.0:1\"",
+        &["0.0.0.0:1", "loopback", "gleaner pki init"],
+    );
+    with("local = \"10.0.0.1:1\"", &["10.0.0.1:1", "loopback"]);
+    with("local = \"none\"", &["nothing to listen on"]);
+    with("heartbeat = \"0s\"", &["a time of 0"]);
+    with("reserve_share = 1.5", &["reserve_share", "0 to 1"]);
+    with("placement = \"best\"", &["best", "longest-available"]);
+    with("certificate = \"c\"\nlisten = \"0.0.0.0:1\"", &["key"]);
+    with(
+        "forecasts = \"/nowhere/findings.json\"\nlocal = \"127.0.0.1:0\"",
+        &["/nowhere/findings.json"],
+    );
+    std::fs::write(folder.path().join("findings.json"), "{}").unwrap();
+    let none = folder.path().join("findings.json");
+    std::fs::write(file, "local = \"127.0.0.1:0\"").unwrap();
+    fails(
+        &[
+            "serve",
+            "--config",
+            file,
+            "--forecasts",
+            none.to_str().unwrap(),
+        ],
+        1,
+        &["findings.json", "gleaner analyze"],
+    );
+    fails(&["serve", "--listen", "nowhere"], 2, &["--listen"]);
+    fails(
+        &["status", "--url", "http://127.0.0.1:1"],
+        3,
+        &["http://127.0.0.1:1", "does not answer"],
+    );
+    fails(&["status", "--url", "https://localhost:1"], 3, &["http://"]);
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    for args in [&["--help"][..], &["serve", "--help"], &["status", "--help"]] {
+        let output = run(args);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success());
+        assert!(
+            text.contains("Examples:") && text.contains("xit codes"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_status_is_for_people_and_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), QUICK);
+    let host = Host::new(1, GIB).link(&recruiter.url);
+    recruiter.ready(1);
+    assert_eq!(recruiter.lease("pager", &asked(MIB, "a")).status, 201);
+    let output = run(&["status", "--url", &recruiter.url]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for word in [
+        "1 hosts, 1 linked",
+        "1.0 GiB",
+        &host.id,
+        "pager",
+        "idle",
+        "2.0 MiB",
+    ] {
+        assert!(text.contains(word), "{word:?} is not in {text}");
+    }
+    let output = run(&["status", "--url", &recruiter.url, "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["hosts"][0]["quota"]["quota_bytes"], GIB);
+    assert_eq!(json["leases"]["leases"][0]["client"], "pager");
+}
+
+#[test]
+fn the_openapi_document_is_served_and_printed_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), QUICK);
+    let served = recruiter.get("/openapi.json").body;
+    let printed: Value = serde_json::from_slice(&run(&["openapi"]).stdout).unwrap();
+    assert_eq!(served, printed);
+    let paths = served["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), 10);
+    // Each says how it is refused, in the one form.
+    for (path, methods) in paths {
+        for (method, operation) in methods.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            for (status, response) in responses.iter().filter(|(s, _)| s.as_str() >= "400") {
+                let content = &response["content"]["application/problem+json"];
+                assert!(content.is_object(), "{method} {path} {status}");
+            }
+        }
+    }
+}
