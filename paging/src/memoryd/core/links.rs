@@ -62,7 +62,7 @@ pub(crate) struct LinkEnd {
     pub(crate) link: usize,
     /// Requests, and whether it is up.
     pub(crate) core: Inbox,
-    /// What to announce: on connecting, and whenever it changes (the core renews it every `ANNOUNCE_EVERY_MS`).
+    /// What to announce: on connecting, and whenever it changes (the core renews it at an interval).
     pub(crate) announcements: watch::Receiver<Arc<Announcement>>,
     /// Answers, in the order of requests. Those to a connection that is gone are to be thrown away, by their ids.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,

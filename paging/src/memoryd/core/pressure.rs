@@ -1,5 +1,6 @@
-//! The kernel's word that memory runs short (PSI, Documentation/accounting/psi.rst).
+//! The kernel's word that memory runs short (PSI, Documentation/accounting/psi.rst), and whether it does.
 
+use gleaner_schemas::units::kib_to_bytes;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -31,5 +32,56 @@ impl Pressure {
 impl AsFd for Pressure {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// What /proc/meminfo says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Available {
+    pub(super) available_bytes: u64,
+    total_bytes: u64,
+}
+
+impl Available {
+    /// `None` where it cannot be read.
+    pub(super) fn read() -> Option<Self> {
+        Self::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
+    }
+
+    fn parse(meminfo: &str) -> Option<Self> {
+        let bytes = |key: &str| {
+            let line = meminfo.lines().find_map(|line| line.strip_prefix(key))?;
+            line.split_whitespace()
+                .next()?
+                .parse()
+                .ok()
+                .map(kib_to_bytes)
+        };
+        Some(Self {
+            available_bytes: bytes("MemAvailable:")?,
+            total_bytes: bytes("MemTotal:")?,
+        })
+    }
+
+    /// Whether giving memory back would help. Tasks wait for memory as well where there is plenty: for huge pages to be put
+    /// together, as ours are, or within a control group's own limit.
+    pub(super) fn is_short(self) -> bool {
+        self.available_bytes < self.total_bytes / 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_short_below_a_quarter() {
+        let of = |available: u64| {
+            format!("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable:  {available} kB\n")
+        };
+        let is_short = |available| Available::parse(&of(available)).unwrap().is_short();
+        assert_eq!([is_short(249), is_short(250)], [true, false]);
+        assert_eq!(Available::parse("MemTotal: 1 kB\n"), None);
+        assert!(Available::read().is_some());
     }
 }

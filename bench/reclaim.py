@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""How soon lent memory is the owner's again: from the agent's word of their return to the kernel's free memory.
+
+gleaner-memoryd lends a lease, all of it written, and gives it back when it hears `owner active`. The time is taken outside
+it: free memory by sysinfo(2), looked at every 0.1 ms by a process that goes before others. With --agent the real agent tells,
+and the time runs from the press of a key (a pipe for a keyboard).
+
+examples:
+  bench/reclaim.py --memoryd target/release/gleaner-memoryd
+  bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/reclaim.json
+  bench/reclaim.py --memoryd target/release/gleaner-memoryd --sizes 1 --trials 20 --pages huge
+"""
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+GIB = 1 << 30
+# What is free moves by itself: pages on the lists of each CPU, other processes.
+NOISE = 4 << 20
+# A sample, of which no other column may be absent (schemas/src/rows.rs).
+COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes remainder_bytes
+    available_free_bytes available_idle_process_bytes available_unused_cache_bytes available_reclaimable_kernel_bytes
+    available_residual_bytes mem_total_bytes mem_free_bytes processes_count active_processes_count agent_cpu_us agent_wall_us
+    agent_rss_bytes"""
+SAMPLE = {"type": "sample", "headroom_share": 0.0, "files_whole": False} | dict.fromkeys(COLUMNS.split(), 0)
+# So long after the event memory that is not back counts as lost.
+PATIENCE_S = 3.0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n", maxsplit=1)[0],
+        epilog=__doc__[__doc__.index("examples") :],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--memoryd", type=Path, required=True, metavar="FILE", help="gleaner-memoryd, built in release")
+    parser.add_argument("--agent", type=Path, metavar="FILE", help="gleaner-agent, for times from a key press as well")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 4, 8], metavar="GIB", help="sizes [1 4 8]")
+    parser.add_argument("--trials", type=int, default=100, metavar="N", help="reclaims of each kind [100]")
+    parser.add_argument("--pages", nargs="+", choices=["huge", "4KiB"], default=["huge", "4KiB"], help="[both]")
+    parser.add_argument("--busy", type=int, nargs="+", default=[0, 2], metavar="N", help="processes that use CPU [0 2]")
+    parser.add_argument("--no-priority", action="store_true", help="memoryd without CAP_SYS_NICE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    return parser.parse_args()
+
+
+class Sysinfo(ctypes.Structure):
+    _fields_ = [("uptime", ctypes.c_long), ("loads", ctypes.c_ulong * 3), ("total", ctypes.c_ulong)]
+    _fields_ += [("free", ctypes.c_ulong), ("rest", ctypes.c_char * 256)]
+
+
+LIBC = ctypes.CDLL(None)
+INFO = Sysinfo()
+
+
+def free_bytes() -> int:
+    LIBC.sysinfo(ctypes.byref(INFO))
+    return INFO.free  # in bytes on 64 bits: mem_unit is 1
+
+
+def line(**message) -> bytes:
+    return (json.dumps(message) + "\n").encode()
+
+
+class FakeAgent:
+    """Speaks as the agent does (docs/live.md): signs of life by a thread, the rest when told."""
+
+    def __init__(self, root: Path):
+        self.path = root / "agent.sock"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen()
+        self.listener.settimeout(30)
+        self.connection = None
+        self.is_over = threading.Event()
+        self.said = threading.Lock()
+
+    def ready(self) -> None:
+        self.connection, _ = self.listener.accept()
+        threading.Thread(target=self.live, daemon=True).start()
+
+    def live(self) -> None:
+        while not self.is_over.wait(1):
+            with contextlib.suppress(OSError), self.said:
+                self.connection.sendall(line(type="alive", time_ms=0))
+
+    def idle(self) -> None:
+        now_ms = int(time.time() * 1000)
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        figures = {"physical_bytes": total, "available_bytes": total, "mem_available_bytes": total}
+        row = SAMPLE | figures
+        with self.said:
+            self.connection.sendall(line(**row | {"time_ms": now_ms, "state": "idle", "since_time_ms": now_ms}))
+
+    def owner_returns(self) -> None:
+        with self.said:
+            self.connection.sendall(line(type="owner", state="active", time_ms=0, source="input"))
+
+    def close(self) -> None:
+        self.is_over.set()
+
+
+
+
+class RealAgent:
+    """gleaner-agent with a pipe in place of an event device; a sample each second."""
+
+    def __init__(self, root: Path, agent: Path):
+        for folder in ("dev/input", "dev/pts", "sys", "run"):
+            (root / folder).mkdir(parents=True)
+        node = root / "dev/input/event0"
+        os.mkfifo(node)
+        self.keyboard = os.open(node, os.O_RDWR)
+        self.path = root / "agent.sock"
+        (root / "agent.toml").write_text('owner_quiet = "300ms"\n')
+        options = {"config": "agent.toml", "database": "trace.db", "socket": "agent.sock"}
+        options |= {"dev-root": "dev", "sys-root": "sys", "run-root": "run"}
+        command = [str(agent.resolve()), "run", "--interval", "2s"]
+        for option, name in options.items():
+            command += [f"--{option}", str(root / name)]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        self.messages = None
+
+    def ready(self) -> None:
+        listener = socket.socket(socket.AF_UNIX)
+        wait_for(lambda: listener.connect_ex(str(self.path)) == 0, "the agent")
+        self.messages = listener.makefile("r")
+
+    def idle(self) -> None:
+        """Until a sample finds the owner away: it lends, and waits for the owner's return from then on."""
+        for text in self.messages:
+            message = json.loads(text)
+            if message["type"] == "sample" and (message["owner_idle_ms"] or 0) >= 300:
+                return
+
+    def owner_returns(self) -> None:
+        now = time.time_ns()
+        os.write(self.keyboard, struct.pack("=qqHHi", now // 10**9, now % 10**9 // 1000, 1, 0, 1))
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+        os.close(self.keyboard)
+
+
+def wait_for(is_there, what: str) -> None:
+    until = time.monotonic() + 60
+    while not is_there():
+        if time.monotonic() > until:
+            raise TimeoutError(what)
+        time.sleep(0.02)
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def huge_bytes(pid: int) -> int:
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return next(int(text.split()[1]) << 10 for text in rollup.splitlines() if text.startswith("AnonHugePages:"))
+
+
+class Trial:
+    def __init__(self):
+        self.first_ms = None
+        self.all_ms = None
+        self.huge_share = 0.0
+
+
+def reclaim(agent, pid: int, size: int) -> Trial:
+    agent.idle()
+    wait_for(lambda: resident_bytes(pid) >= size, "a lease, all of it written")
+    trial = Trial()
+    trial.huge_share = huge_bytes(pid) / size
+    # A page or two may be on its way, and the real agent arms itself after its sample.
+    time.sleep(0.2)
+    before = free_bytes()
+    began = time.monotonic_ns()
+    agent.owner_returns()
+    while trial.all_ms is None:
+        back = free_bytes() - before
+        passed_ms = (time.monotonic_ns() - began) / 1e6
+        if trial.first_ms is None and back >= NOISE:
+            trial.first_ms = passed_ms
+        if back >= 0.99 * size:
+            trial.all_ms = passed_ms
+        if passed_ms > PATIENCE_S * 1000:
+            break
+        time.sleep(0.0001)
+    return trial
+
+
+def run(args: argparse.Namespace, pages: str, gib: int, busy: int, is_real: bool) -> dict:
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        (root / "memoryd.toml").write_text(f"huge_pages = {str(pages == 'huge').lower()}\n")
+        agent = RealAgent(root, args.agent) if is_real else FakeAgent(root)
+        drop = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"] if args.no_priority else []
+        command = [*drop, str(args.memoryd.resolve()), "run", "--standalone", f"{gib}GiB", "--fill"]
+        for option in ("config", "socket", "agent", "state"):
+            name = {"config": "memoryd.toml", "socket": "memoryd.sock", "agent": "agent.sock", "state": "state"}[option]
+            command += [f"--{option}", str(root / name)]
+        if is_real:
+            wait_for(agent.path.exists, "the agent's socket")
+        with (root / "said").open("w") as said:
+            daemon = subprocess.Popen(command, stderr=said)
+        load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+        try:
+            agent.ready()
+            trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(args.trials)]
+        finally:
+            for process in load:
+                process.kill()
+                process.wait()
+            daemon.terminate()
+            daemon.wait()
+            agent.close()
+    told = {"from": "key press" if is_real else "agent's word", "pages": pages, "gib": gib, "busy": busy}
+    return told | figures(trials)
+
+
+def figures(trials: list[Trial]) -> dict:
+    found = {"trials": len(trials), "unclear": sum(trial.all_ms is None for trial in trials)}
+    found["huge_share"] = sum(trial.huge_share for trial in trials) / len(trials)
+    for name in ("first_ms", "all_ms"):
+        times = sorted(getattr(trial, name) for trial in trials if getattr(trial, name) is not None)
+        if times:
+            at = lambda share: times[min(len(times) - 1, int(share * len(times)))]
+            found[name] = {"p50": at(0.5), "p99": at(0.99), "max": times[-1]}
+    return found
+
+
+def main() -> int:
+    args = arguments()
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(50))
+    found = []
+    columns = "from | pages | GiB | busy | reclaims | first p50 ms | p99 | max | all p50 ms | p99 | max | unclear"
+    print(f"| {columns} |\n|{' --- |' * len(columns.split('|'))}", flush=True)
+    for is_real in (False, True) if args.agent else (False,):
+        for pages in args.pages:
+            for busy in args.busy:
+                for gib in args.sizes:
+                    row = run(args, pages, gib, busy, is_real)
+                    found.append(row)
+                    times = [f"{row[key][at]:.2f}" if key in row else "" for key in ("first_ms", "all_ms") for at in ("p50", "p99", "max")]
+                    cells = [row["from"], pages, gib, busy, row["trials"], *times, row["unclear"]]
+                    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+                    if args.json:
+                        args.json.parent.mkdir(parents=True, exist_ok=True)
+                        args.json.write_text(json.dumps(found, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+//! Does what [`Lender`](gleaner_policy::lending::Lender) says is to be done.
+
+use super::Core;
+use crate::clock;
+use gleaner_paging::store;
+use gleaner_policy::lending::{Action, Cause, Event};
+use gleaner_schemas::lending::{Answer, Asked, GivenBack, Outcome, Request};
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Instant;
+
+/// In place of a link's number: the core itself asks.
+const OWN: usize = usize::MAX;
+
+/// What has been lent since nothing was.
+#[derive(Debug, Default)]
+pub(super) struct Lent {
+    pub(super) since_time_ms: Option<i64>,
+    peak_bytes: u64,
+    clients: BTreeSet<String>,
+}
+
+impl Core {
+    /// Takes an event in and does what is to be done; what that gave back to the kernel.
+    ///
+    /// `woke` is when it became known.
+    pub(super) fn step(&mut self, event: Event, woke: Instant) -> Option<GivenBack> {
+        let mut actions = VecDeque::from(self.lender.step(&event, clock::boot_ms()));
+        let (mut is_news, mut given_back) = (false, None::<GivenBack>);
+        // Of several the largest: a lease that ended because all of it was given back has nothing more to give.
+        let mut gave = |line: GivenBack| match &given_back {
+            Some(before) if before.bytes >= line.bytes => {}
+            _ => given_back = Some(line),
+        };
+        while let Some(action) = actions.pop_front() {
+            match action {
+                Action::RevokeAll(cause) => {
+                    let given = after(woke, || self.store.revoke_all());
+                    gave(self.record(cause, given, false));
+                }
+                Action::Revoke { lease_id, cause } => {
+                    let given = after(woke, || self.store.revoke(&lease_id));
+                    gave(self.record(cause, given, false));
+                }
+                Action::Shrink { bytes, cause } => {
+                    let mut of_leases = Vec::new();
+                    let given = after(woke, || {
+                        let (lost, given) = self.store.shrink(bytes);
+                        of_leases = lost;
+                        given
+                    });
+                    let event = Event::Shrunk(of_leases);
+                    actions.extend(self.lender.step(&event, clock::boot_ms()));
+                    gave(self.record(cause, given, true));
+                }
+                Action::Open { lease_id, bytes } => self.store.open(&lease_id, bytes),
+                Action::Answer {
+                    link,
+                    request_id,
+                    outcome,
+                } => self.reply(link, request_id, outcome),
+                Action::Announce => is_news = true,
+            }
+        }
+        if is_news {
+            self.announce(clock::boot_ms());
+        }
+        if matches!(
+            event,
+            Event::Sample { .. } | Event::Idle { .. } | Event::Resume
+        ) && let Some(request) = self.standalone_request()
+        {
+            self.step(request, woke);
+        }
+        given_back
+    }
+
+    /// Notes what was given back, and what is lent now.
+    fn record(&mut self, cause: Cause, given: store::GivenBack, is_step: bool) -> GivenBack {
+        let left_lent_bytes = self.quota().lent_bytes;
+        let time_ms = clock::wall_ms();
+        let line = GivenBack {
+            time_ms,
+            lent_since_time_ms: self.lent.since_time_ms.unwrap_or(time_ms),
+            peak_lent_bytes: self.lent.peak_bytes,
+            cause: name(cause).to_owned(),
+            bytes: given.bytes,
+            left_lent_bytes,
+            first_us: given.first_us,
+            all_us: given.all_us,
+            steps_count: 1,
+            clients: self.lent.clients.iter().cloned().collect(),
+        };
+        let written = if is_step {
+            self.log.add_step(line.clone())
+        } else {
+            self.log.add(line.clone())
+        };
+        super::said(written);
+        if left_lent_bytes == 0 {
+            self.lent = Lent::default();
+        }
+        line
+    }
+
+    pub(super) fn reply(&mut self, link: usize, request_id: u64, outcome: Outcome) {
+        if let Outcome::Granted { lease } = &outcome {
+            let lent_bytes = self.quota().lent_bytes;
+            self.lent.since_time_ms.get_or_insert_with(clock::wall_ms);
+            self.lent.peak_bytes = self.lent.peak_bytes.max(lent_bytes);
+            self.lent.clients.insert(lease.client.clone());
+            if let (OWN, Some(standalone)) = (link, &self.standalone) {
+                let pages = self.store.pages(&lease.lease_id, lease.generation);
+                standalone.granted(pages.ok());
+            }
+        }
+        let answer = Answer {
+            request_id,
+            outcome,
+            free_bytes: self.quota().free_bytes,
+            requests_per_s: self.links.requests_per_s(),
+        };
+        self.links.answer(link, answer);
+    }
+
+    fn standalone_request(&self) -> Option<Event> {
+        let standalone = self.standalone.as_ref()?;
+        let is_lent = self.lent.since_time_ms.is_some();
+        if is_lent || self.quota().free_bytes < standalone.bytes() {
+            return None;
+        }
+        let request = Request {
+            request_id: 0,
+            asked: Asked::Grant {
+                client: "standalone".to_owned(),
+                key: "standalone".to_owned(),
+                bytes: standalone.bytes(),
+                term_ms: i64::MAX / 4,
+            },
+        };
+        let fresh_id = super::fresh_id().ok()?;
+        Some(Event::Request {
+            link: OWN,
+            request,
+            fresh_id,
+        })
+    }
+}
+
+/// Times count from when the reason became known.
+fn after(woke: Instant, give_back: impl FnOnce() -> store::GivenBack) -> store::GivenBack {
+    let late_us = u64::try_from(woke.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let given = give_back();
+    store::GivenBack {
+        bytes: given.bytes,
+        first_us: given.first_us.saturating_add(late_us),
+        all_us: given.all_us.saturating_add(late_us),
+    }
+}
+
+fn name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Owner => "owner",
+        Cause::Load => "load",
+        Cause::Unseen => "unseen",
+        Cause::AgentLost => "agent_lost",
+        Cause::Paused => "paused",
+        Cause::Quota => "quota",
+        Cause::Pressure => "pressure",
+        Cause::Expired => "expired",
+        Cause::Released => "released",
+        Cause::Ending => "ending",
+    }
+}

@@ -1,0 +1,131 @@
+//! Memory goes back whatever becomes of owner, agent and daemon.
+
+use crate::host::{Host, SIZE, wait_for};
+use gleaner_schemas::live::OwnerState;
+use rustix::process::Signal;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+#[test]
+fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
+    let host = Host::new();
+    let mut daemon = host.daemon();
+    let mut agent = host.agent();
+    let lending = agent.lend(&daemon);
+    assert_eq!(lending.quota.lent_bytes, SIZE);
+    assert!(
+        lending.hears_agent && lending.leases.len() == 1,
+        "{lending:?}"
+    );
+
+    let words = [
+        (OwnerState::Active, Some("input"), "owner"),
+        (OwnerState::Active, Some("load"), "load"),
+        (OwnerState::Active, Some("gap"), "unseen"),
+        (OwnerState::Unknown, None, "unseen"),
+    ];
+    for (i, (state, source, cause)) in words.into_iter().enumerate() {
+        agent.lend(&daemon);
+        agent.owner(state, source);
+        daemon.has_given_all_back(cause, i + 1);
+    }
+
+    // The agent ends.
+    agent.lend(&daemon);
+    drop(agent);
+    daemon.has_given_all_back("agent_lost", 5);
+    // Another one says nothing for three seconds.
+    let mut agent = host.agent();
+    agent.lend(&daemon);
+    daemon.has_given_all_back("agent_lost", 6);
+    // It talks again, and nobody understands it.
+    drop(agent);
+    let mut agent = host.agent();
+    agent.lend(&daemon);
+    agent.stream.write_all(b"\x00\xff{}\n").unwrap();
+    daemon.has_given_all_back("agent_lost", 7);
+
+    // The daemon is told to end.
+    let mut agent = host.agent();
+    agent.lend(&daemon);
+    daemon.signal(Signal::TERM);
+    let (status, said) = daemon.ended();
+    assert!(status.success(), "{status}: {said}");
+    assert!(!daemon.socket().exists());
+    let log = std::fs::read_to_string(host.path("state/lending.jsonl")).unwrap();
+    assert_eq!(log.lines().count(), 8);
+    assert!(log.ends_with("\"clients\":[\"standalone\"]}\n"), "{log}");
+    assert!(
+        log.lines().last().unwrap().contains("\"cause\":\"ending\""),
+        "{log}"
+    );
+
+    // The log goes on where it was left.
+    let daemon = host.daemon();
+    assert_eq!(daemon.log().len(), 8);
+}
+
+#[test]
+fn all_of_it_when_the_agent_is_killed() {
+    let host = Host::new();
+    let agent_path = host.path("agent.sock");
+    std::fs::remove_file(&agent_path).unwrap();
+    let script = r#"
+import json, socket, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+connection, _ = listener.accept()
+for line in open(sys.argv[2]):
+    connection.sendall(line.encode())
+while True:
+    connection.sendall(b'{"type":"alive","time_ms":1}\n')
+    time.sleep(0.5)
+"#;
+    // What the agent of the other test says.
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let said = host.path("said");
+    let sample = gleaner_schemas::live::Message::Sample(Box::new(gleaner_schemas::live::Sample {
+        time_ms: i64::try_from(now.as_millis()).unwrap(),
+        row: gleaner_schemas::rows::SampleRow {
+            physical_bytes: 16 << 30,
+            available_bytes: 8 << 30,
+            mem_available_bytes: Some(8 << 30),
+            ..Default::default()
+        },
+        ..Default::default()
+    }));
+    std::fs::write(&said, serde_json::to_string(&sample).unwrap() + "\n").unwrap();
+    let mut agent = Command::new("python3")
+        .args(["-c", script])
+        .args([&agent_path, &said])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let daemon = host.daemon();
+    wait_for("all of it lent and written", || {
+        (daemon.status().resident_bytes >= SIZE).then_some(())
+    });
+    agent.kill().unwrap();
+    daemon.has_given_all_back("agent_lost", 1);
+    agent.wait().unwrap();
+}
+
+#[test]
+fn its_own_place_is_small_locked_and_first_to_be_killed() {
+    let host = Host::new();
+    let daemon = host.daemon();
+    let adjusted =
+        std::fs::read_to_string(format!("/proc/{}/oom_score_adj", daemon.pid())).unwrap();
+    assert_eq!(adjusted.trim(), "1000");
+    let mut agent = host.agent();
+    let lending = agent.lend(&daemon);
+    assert!(lending.is_locked);
+    assert!(daemon.kib("VmLck") << 10 >= SIZE);
+    agent.owner(OwnerState::Active, None);
+    daemon.has_given_all_back("owner", 1);
+    let own_bytes = daemon.status().own_bytes;
+    assert!((1..32 << 20).contains(&own_bytes), "{own_bytes}");
+}

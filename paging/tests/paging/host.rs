@@ -1,0 +1,253 @@
+//! A host to test on: a folder, an agent, a daemon.
+
+use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
+use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
+use gleaner_schemas::rows::SampleRow;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+pub(crate) const MIB: u64 = 1 << 20;
+/// What is lent here.
+pub(crate) const SIZE: u64 = 64 * MIB;
+/// For what takes milliseconds on a machine that is not busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Looks until `found` is there.
+#[track_caller]
+pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    i64::try_from(since.unwrap().as_millis()).unwrap()
+}
+
+/// A folder with an agent's socket in it.
+pub(crate) struct Host {
+    folder: tempfile::TempDir,
+    agents: UnixListener,
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Other users come to the owner's socket.
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let agents = UnixListener::bind(folder.path().join("agent.sock")).unwrap();
+        std::fs::write(folder.path().join("memoryd.toml"), "lock = \"always\"\n").unwrap();
+        Self { folder, agents }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A daemon that lends [`SIZE`], all of it written, once there is a sample.
+    pub(crate) fn daemon(&self) -> Daemon {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"));
+        for name in ["config", "agent", "socket", "state"] {
+            let file = match name {
+                "config" => "memoryd.toml",
+                "agent" => "agent.sock",
+                "socket" => "memoryd.sock",
+                _ => "state",
+            };
+            command.arg(format!("--{name}")).arg(self.path(file));
+        }
+        command.args(["run", "--standalone", "64MiB", "--fill"]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let daemon = Daemon {
+            child,
+            socket: self.path("memoryd.sock"),
+        };
+        wait_for("the owner's socket", || {
+            UnixStream::connect(&daemon.socket).ok()
+        });
+        daemon
+    }
+
+    /// The daemon's next connection to the agent.
+    pub(crate) fn agent(&self) -> Agent {
+        let (stream, _) = self.agents.accept().unwrap();
+        let mut agent = Agent { stream };
+        agent.say(&Message::Hello(Hello::default()));
+        agent
+    }
+}
+
+/// The agent's end of a connection.
+pub(crate) struct Agent {
+    pub(crate) stream: UnixStream,
+}
+
+impl Agent {
+    pub(crate) fn say(&mut self, message: &Message) {
+        let mut line = serde_json::to_vec(message).unwrap();
+        line.push(b'\n');
+        self.stream.write_all(&line).unwrap();
+    }
+
+    /// Much memory, and nobody there.
+    pub(crate) fn sample(&mut self) {
+        let time_ms = now_ms();
+        let row = SampleRow {
+            physical_bytes: 16 << 30,
+            available_bytes: 8 << 30,
+            mem_available_bytes: Some(8 << 30),
+            ..SampleRow::default()
+        };
+        self.say(&Message::Sample(Box::new(Sample {
+            time_ms,
+            state: HostState::Idle {
+                since_time_ms: time_ms,
+            },
+            headroom_share: 0.0,
+            row,
+        })));
+    }
+
+    pub(crate) fn owner(&mut self, state: OwnerState, source: Option<&str>) {
+        self.say(&Message::Owner(Owner {
+            state,
+            time_ms: now_ms(),
+            source: source.map(str::to_owned),
+            ..Owner::default()
+        }));
+    }
+
+    pub(crate) fn alive(&mut self) {
+        self.say(&Message::Alive(Alive { time_ms: now_ms() }));
+    }
+
+    /// Has [`SIZE`] lent, and all of it written.
+    #[track_caller]
+    pub(crate) fn lend(&mut self, daemon: &Daemon) -> Lending {
+        self.sample();
+        wait_for("all of it lent and written", || {
+            self.alive();
+            let lending = daemon.status();
+            (lending.resident_bytes >= SIZE).then_some(lending)
+        })
+    }
+}
+
+/// A running `gleaner-memoryd`.
+pub(crate) struct Daemon {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        UnixStream::connect(&self.socket).unwrap()
+    }
+
+    /// What a command gets.
+    #[track_caller]
+    pub(crate) fn ask(&self, command: OwnerCommand) -> OwnerReply {
+        let mut stream = self.connect();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut line = serde_json::to_vec(&command).unwrap();
+        line.push(b'\n');
+        stream.write_all(&line).unwrap();
+        let mut reply = String::new();
+        BufReader::new(stream).read_line(&mut reply).unwrap();
+        serde_json::from_str(&reply).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn lending(&self, command: OwnerCommand) -> Lending {
+        match self.ask(command) {
+            OwnerReply::Lending(lending) => *lending,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn status(&self) -> Lending {
+        self.lending(OwnerCommand::Status)
+    }
+
+    #[track_caller]
+    pub(crate) fn log(&self) -> Vec<GivenBack> {
+        match self.ask(OwnerCommand::Log) {
+            OwnerReply::Log { given_back } => given_back,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// All of it is back: by the daemon's word, and by the kernel's.
+    #[track_caller]
+    pub(crate) fn has_given_all_back(&self, cause: &str, lines: usize) -> GivenBack {
+        let line = wait_for(cause, || {
+            let log = self.log();
+            (log.len() >= lines).then(|| log.last().cloned().unwrap())
+        });
+        assert_eq!((line.cause.as_str(), line.bytes), (cause, SIZE));
+        assert_eq!((line.left_lent_bytes, line.peak_lent_bytes), (0, SIZE));
+        assert!(
+            0 < line.first_us && line.first_us <= line.all_us,
+            "{line:?}"
+        );
+        assert_eq!(line.clients, ["standalone"]);
+        let lending = self.status();
+        assert_eq!((lending.resident_bytes, lending.leases.len()), (0, 0));
+        assert_eq!(lending.quota.lent_bytes, 0);
+        let resident_bytes = self.kib("VmRSS") << 10;
+        assert!(resident_bytes < SIZE / 2, "{resident_bytes}");
+        line
+    }
+
+    /// A line of /proc/PID/status, in KiB.
+    pub(crate) fn kib(&self, key: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid().cast_signed()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// What it said on standard error, and how it ended.
+    pub(crate) fn ended(&mut self) -> (ExitStatus, String) {
+        let status = self.child.wait().unwrap();
+        let mut said = String::new();
+        for line in BufReader::new(self.child.stderr.take().unwrap()).lines() {
+            said += &(line.unwrap() + "\n");
+        }
+        (status, said)
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

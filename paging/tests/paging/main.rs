@@ -1,0 +1,6 @@
+//! Drives the built `gleaner-memoryd`: an agent of the test's own tells it of the owner, and the owner's socket asks.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+mod giving_back;
+mod host;
+mod owner;
