@@ -10,6 +10,7 @@ mod fidelity;
 mod import;
 mod lab;
 mod layers;
+mod lending;
 mod pki;
 mod privacy;
 mod report;

@@ -53,7 +53,7 @@ struct End;
 impl Link {
     /// Until the core is gone.
     pub(super) async fn keep(mut self) {
-        let mut backoff = Backoff::default();
+        let mut backoff = Backoff::new(self.announce_every);
         let mut said = None;
         loop {
             let begin = Instant::now();
@@ -62,7 +62,7 @@ impl Link {
                 Err(failure) => failure,
             };
             if begin.elapsed() >= GOOD {
-                backoff = Backoff::default();
+                backoff = Backoff::new(self.announce_every);
             }
             let mut wait = backoff.next();
             if let LinkError::Refused(Refusal {
