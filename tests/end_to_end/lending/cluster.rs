@@ -19,6 +19,8 @@ use std::time::Duration;
 pub(super) const CAP_BYTES: u64 = 128 << 20;
 /// Of memory servers and recruiters; ten seconds outside tests.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A little longer than a recruiter takes at most.
+const PATIENCE_OF_CLIENTS: Duration = Duration::from_secs(4);
 /// Machines that test are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -120,7 +122,7 @@ impl Recruiter {
         document: Option<&Value>,
     ) -> io::Result<Answer> {
         let address = self.address().ok_or(io::ErrorKind::ConnectionRefused)?;
-        client::ask(address, method, path, document, Duration::from_secs(10))
+        client::ask(address, method, path, document, PATIENCE_OF_CLIENTS)
     }
 
     /// Whether what it says of every host is what the host itself says.

@@ -63,14 +63,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
             continue;
         }
         match from.read(&mut buffer) {
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                ) =>
-            {
-                ()
-            }
+            Err(e) if is_early(&e) => (),
             Ok(count) if count > 0 => {
                 while is_cut.load(Ordering::SeqCst) {
                     std::thread::sleep(TURN);
@@ -84,4 +77,12 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
     }
     let _ = to.shutdown(Shutdown::Both);
     let _ = from.shutdown(Shutdown::Both);
+}
+
+/// Nothing has come so far.
+fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
