@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
     Top(crate::top::args::Top),
+    Owner(crate::owner::args::Owner),
     Schema(Schema),
     Pki(crate::pki::args::Pki),
     Completions(Completions),

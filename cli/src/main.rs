@@ -10,6 +10,7 @@ mod fidelity;
 mod import;
 mod lab;
 mod man;
+mod owner;
 mod pki;
 mod progress;
 mod report;
@@ -53,6 +54,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Owner(args) => owner::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),

@@ -1,14 +1,17 @@
 //! How long memory stays: forecasts of the analysis, read anew when their file changes.
 
 use crate::Error;
+use crate::registry::Foresight;
 use gleaner_policy::forecast::TABLE_VERSION;
 use gleaner_policy::forecast::table::Table;
 use gleaner_schemas::findings::{ForecastCell, ForecastHabit, ForecastWeight};
-use gleaner_schemas::lending::{HostQuota, Outlook};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Of the findings, what forecasts are made of; the rest is passed over.
 #[derive(Deserialize)]
@@ -21,6 +24,14 @@ struct Findings {
     forecast_weights: Vec<ForecastWeight>,
     #[serde(default)]
     forecast_table_size: Vec<Size>,
+    #[serde(default)]
+    parameters: Parameters,
+}
+
+#[derive(Default, Deserialize)]
+struct Parameters {
+    #[serde(default)]
+    time_zone: String,
 }
 
 #[derive(Deserialize)]
@@ -36,7 +47,13 @@ type Stamp = (u64, u64, u64, i64, i64);
 pub(crate) struct Forecasts {
     path: PathBuf,
     tried: Option<Stamp>,
-    table: Option<Table>,
+    learnt: Option<Learnt>,
+}
+
+struct Learnt {
+    table: Arc<Table>,
+    /// Of the fleet.
+    time_zone: TimeZone,
 }
 
 impl Forecasts {
@@ -54,17 +71,24 @@ impl Forecasts {
         if now == self.tried && now.is_some() {
             return Ok(false);
         }
-        let was_missing = self.tried.is_none() && self.table.is_none();
+        let was_missing = self.tried.is_none() && self.learnt.is_none();
         self.tried = now;
         if now.is_none() && !was_missing {
             return Ok(false); // being replaced, perhaps: what was read holds
         }
-        self.table = Some(read(&self.path)?);
+        self.learnt = Some(read(&self.path)?);
         Ok(true)
     }
 
-    pub(crate) fn table(&self) -> Option<&Table> {
-        self.table.as_ref()
+    /// What was learnt, at the hour that it is now.
+    pub(crate) fn now(&self) -> Option<Foresight> {
+        let Learnt { table, time_zone } = self.learnt.as_ref()?;
+        let now = Timestamp::now().to_zoned(time_zone.clone());
+        let hour = i16::from(now.weekday().to_monday_zero_offset()) * 24 + i16::from(now.hour());
+        Some(Foresight {
+            table: Arc::clone(table),
+            hour_of_week: u8::try_from(hour).unwrap_or_default(),
+        })
     }
 }
 
@@ -73,7 +97,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((m.dev(), m.ino(), m.len(), m.mtime(), m.mtime_nsec()))
 }
 
-fn read(path: &Path) -> Result<Table, Error> {
+fn read(path: &Path) -> Result<Learnt, Error> {
     let wrong = |reason: String| Error::Forecasts {
         path: path.to_owned(),
         reason,
@@ -86,16 +110,21 @@ fn read(path: &Path) -> Result<Table, Error> {
         sizes if sizes.iter().any(|s| s.table_version != TABLE_VERSION) => Err(wrong(
             "its forecast table is of another version than this recruiter's".to_owned(),
         )),
-        _ => Ok(Table::new(
-            &found.forecast_table,
-            &found.forecast_habits,
-            &found.forecast_weights,
-        )),
+        _ => {
+            let name = &found.parameters.time_zone;
+            let time_zone = match name.as_str() {
+                "" => TimeZone::UTC,
+                name => TimeZone::get(name).map_err(|e| wrong(e.to_string()))?,
+            };
+            let table = Table::new(
+                &found.forecast_table,
+                &found.forecast_habits,
+                &found.forecast_weights,
+            );
+            Ok(Learnt {
+                table: Arc::new(table),
+                time_zone,
+            })
+        }
     }
-}
-
-/// What is expected to stay of a host's quota.
-pub(crate) fn outlook(table: &Table, quota: &HostQuota) -> Vec<Outlook> {
-    let _ = (table, quota);
-    Vec::new()
 }

@@ -5,7 +5,6 @@ use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
 use crate::http::{self, App};
-use crate::registry::HostId;
 use gleaner_listen::{Limits, allow_descriptors, bind, follow_files, serve};
 use gleaner_trust::ServerTrust;
 use std::net::SocketAddr;
@@ -20,8 +19,8 @@ use tokio::time::{MissedTickBehavior, interval};
 const TICK: Duration = Duration::from_millis(250);
 /// Files of quotas are replaced no more often.
 const EXPORT: Duration = Duration::from_secs(1);
-/// How often the findings are looked at, and hosts' outlooks made anew.
-const OUTLOOK: Duration = Duration::from_secs(10);
+/// How often the findings are looked at.
+const FORESEE: Duration = Duration::from_secs(10);
 
 /// Runs until SIGTERM or SIGINT.
 ///
@@ -38,6 +37,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
         if let Some(path) = &config.forecasts {
             let mut forecasts = Forecasts::new(path.clone());
             forecasts.reload_if_changed()?; // what is wrong at the start is an error
+            app.registry().foresee(forecasts.now());
             tokio::spawn(foresee(Arc::clone(&app), forecasts));
         }
         tokio::spawn(tick(Arc::clone(&app), targets(config)));
@@ -137,20 +137,17 @@ async fn tick(app: Arc<App>, targets: Targets) {
     }
 }
 
-/// Keeps what is expected of hosts' quotas.
+/// Follows the findings, and the hour.
 async fn foresee(app: Arc<App>, mut forecasts: Forecasts) {
-    let mut ticks = interval(OUTLOOK.min(Duration::from_millis(
-        u64::try_from(app.registry_settings.heartbeat_ms).unwrap_or(1000),
-    )));
+    let mut ticks = interval(FORESEE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        app.registry().foresee(forecasts.now());
         ticks.tick().await;
-        let foreseeing = Arc::clone(&app);
         let work = move || {
             if let Err(error) = forecasts.reload_if_changed() {
                 eprintln!("gleaner-recruiter: goes on with the forecasts it has: {error}");
             }
-            outlooks(&foreseeing, &forecasts);
             forecasts
         };
         match tokio::task::spawn_blocking(work).await {
@@ -159,27 +156,6 @@ async fn foresee(app: Arc<App>, mut forecasts: Forecasts) {
                 eprintln!("gleaner-recruiter: no more forecasts: {error}");
                 return;
             }
-        }
-    }
-}
-
-fn outlooks(app: &App, forecasts: &Forecasts) {
-    let Some(table) = forecasts.table() else {
-        return;
-    };
-    let seen = app.registry().quotas();
-    let made: Vec<_> = seen
-        .iter()
-        .map(|seen| {
-            let host_id = HostId::from(&*seen.quota.host_id);
-            (host_id, crate::forecasts::outlook(table, &seen.quota))
-        })
-        .collect();
-    // In portions: requests wait for the registry meanwhile.
-    for portion in made.chunks(256) {
-        let mut registry = app.registry();
-        for (host_id, outlook) in portion {
-            registry.expect(host_id, outlook.clone());
         }
     }
 }

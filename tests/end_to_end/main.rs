@@ -11,6 +11,7 @@ mod import;
 mod lab;
 mod layers;
 mod lending;
+mod owner;
 mod pki;
 mod privacy;
 mod report;

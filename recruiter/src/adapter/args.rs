@@ -9,7 +9,7 @@ use std::time::Duration;
 #[command(after_help = "\
 Examples:
   gleaner-recruiter follow --file /run/gleaner/quotas.json --memcached 127.0.0.1:11211
-  gleaner-recruiter follow --recruiter http://127.0.0.1:7444 --host 4f1d… --redis 127.0.0.1:6379 --share 0.5
+  gleaner-recruiter follow --recruiter http://127.0.0.1:7484 --host 4f1d… --redis 127.0.0.1:6379 --share 0.5
   gleaner-recruiter follow --recruiter https://recruiter.example:7444 --certificate reader.crt --key reader.key \\
       --authority authority.crt --host 4f1d… --memcached /run/memcached.sock --json
 

@@ -4,13 +4,16 @@ use super::App;
 use super::hosts::check_id;
 use super::permissions::Lessee;
 use super::problem::Problem;
+use super::quotas::aside;
+use super::whole;
 use crate::links::Unanswered;
 use crate::placing::{self, PlacementName};
-use crate::registry::{HostId, LeaseView, Wanted, starting};
+use crate::registry::{HostId, Key, LeaseView, Wanted, starting};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use gleaner_listen::Caller;
 use gleaner_schemas::lending::{Asked, Outcome, Refusal, RefusalKind};
 use serde::{Deserialize, Serialize};
@@ -35,22 +38,27 @@ const KEY_CHARS: usize = 64;
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaseRequest {
     /// Of each lease; rounded up to whole slabs of 2 MiB.
-    #[schema(minimum = 1, maximum = 1125899906842624_u64)]
-    bytes: u64,
+    #[serde(deserialize_with = "whole::number")]
+    #[schema(minimum = 1, maximum = 1125899906842624_i64)]
+    bytes: i64,
     /// Of the client's choice, one for each request: asking again by the same key gives the same leases.
     #[schema(min_length = 1, max_length = 64)]
     key: String,
     /// Leases, each on a host of its own: all of them or none.
-    #[serde(default = "one_copy")]
+    #[serde(default = "one_copy", deserialize_with = "whole::number")]
     #[schema(default = 1, minimum = 1, maximum = 16)]
-    copies: u64,
+    copies: i64,
     /// For how long, unless renewed; a host may grant less.
-    #[serde(default = "term")]
+    #[serde(default = "term", deserialize_with = "whole::number")]
     #[schema(default = 60000, minimum = 1000, maximum = 86400000)]
     term_ms: i64,
     /// For how long as much should stay free of its owner, at least, with the confidence that the recruiter is
     /// configured for; absent: for as long as it will.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "whole::or_none",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schema(minimum = 1, maximum = 2592000000_i64)]
     least_ms: Option<i64>,
     /// How hosts are chosen; absent: as the recruiter is configured.
@@ -58,7 +66,7 @@ pub(crate) struct LeaseRequest {
     placement: Option<PlacementName>,
 }
 
-fn one_copy() -> u64 {
+fn one_copy() -> i64 {
     1
 }
 
@@ -71,7 +79,7 @@ fn term() -> i64 {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RenewalRequest {
     /// From now on; a host may grant less.
-    #[serde(default = "term")]
+    #[serde(default = "term", deserialize_with = "whole::number")]
     #[schema(default = 60000, minimum = 1000, maximum = 86400000)]
     term_ms: i64,
 }
@@ -134,9 +142,10 @@ fn checked(
     lessee: Lessee,
 ) -> Result<(Wanted, i64, PlacementName), Problem> {
     let placement = asked.placement.unwrap_or(app.asking.placement);
-    let copies = usize::try_from(asked.copies).unwrap_or(usize::MAX);
+    let copies = usize::try_from(asked.copies).unwrap_or_default();
+    let bytes = u64::try_from(asked.bytes).unwrap_or_default();
     let wrong = |what: &str| Err(Problem::malformed(what));
-    if !(1..=MOST_BYTES).contains(&asked.bytes) {
+    if !(1..=MOST_BYTES).contains(&bytes) {
         return wrong("bytes is from 1 to 2^50");
     }
     if !(1..=KEY_CHARS).contains(&asked.key.chars().count()) {
@@ -153,7 +162,7 @@ fn checked(
     let wanted = Wanted {
         client: lessee.client,
         key: asked.key,
-        bytes: asked.bytes,
+        bytes,
         copies,
         least_ms: asked.least_ms,
     };
@@ -186,17 +195,32 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-) -> Result<Json<Leases>, Problem> {
+) -> Result<Response, Problem> {
     let lessee = app.lessee(&caller, &headers)?;
-    let now_ms = app.now_ms();
-    let leases = app.registry().leases_of(lessee.bounds(), now_ms);
-    Ok(Json(Leases { leases }))
+    let text = aside(&app, move |app| {
+        let mut leases: Vec<LeaseView> = Vec::new();
+        let mut last: Option<Key> = None;
+        loop {
+            let now_ms = app.now_ms();
+            let registry = app.registry();
+            let more = registry.leases_after(lessee.bounds(), last.as_ref(), now_ms);
+            drop(registry);
+            let Some(of) = more.last() else {
+                break;
+            };
+            last = Some((of.lease.client.clone(), of.lease.key.clone()));
+            leases.extend(more);
+        }
+        serde_json::to_string(&Leases { leases }).unwrap_or_default() // strings and numbers
+    });
+    Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
 }
 
 /// One lease of the client's own; an admin's may be anybody's.
 #[utoipa::path(
     get,
     path = "/v1/leases/{lease_id}",
+    operation_id = "lease",
     tag = "leases",
     params(
         ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),

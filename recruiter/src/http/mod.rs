@@ -9,6 +9,7 @@ mod permissions;
 mod problem;
 mod quotas;
 mod status;
+mod whole;
 
 pub(crate) use app::App;
 pub(crate) use hosts::Hosts;

@@ -1,11 +1,11 @@
 //! Hosts that could give a lease, or why there are too few.
 
 use super::host::Host;
-use super::{Registry, Wanted};
+use super::{Foresight, Registry, Wanted};
+use gleaner_policy::outlook;
 use gleaner_policy::placement::Candidate;
-use gleaner_schemas::lending::{Outlook, Refusal, RefusalKind};
+use gleaner_schemas::lending::{HostQuota, Outlook, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
-use std::collections::HashMap;
 
 /// Sooner than this nothing changes.
 const LEAST_RETRY_MS: i64 = 1000;
@@ -14,21 +14,18 @@ const MOST_RETRY_MS: i64 = 300_000;
 /// Where nothing tells when a host will be idle.
 const RETRY_MS: i64 = 30_000;
 
+/// What hosts are compared by where no least time is asked for.
+const USUAL_MS: i64 = 3_600_000;
+
 /// Hosts with room that have none of the leases yet; at least `missing`.
 pub(super) fn of(
     registry: &Registry,
     wanted: &Wanted,
     taken: &[&str],
     missing: usize,
-    now_ms: i64,
 ) -> Result<Vec<Candidate>, Refusal> {
     let bytes = wanted.slabs_bytes();
-    let mut held: HashMap<&str, u64> = HashMap::new();
-    for lease in registry.leases_of(Some(&wanted.client), now_ms) {
-        if let Some(host_id) = registry.host_of(&lease.lease.lease_id) {
-            *held.entry(host_id).or_default() += lease.lease.granted_bytes;
-        }
-    }
+    let held = registry.leases.by_host(&wanted.client);
     let mut with_room = 0;
     let mut candidates = Vec::new();
     for (host_id, host) in &registry.hosts {
@@ -36,11 +33,13 @@ pub(super) fn of(
             continue;
         }
         with_room += 1;
+        let stays = |for_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, for_ms);
         let stays = wanted
             .least_ms
-            .map(|least_ms| stays(&host.quota.outlook, bytes, least_ms));
+            .map(stays)
+            .unwrap_or_else(|| stays(USUAL_MS));
         let sure_enough = |p: f64| p >= registry.settings.confidence;
-        if stays.is_some_and(|stays| !stays.is_some_and(sure_enough)) {
+        if wanted.least_ms.is_some() && !stays.is_some_and(sure_enough) {
             continue;
         }
         candidates.push(Candidate {
@@ -50,8 +49,7 @@ pub(super) fn of(
             requests_per_s: host.requests_per_s,
             client_bytes: held.get(&**host_id).copied().unwrap_or_default(),
             idle_for_ms: host.quota.idle_for_ms,
-            // Without a least time, what is known of the shortest that is.
-            stays: stays.unwrap_or_else(|| longest(&host.quota.outlook, bytes)),
+            stays,
             failed_ms: host.failed_ms,
         });
     }
@@ -70,22 +68,18 @@ fn free(host: &Host) -> u64 {
     host.quota.free_bytes.saturating_sub(host.pending_bytes)
 }
 
-/// The probability that so much stays for so long: of the outlooks that say at least as much.
-fn stays(outlook: &[Outlook], bytes: u64, least_ms: i64) -> Option<f64> {
-    let enough = |o: &&Outlook| o.bytes >= bytes && o.for_ms >= least_ms;
-    let confidences = outlook.iter().filter(enough).map(|o| o.confidence);
+/// The probability that so much stays for so long: by the forecasts, or by what the host itself expects.
+fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, for_ms: i64) -> Option<f64> {
+    if let Some(Foresight {
+        table,
+        hour_of_week,
+    }) = foresight
+    {
+        return outlook::stays(table, quota, bytes, for_ms, *hour_of_week);
+    }
+    let enough = |o: &&Outlook| o.bytes >= bytes && o.for_ms >= for_ms;
+    let confidences = quota.outlook.iter().filter(enough).map(|o| o.confidence);
     confidences.max_by(f64::total_cmp)
-}
-
-/// For comparing hosts where no length of time was asked for: the probability at the longest time that is told.
-fn longest(outlook: &[Outlook], bytes: u64) -> Option<f64> {
-    let enough = outlook.iter().filter(|o| o.bytes >= bytes);
-    let longest = enough.max_by(|a, b| {
-        let key = |o: &Outlook| (o.for_ms, o.confidence);
-        let (a, b) = (key(a), key(b));
-        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-    });
-    longest.map(|o| o.confidence)
 }
 
 fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal {

@@ -30,17 +30,13 @@ impl Host {
     /// After an announcement.
     pub(super) fn of(before: Option<&Self>, link: u64, said: Announcement, now_ms: i64) -> Self {
         let leases = said.leases.into_iter();
-        let mut quota = said.quota;
-        if let (Some(before), true) = (before, quota.outlook.is_empty()) {
-            quota.outlook.clone_from(&before.quota.outlook); // by the recruiter's own forecasts
-        }
         Self {
             link: Some(link),
             newest_link: link,
             incarnation: said.incarnation,
             memoryd_version: said.memoryd_version,
             address: said.address,
-            quota: Arc::new(quota),
+            quota: Arc::new(said.quota),
             requests_per_s: said.requests_per_s,
             heard_ms: now_ms,
             leases: leases

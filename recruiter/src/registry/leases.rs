@@ -1,11 +1,15 @@
 //! Leases by id, by client and key, and what each client holds.
 
 use super::host::Host;
-use super::{HostId, Registry};
+use super::{HostId, PORTION, Registry};
 use gleaner_schemas::lending::Lease;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
+
+/// Client and key.
+pub type Key = (String, String);
 
 /// What one client holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +32,7 @@ struct Known {
 pub(super) struct Leases {
     by_id: HashMap<String, Known>,
     /// Lease ids by client and key.
-    by_key: BTreeMap<(String, String), BTreeSet<String>>,
+    by_key: BTreeMap<Key, BTreeSet<String>>,
     holdings: HashMap<String, Holding>,
 }
 
@@ -117,6 +121,20 @@ impl Leases {
         self.holdings.get(client).copied().unwrap_or_default()
     }
 
+    /// What a client holds on each host.
+    pub(super) fn by_host(&self, client: &str) -> HashMap<&str, u64> {
+        let from = (client.to_owned(), String::new());
+        let keys = self.by_key.range(from..);
+        let keys = keys.take_while(|((of, _), _)| of == client);
+        let ids = keys.flat_map(|(_, ids)| ids);
+        let mut held: HashMap<&str, u64> = HashMap::new();
+        for known in ids.filter_map(|id| self.by_id.get(id)) {
+            let bytes = held.entry(&known.host_id).or_default();
+            *bytes = bytes.saturating_add(known.granted_bytes);
+        }
+        held
+    }
+
     pub(super) fn of_key(&self, client: &str, key: &str) -> impl Iterator<Item = &String> {
         let key = (client.to_owned(), key.to_owned());
         self.by_key.get(&key).into_iter().flatten()
@@ -162,12 +180,24 @@ impl Registry {
         })
     }
 
-    /// Every lease, or one client's, by client and key.
+    /// Every lease, or one client's, by client and key, those after `after`: a portion.
     #[must_use]
-    pub fn leases_of(&self, client: Option<&str>, now_ms: i64) -> Vec<LeaseView> {
-        let keys = self.leases.by_key.iter();
-        let keys = keys.filter(|((of, _), _)| client.is_none_or(|client| client == of));
-        keys.flat_map(|(_, ids)| ids)
+    pub fn leases_after(
+        &self,
+        client: Option<&str>,
+        after: Option<&Key>,
+        now_ms: i64,
+    ) -> Vec<LeaseView> {
+        let first = client.map(|client| (client.to_owned(), String::new()));
+        let from = match (after, &first) {
+            (Some(after), _) => Bound::Excluded(after),
+            (None, Some(first)) => Bound::Included(first),
+            (None, None) => Bound::Unbounded,
+        };
+        let keys = self.leases.by_key.range((from, Bound::Unbounded));
+        let keys = keys.take_while(|((of, _), _)| client.is_none_or(|client| client == of));
+        keys.take(PORTION)
+            .flat_map(|(_, ids)| ids)
             .filter_map(|lease_id| self.lease(lease_id, now_ms))
             .collect()
     }

@@ -12,17 +12,23 @@ mod request;
 mod tests;
 
 pub use host::HostView;
-pub use leases::LeaseView;
+pub use leases::{Key, LeaseView};
 pub(crate) use limits::starting;
 pub use request::{Plan, Wanted};
 
+use gleaner_policy::forecast::table::Table;
+use gleaner_policy::outlook::outlook;
 use gleaner_schemas::lending::{
     Announcement, Answer, HostQuota, Outcome, Refusal, RefusalKind, VERSION,
 };
 use host::Host;
 use leases::Leases;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
+
+/// Hosts, or leases, that are looked at while others wait.
+const PORTION: usize = 512;
 
 /// A host's id, shared by all that names it.
 pub type HostId = Arc<str>;
@@ -47,6 +53,21 @@ impl Settings {
     #[must_use]
     pub fn gone_after_ms(&self) -> i64 {
         self.heartbeat_ms.saturating_mul(3)
+    }
+}
+
+/// What is known of how long memory stays, and the hour that counts for it.
+#[derive(Clone)]
+pub struct Foresight {
+    /// The forecasts of the analysis.
+    pub table: Arc<Table>,
+    /// In the fleet's time zone; 0 is Monday's first.
+    pub hour_of_week: u8,
+}
+
+impl std::fmt::Debug for Foresight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "forecasts at hour {}", self.hour_of_week)
     }
 }
 
@@ -99,6 +120,7 @@ pub struct Registry {
     leases: Leases,
     /// Requests under way, by client and key, with what they may come to hold.
     pending: BTreeMap<(String, String), (u64, usize)>,
+    foresight: Option<Foresight>,
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
@@ -114,6 +136,7 @@ impl Registry {
             hosts: BTreeMap::new(),
             leases: Leases::default(),
             pending: BTreeMap::new(),
+            foresight: None,
             totals: Totals::default(),
             changed: BTreeSet::new(),
             gone: BTreeSet::new(),
@@ -132,6 +155,14 @@ impl Registry {
         now_ms: i64,
     ) -> Result<(), Refusal> {
         check(host_id, &said)?;
+        let mut said = said;
+        if let Some(Foresight {
+            table,
+            hour_of_week,
+        }) = &self.foresight
+        {
+            said.quota.outlook = outlook(table, &said.quota, *hour_of_week);
+        }
         let newest = self.hosts.get(host_id).map(|host| host.newest_link);
         if newest.is_some_and(|newest| newest > link) {
             return Err(replaced(self.settings.gone_after_ms()));
@@ -222,13 +253,9 @@ impl Registry {
         silent
     }
 
-    /// Sets what is expected of hosts' quotas.
-    pub fn expect(&mut self, host_id: &HostId, outlook: Vec<gleaner_schemas::lending::Outlook>) {
-        let host = self.hosts.get_mut(host_id);
-        if let Some(host) = host.filter(|host| host.quota.outlook != outlook) {
-            Arc::make_mut(&mut host.quota).outlook = outlook;
-            self.changed.insert(Arc::clone(host_id));
-        }
+    /// What is expected from now on; hosts' outlooks follow with their next announcements.
+    pub fn foresee(&mut self, foresight: Option<Foresight>) {
+        self.foresight = foresight;
     }
 
     /// Every host's quota, by id.
@@ -247,10 +274,12 @@ impl Registry {
         }
     }
 
-    /// Every host, by id.
+    /// Hosts by id, those after `after`: a portion, so that nobody waits for ten thousand.
     #[must_use]
-    pub fn hosts(&self, now_ms: i64) -> Vec<HostView> {
-        self.hosts.values().map(|host| host.view(now_ms)).collect()
+    pub fn hosts_after(&self, after: &str, now_ms: i64) -> Vec<HostView> {
+        let later = (Bound::Excluded(after), Bound::Unbounded);
+        let hosts = self.hosts.range::<str, _>(later).take(PORTION);
+        hosts.map(|(_, host)| host.view(now_ms)).collect()
     }
 
     /// Sums over the hosts that are linked.

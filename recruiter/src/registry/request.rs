@@ -80,7 +80,7 @@ impl Registry {
             .iter()
             .map(|lease| lease.host_id.as_str())
             .collect();
-        let candidates = candidates::of(self, wanted, &taken, missing, now_ms)?;
+        let candidates = candidates::of(self, wanted, &taken, missing)?;
         let most = bytes.saturating_mul(missing as u64);
         self.pending.insert(key, (most, missing));
         Ok(Plan { candidates, ..plan })

@@ -232,10 +232,9 @@ fn a_least_time_wants_what_is_sure_enough() {
         confidence,
         bytes: mib * MIB,
     };
-    registry.expect(
-        &id(1),
-        vec![expected(3_600_000, 0.9, 16), expected(7_200_000, 0.5, 16)],
-    );
+    let mut sure = said(1, 64 * MIB, &[]);
+    sure.quota.outlook = vec![expected(3_600_000, 0.9, 16), expected(7_200_000, 0.5, 16)];
+    registry.announced(&id(1), 1, sure, 0).unwrap();
     let for_ms = |least_ms, mib: u64| Wanted {
         least_ms: Some(least_ms),
         ..wanted("a", "k", mib * MIB, 1)
@@ -250,18 +249,48 @@ fn a_least_time_wants_what_is_sure_enough() {
     }
     let refusal = registry.plan(&for_ms(7_200_000, 16), 0).unwrap_err();
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
-    // An announcement does not make the recruiter forget it.
-    registry
-        .announced(&id(1), 1, said(1, 60 * MIB, &[]), 1)
-        .unwrap();
-    assert_eq!(
-        registry
-            .plan(&for_ms(3_600_000, 16), 1)
-            .unwrap()
-            .candidates
-            .len(),
-        1
-    );
+}
+
+#[test]
+fn forecasts_tell_how_long_a_quota_stays() {
+    use gleaner_schemas::findings::{ForecastCell, Scope};
+    use gleaner_schemas::lending::QuotaReason;
+    let cell = |ahead_s, probability| ForecastCell {
+        scope: Scope::Idle,
+        region_bytes: Some(64 << 20),
+        region_share: None,
+        age_bin: None,
+        margin_bin: None,
+        low_bin: None,
+        ahead_s,
+        probability,
+        instants: 100,
+    };
+    let table = Table::new(&[cell(3600, 0.95), cell(14_400, 0.6)], &[], &[]);
+    let mut registry = registry();
+    registry.foresee(Some(Foresight {
+        table: Arc::new(table),
+        hour_of_week: 0,
+    }));
+    let mut idle = said(1, 64 * MIB, &[]);
+    idle.quota.reason = QuotaReason::Idle;
+    idle.quota.idle_for_ms = Some(600_000);
+    registry.announced(&id(1), 1, idle, 0).unwrap();
+    let outlook = &registry.quotas()[0].quota.outlook;
+    let hour = outlook
+        .iter()
+        .find(|o| o.for_ms == 3_600_000 && o.confidence == 0.9);
+    assert_eq!(hour.unwrap().bytes, 64 * MIB, "{outlook:?}");
+    let for_ms = |least_ms| Wanted {
+        least_ms: Some(least_ms),
+        ..wanted("a", "k", 16 * MIB, 1)
+    };
+    let plan = registry.plan(&for_ms(3_600_000), 0).unwrap();
+    assert_eq!(plan.candidates[0].stays, Some(0.95));
+    registry.finished(&for_ms(3_600_000));
+    let refusal = registry.plan(&for_ms(14_400_000), 0).unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::TooLong);
+    assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }
 
 #[derive(Clone, Debug)]
@@ -336,7 +365,7 @@ proptest! {
         registry.sweep(now_ms + 30_000);
         prop_assert_eq!(registry.leases_count(), 0);
         prop_assert_eq!(registry.totals(), Totals::default());
-        prop_assert!(registry.leases_of(None, now_ms).is_empty());
+        prop_assert!(registry.leases_after(None, None, now_ms).is_empty());
     }
 }
 
@@ -349,7 +378,7 @@ fn check_whole(registry: &Registry, now_ms: i64) -> Result<(), TestCaseError> {
         free_bytes: sum(|q| q.free_bytes),
     };
     prop_assert_eq!(registry.totals(), totals);
-    let views = registry.leases_of(None, now_ms);
+    let views = registry.leases_after(None, None, now_ms);
     prop_assert_eq!(views.len(), registry.leases_count());
     let mut held: BTreeMap<String, u128> = BTreeMap::new();
     for view in &views {

@@ -1,0 +1,74 @@
+//! `gleaner owner`, as typed.
+
+use gleaner_schemas::units;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Say what of your own machine's memory may be lent, and see what is.
+///
+/// Takes effect at once: by the time of the answer the memory is back. No root is needed: everybody on the machine may
+/// pause and lower the cap, and undo what was theirs; root, and the group of the daemon's socket, undo anything.
+#[derive(clap::Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  gleaner owner status
+  gleaner owner pause                    nothing is lent until `gleaner owner resume`
+  gleaner owner pause --for 2h
+  gleaner owner cap 4GiB                 never more than that; `cap none` lifts it
+  gleaner owner log                      when memory was given back, why, and how fast
+  gleaner owner status --json | jq .quota.lent_bytes
+
+What was wanted holds across restarts of the daemon.
+
+Exit codes: 0 done; 1 no daemon answers, or it refused (standard error says why); 2 wrong usage.
+
+What each figure is: docs/lending.md."
+)]
+pub(crate) struct Owner {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Where gleaner-memoryd listens [default: $XDG_RUNTIME_DIR/gleaner/memoryd.sock, else /run/gleaner/memoryd.sock].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Print the answer as one JSON document.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Take all memory back, and lend none.
+    Pause {
+        /// For so long, like 30m or 2h [default: until resumed].
+        #[arg(long = "for", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+        length: Option<Duration>,
+    },
+    /// Lend again.
+    Resume,
+    /// Never lend more than so much; what is lent above it comes back, the oldest first.
+    Cap {
+        /// Like 4GiB, or none.
+        #[arg(value_name = "SIZE", value_parser = cap)]
+        size: Cap,
+    },
+    /// How it stands.
+    Status,
+    /// When memory was given back, why, how much and how fast.
+    Log,
+}
+
+/// `None`: no cap.
+#[derive(Clone, Copy)]
+pub(crate) struct Cap(pub(crate) Option<u64>);
+
+fn cap(text: &str) -> Result<Cap, String> {
+    if text == "none" {
+        return Ok(Cap(None));
+    }
+    let wrong = || format!("`{text}` is no size: write 4GiB, 512MiB, or none");
+    units::parse_bytes(text)
+        .map(|bytes| Cap(Some(bytes)))
+        .ok_or_else(wrong)
+}

@@ -1,0 +1,66 @@
+//! Whole numbers as JSON Schema has them: `1000.0` is one (JSON Schema 2020-12, 6.1.1).
+
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use std::fmt;
+
+/// Beyond this not every whole number is a double.
+const MOST: f64 = 9_007_199_254_740_992.0;
+
+struct Whole;
+
+impl Visitor<'_> for Whole {
+    type Value = i64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
+        i64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
+        if number.fract() == 0.0 && number.abs() <= MOST {
+            return Ok(number as i64);
+        }
+        Err(E::invalid_value(Unexpected::Float(number), &self))
+    }
+}
+
+/// For `deserialize_with`.
+pub(super) fn number<'de, D: Deserializer<'de>>(value: D) -> Result<i64, D::Error> {
+    value.deserialize_any(Whole)
+}
+
+/// The same where `null` is nothing.
+pub(super) fn or_none<'de, D: Deserializer<'de>>(value: D) -> Result<Option<i64>, D::Error> {
+    #[derive(serde::Deserialize)]
+    struct Number(#[serde(deserialize_with = "number")] i64);
+    let found: Option<Number> = serde::Deserialize::deserialize(value)?;
+    Ok(found.map(|Number(number)| number))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn whole_numbers_however_written() {
+        let read = |text: &str| super::number(&mut serde_json::Deserializer::from_str(text)).ok();
+        assert_eq!(read("1000"), Some(1000));
+        assert_eq!(read("1000.0"), Some(1000));
+        assert_eq!(read("-1e3"), Some(-1000));
+        for wrong in [
+            "1.5",
+            "1e300",
+            "18446744073709551615",
+            "\"1\"",
+            "null",
+            "true",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `gleaner owner` with a running `gleaner-memoryd`, and without.
+
+use gleaner_tests::program;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// A program of the test's own; killed with it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn owner(socket: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(program("gleaner").unwrap());
+    command.args(["owner", "--socket"]).arg(socket).args(args);
+    command.env("TZ", "UTC").output().unwrap()
+}
+
+/// What it printed; it must have worked.
+#[track_caller]
+fn said(socket: &Path, args: &[&str]) -> String {
+    let output = owner(socket, args);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_owner_says_and_sees_what_is_lent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let socket = path("memoryd.sock");
+
+    let output = owner(&socket, &["status"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("no gleaner-memoryd at") && error.contains("gleaner-memoryd run"),
+        "{error}"
+    );
+    assert_eq!(owner(&socket, &["cap", "much"]).status.code(), Some(2));
+
+    std::fs::write(path("memoryd.toml"), "").unwrap();
+    let mut command = Command::new(program("gleaner-memoryd").unwrap());
+    for (option, name) in [
+        ("--config", "memoryd.toml"),
+        ("--agent", "agent.sock"),
+        ("--socket", "memoryd.sock"),
+        ("--state", "state"),
+    ] {
+        command.arg(option).arg(path(name));
+    }
+    let daemon = command.arg("run").stderr(Stdio::null()).spawn().unwrap();
+    let _daemon = Running(daemon);
+    let began = Instant::now();
+    while !owner(&socket, &["status"]).status.success() {
+        assert!(began.elapsed() < DEADLINE, "no answer within {DEADLINE:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+
+    let text = said(&socket, &["status"]);
+    for line in [
+        "lent             0 B of 0 B that may be lent: the owner, or memory, cannot be seen\n",
+        "agent            not heard: nothing is lent without it\n",
+        "paused           no\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    assert_eq!(
+        said(&socket, &["pause"]),
+        "paused until `gleaner owner resume`\n"
+    );
+    assert!(said(&socket, &["pause", "--for", "2h"]).starts_with("paused until 20"));
+    assert_eq!(
+        said(&socket, &["resume"]),
+        "lending, without a cap of yours\n"
+    );
+    assert_eq!(
+        said(&socket, &["cap", "4GiB"]),
+        "lending, 4.0 GiB at most\n"
+    );
+    let status: Value = serde_json::from_str(&said(&socket, &["status", "--json"])).unwrap();
+    assert_eq!(status["cap_bytes"], 4_u64 << 30);
+    assert_eq!(status["quota"]["lent_bytes"], 0);
+    assert_eq!(
+        said(&socket, &["cap", "none"]),
+        "lending, without a cap of yours\n"
+    );
+    assert_eq!(said(&socket, &["log"]), "nothing has been lent yet\n");
+    assert_eq!(said(&socket, &["log", "--json"]), "[]\n");
+}
