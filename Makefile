@@ -21,7 +21,7 @@ lint: ## Format, clippy, scripts
 	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
-bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, and a weekly report
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
 	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
 	bench/run
@@ -31,6 +31,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/recruiter.py
 	.venv/bin/python bench/analysis.py
 	.venv/bin/python bench/report.py
+	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm

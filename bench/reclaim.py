@@ -15,6 +15,7 @@ examples:
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import socket
@@ -52,6 +53,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--agent", type=Path, metavar="FILE", help="gleaner-agent, for times from a key press as well")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 4, 8], metavar="GIB", help="sizes [1 4 8]")
     parser.add_argument("--trials", type=int, default=100, metavar="N", help="reclaims of each kind [100]")
+    parser.add_argument("--presses", type=int, default=20, metavar="N", help="key presses of each kind [20]")
     parser.add_argument("--pages", nargs="+", choices=["huge", "4KiB"], default=["huge", "4KiB"], help="[both]")
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 2], metavar="N", help="processes that use CPU [0 2]")
     parser.add_argument("--no-priority", action="store_true", help="memoryd without CAP_SYS_NICE")
@@ -201,7 +203,7 @@ def reclaim(agent, pid: int, size: int) -> Trial:
     return trial
 
 
-def run(args: argparse.Namespace, pages: str, gib: int, busy: int, is_real: bool) -> dict:
+def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count: int, is_real: bool) -> dict:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         (root / "memoryd.toml").write_text(f"huge_pages = {str(pages == 'huge').lower()}\n")
@@ -218,7 +220,7 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, is_real: bool
         load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
             agent.ready()
-            trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(args.trials)]
+            trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
             told_ms = [json.loads(text)["all_us"] / 1000 for text in (root / "state/lending.jsonl").read_text().splitlines()]
         finally:
             for process in load:
@@ -238,7 +240,7 @@ def figures(trials: list[Trial], told_ms: list[float]) -> dict:
     for name, times in (series | {"told_ms": told_ms}).items():
         times = sorted(at for at in times if at is not None)
         if times:
-            at = lambda share: times[min(len(times) - 1, int(share * len(times)))]
+            at = lambda share: times[max(0, math.ceil(share * len(times)) - 1)]
             found[name] = {"p50": at(0.5), "p99": at(0.99), "max": times[-1]}
     return found
 
@@ -251,10 +253,10 @@ def main() -> int:
     columns = "from | pages | GiB | busy | reclaims | first p50 ms | p99 | max | all p50 ms | p99 | max | by memoryd's log p50 ms | p99 | max | unclear"
     print(f"| {columns} |\n|{' --- |' * len(columns.split('|'))}", flush=True)
     for is_real in (False, True) if args.agent else (False,):
-        for pages in args.pages:
+        for pages in args.pages[:1] if is_real else args.pages:
             for busy in args.busy:
                 for gib in args.sizes:
-                    row = run(args, pages, gib, busy, is_real)
+                    row = run(args, pages, gib, busy, args.presses if is_real else args.trials, is_real)
                     found.append(row)
                     times = [f"{row[key][at]:.2f}" if key in row else "" for key in KEYS for at in ("p50", "p99", "max")]
                     cells = [row["from"], pages, gib, busy, row["trials"], *times, row["unclear"]]
