@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const HOSTS: usize = 3;
 const RECRUITERS: usize = 2;
-const ASKS_A_ROUND: u64 = 12;
+const ASKS_A_ROUND: u64 = 8;
 /// Leases live at the end of a round; more are ended.
 const KEPT: usize = 8;
 /// Nothing runs out here by itself.
