@@ -73,6 +73,7 @@ struct ConfigFile {
     #[serde(deserialize_with = "share")]
     headroom_share: Option<f64>,
     always_active: Vec<String>,
+    guest_processes: Vec<String>,
     #[serde(deserialize_with = "retention_text")]
     retention: Option<Duration>,
     #[serde(deserialize_with = "limit_text")]
@@ -170,6 +171,7 @@ impl Config {
                     .headroom_share
                     .unwrap_or(Limits::default().headroom_share),
                 always_active: file.always_active,
+                guest_processes: file.guest_processes,
                 always_active_cgroups: file.always_active_cgroups,
                 damon: file.damon,
                 opens: file.opens,
@@ -293,7 +295,7 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
         let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
-            always_active = [\"backup\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
+            always_active = [\"backup\"]\nguest_processes = [\"memcached\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
             always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n\
              retention = \"7d\"\ndatabase_limit = \"64MiB\"\n[ship]\ncollector = \"https://c:7443\"\n\
              key = \"/k\"\ninterval = \"5m\"\ntimeout = \"9s\"\nrate = \"64KiB\"\n";
@@ -306,6 +308,7 @@ mod tests {
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
         assert_eq!(config.settings.always_active, ["backup"]);
+        assert_eq!(config.settings.guest_processes, ["memcached"]);
         assert_eq!(config.limits.age, Duration::from_secs(7 * 86_400));
         assert_eq!(config.limits.database_bytes, 64 << 20);
         assert_eq!(
@@ -374,7 +377,7 @@ mod tests {
         let documented = resolve(&text, GlobalArgs::default()).unwrap();
         let empty = resolve("", GlobalArgs::default()).unwrap();
         assert_eq!(format!("{documented:?}"), format!("{empty:?}"));
-        assert_eq!(rest.len(), 12);
+        assert_eq!(rest.len(), 13);
     }
 
     #[test]

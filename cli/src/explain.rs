@@ -130,9 +130,17 @@ fn quota(q: &ExplainedQuota, is_idle: bool) -> String {
     let harvestable = q
         .harvestable_bytes
         .map_or_else(|| "not known".into(), signed);
+    let lent = q
+        .recruitable_terms
+        .iter()
+        .find(|t| t.name == "lent already");
+    let lent = lent.and_then(|t| t.bytes).filter(|bytes| *bytes > 0);
+    let lent = lent.map_or_else(String::new, |bytes| {
+        format!(", and {} lent already", signed(bytes))
+    });
     let _ = writeln!(
         text,
-        "  harvestable {harvestable} (MemAvailable less the headroom)"
+        "  harvestable {harvestable} (MemAvailable less the headroom){lent}"
     );
     let _ = writeln!(
         text,

@@ -30,6 +30,16 @@ pub const ALWAYS_ACTIVE: [&str; 22] = [
 /// Prefix of our own daemons' names.
 const OWN_DAEMONS: &str = "gleaner-";
 
+/// Our daemon that holds guests' pages, as the kernel keeps its name (15 bytes).
+pub const MEMORY_SERVER: &str = "gleaner-memoryd";
+
+/// Whether what a process holds of anonymous memory is lent to others: our memory server's, and of `others`, memory servers
+/// that live from the quota. Such a process is never active, however much it does.
+#[must_use]
+pub fn holds_guests(name: &str, others: &[String]) -> bool {
+    name == MEMORY_SERVER || others.iter().any(|other| other == name)
+}
+
 /// Why a process is or is not active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
@@ -83,7 +93,15 @@ mod tests {
     }
 
     #[test]
+    fn memory_servers_hold_guests() {
+        let others = ["memcached".to_owned()];
+        assert!(holds_guests("gleaner-memoryd", &[]) && holds_guests("memcached", &others));
+        assert!(!holds_guests("memcached", &[]) && !holds_guests("gleaner-agent", &others));
+    }
+
+    #[test]
     fn names_fit_what_the_kernel_keeps() {
         assert!(ALWAYS_ACTIVE.iter().all(|n| n.len() <= 15));
+        assert!(MEMORY_SERVER.len() <= 15 && MEMORY_SERVER.starts_with(OWN_DAEMONS));
     }
 }

@@ -79,7 +79,7 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
         idle_process_bytes: processes
             .idle_anon_bytes
             .saturating_add(shmem_bytes.saturating_sub(active_shmem_bytes)),
-        guest_bytes: 0,
+        guest_bytes: processes.guest_anon_bytes,
     }
 }
 

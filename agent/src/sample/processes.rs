@@ -4,7 +4,7 @@ use crate::absence::{Absences, Absent, Reason};
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
 use crate::sample::proportional::{Choice, Reading, Size, choose};
-use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify};
+use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify, holds_guests};
 use gleaner_schemas::rows::ProcessRow;
 use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};
 use rustix::io::Errno;
@@ -37,17 +37,23 @@ pub struct Processes {
     pub count: u64,
     /// CPU times, for the next walk.
     pub cpu_times: CpuTimes,
-    /// Resident anonymous memory of those that are not active.
+    /// Resident anonymous memory of those that are not active and hold no guests' memory.
     pub idle_anon_bytes: u64,
+    /// Resident anonymous memory of those that hold guests' memory.
+    pub guest_anon_bytes: u64,
     /// Controlling terminals, as (major, minor).
     pub terminals: BTreeSet<(u32, u32)>,
 }
 
 impl Processes {
-    /// Adds an idle process' anonymous memory; what a tree says need not be true.
-    fn add_idle(&mut self, anon_pages: u64, page_size_bytes: u64) {
-        let anon_bytes = pages_to_bytes(anon_pages, page_size_bytes);
-        self.idle_anon_bytes = self.idle_anon_bytes.saturating_add(anon_bytes);
+    /// Adds the anonymous memory of a process that is not active; what a tree says need not be true.
+    fn add(&mut self, is_guest: bool, anon_pages: u64, page_size_bytes: u64) {
+        let sum = if is_guest {
+            &mut self.guest_anon_bytes
+        } else {
+            &mut self.idle_anon_bytes
+        };
+        *sum = sum.saturating_add(pages_to_bytes(anon_pages, page_size_bytes));
     }
 }
 
@@ -57,6 +63,8 @@ pub struct ProcessWalk {
     units: Units,
     /// Further names that are always active.
     always_active: Vec<String>,
+    /// Names of others' memory servers that live from the quota.
+    guest_processes: Vec<String>,
     walks: u64,
     /// Proportional sizes by process id and start, for the walks to come.
     readings: HashMap<(i32, u64), Reading>,
@@ -87,12 +95,14 @@ struct Active {
 }
 
 impl ProcessWalk {
-    /// A walk with the host's units and the owner's further names of always-active processes.
+    /// A walk with the host's units, the owner's further names of always-active processes, and the names of others' memory
+    /// servers that live from the quota.
     #[must_use]
-    pub fn new(units: Units, always_active: Vec<String>) -> Self {
+    pub fn new(units: Units, always_active: Vec<String>, guest_processes: Vec<String>) -> Self {
         Self {
             units,
             always_active,
+            guest_processes,
             walks: 0,
             readings: HashMap::new(),
             idle_sizes: HashMap::new(),
@@ -198,14 +208,16 @@ impl ProcessWalk {
         let always_active = always_active
             || ALWAYS_ACTIVE.contains(&name.as_str())
             || self.always_active.contains(&name);
-        let is_active = activity.is_active() || (always_active && activity == Activity::Idle);
+        let is_guest = holds_guests(&name, &self.guest_processes);
+        let is_active =
+            !is_guest && (activity.is_active() || (always_active && activity == Activity::Idle));
         let resident_pages = stat.resident_pages;
         if !is_active
             && ticks_before == Some(cpu_ticks)
             && let Some(size) = self.idle_sizes.get(&process)
             && size.resident_pages == resident_pages
         {
-            found.add_idle(size.anon_pages, page_size_bytes);
+            found.add(is_guest, size.anon_pages, page_size_bytes);
             return Ok(None);
         }
 
@@ -216,7 +228,7 @@ impl ProcessWalk {
             // `shared` is file pages and shared memory: the rest is anonymous. The idle processes'
             // shared memory is taken from Shmem as a whole (`sample`), which counts each page once.
             let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
-            found.add_idle(anon_pages, page_size_bytes);
+            found.add(is_guest, anon_pages, page_size_bytes);
             let size = IdleSize {
                 resident_pages,
                 anon_pages,
@@ -338,10 +350,21 @@ mod tests {
     use std::path::Path;
 
     fn write(proc: &Path, cpu_ticks: u64, resident_pages: u64, statm: &str) {
-        let folder = proc.join("7");
+        write_named(proc, 7, "sleepd", cpu_ticks, resident_pages, statm);
+    }
+
+    fn write_named(
+        proc: &Path,
+        pid: u32,
+        name: &str,
+        cpu_ticks: u64,
+        resident_pages: u64,
+        statm: &str,
+    ) {
+        let folder = proc.join(pid.to_string());
         std::fs::create_dir_all(&folder).unwrap();
         let stat = format!(
-            "7 (sleepd) S 1 7 7 0 -1 64 0 0 0 0 {cpu_ticks} 0 0 0 20 0 1 0 50 900 {resident_pages} 0\n"
+            "{pid} ({name}) S 1 7 7 0 -1 64 0 0 0 0 {cpu_ticks} 0 0 0 20 0 1 0 50 900 {resident_pages} 0\n"
         );
         std::fs::write(folder.join("stat"), stat).unwrap();
         std::fs::write(folder.join("statm"), statm).unwrap();
@@ -354,7 +377,7 @@ mod tests {
             page_size_bytes: 4096,
             ticks_per_second: 1000,
         };
-        let mut walk = ProcessWalk::new(units, Vec::new());
+        let mut walk = ProcessWalk::new(units, Vec::new(), Vec::new());
         let mut times = CpuTimes::from([((7, 50), 30)]);
         // ticks, resident pages and statm → anonymous pages of idle processes
         for (ticks, resident, statm, expected) in [
@@ -374,6 +397,49 @@ mod tests {
                 .unwrap();
             assert!(paused > 0);
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
+            times = found.cpu_times;
+        }
+    }
+
+    #[test]
+    fn guests_memory_counts_once_and_makes_no_server_active() {
+        let dir = tempfile::tempdir().unwrap();
+        let units = Units {
+            page_size_bytes: 4096,
+            ticks_per_second: 1000,
+        };
+        let guests = vec!["memcached".to_owned()];
+        let mut walk = ProcessWalk::new(units, vec!["memcached".to_owned()], guests);
+        let mut times = CpuTimes::new();
+        // Twice: what was read before is used again where nothing has changed.
+        for ticks in [30, 30, 90] {
+            for (pid, name, anon) in [
+                (1, "init", 5),
+                (2, "gleaner-memoryd", 600),
+                (3, "memcached", 70),
+                (4, "gleaner-agent", 8),
+            ] {
+                let statm = format!("900 {} 40 1 0 1 0", anon + 40);
+                write_named(dir.path(), pid, name, ticks, anon + 40, &statm);
+                times
+                    .entry((i32::try_from(pid).unwrap(), 50))
+                    .or_insert(if name == "init" { ticks } else { 0 });
+            }
+            times.insert((1, 50), ticks);
+            let proc = Tree::open(dir.path()).unwrap();
+            let mut absences = Absences::default();
+            let found = walk
+                .walk(
+                    &proc,
+                    &times,
+                    &HashSet::from([3]),
+                    &mut absences,
+                    &mut || {},
+                )
+                .unwrap();
+            assert_eq!(found.active.len(), 0, "{ticks} {:?}", found.active);
+            assert_eq!(found.guest_anon_bytes, 670 * 4096, "{ticks}");
+            assert_eq!(found.idle_anon_bytes, 13 * 4096, "{ticks}");
             times = found.cpu_times;
         }
     }

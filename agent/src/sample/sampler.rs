@@ -36,6 +36,8 @@ pub struct Settings {
     pub headroom_share: f64,
     /// Further names of always-active processes.
     pub always_active: Vec<String>,
+    /// Names of others' memory servers that live from the quota.
+    pub guest_processes: Vec<String>,
     /// Control groups of always-active processes, groups below them included.
     pub always_active_cgroups: Vec<String>,
     /// Whether DAMON's estimate is read.
@@ -75,7 +77,11 @@ impl Sampler {
     /// [`Error::Read`] when the proc root cannot be read.
     pub fn new(settings: Settings, file_id_key: FileIdKey) -> Result<Self, Error> {
         let proc = Tree::open(&settings.proc_root)?;
-        let mut process_walk = ProcessWalk::new(settings.units, settings.always_active.clone());
+        let mut process_walk = ProcessWalk::new(
+            settings.units,
+            settings.always_active.clone(),
+            settings.guest_processes.clone(),
+        );
         let cpu_times = if proc.is_procfs() {
             process_walk
                 .prime(&proc)
@@ -358,6 +364,7 @@ mod tests {
             },
             headroom_share: 0.15,
             always_active: Vec::new(),
+            guest_processes: Vec::new(),
             always_active_cgroups: Vec::new(),
             damon: false,
             opens: false,

@@ -109,6 +109,7 @@ impl Copy {
             },
             headroom_share: 0.15,
             always_active: Vec::new(),
+            guest_processes: Vec::new(),
             always_active_cgroups: Vec::new(),
             damon: false,
             opens: false,

@@ -22,6 +22,7 @@ fn sampler_of(proc_root: PathBuf) -> Sampler {
         },
         headroom_share: 0.15,
         always_active: Vec::new(),
+        guest_processes: Vec::new(),
         always_active_cgroups: Vec::new(),
         damon: false,
         opens: false,

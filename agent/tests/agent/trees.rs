@@ -235,6 +235,36 @@ fn desktop() {
     assert_eq!(absences, expected);
 }
 
+/// On the same desktop a shell, of which 2000 KiB are anonymous, stands for a memory server.
+#[test]
+fn what_a_named_process_holds_is_lent() {
+    let tree = format!("{TREES}/desktop-6.1-amd64");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), "guest_processes = [\"bash\"]\n").unwrap();
+    let document = sample(
+        sample_command()
+            .args(["--proc-root", &format!("{tree}/t1/proc")])
+            .args(["--sys-root", &format!("{tree}/t1/sys")])
+            .args(["--before", &format!("{tree}/t0/proc")])
+            .args(["--run-root", &format!("{tree}/run")])
+            .args(["--dev-root=/nonexistent", "--config"])
+            .arg(config.path())
+            .args(["--page-size=4096", "--ticks=100"]),
+    );
+    let row = &document["sample"];
+    assert_kib(
+        row,
+        &[
+            ("guest_bytes", 2000),
+            ("available_bytes", 15_211_000 - 2000),
+            ("process_bytes", 194_000 + 100_000 + 115_000),
+            ("available_idle_process_bytes", 3200 + 200_000),
+            ("available_residual_bytes", 0),
+        ],
+    );
+    assert_eq!(categories_less_physical(row), 0);
+}
+
 /// A 64 GiB server, 64 KiB pages, an older kernel, read without root: one moment only, so that a
 /// process counts by the CPU time of its life.
 #[test]
