@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The recruiter with ten thousand hosts, each with its own WebSocket, and clients that ask for leases.
 
-recruiter.py [--hosts 10000] [--seconds 120] [--rates 10,100,400] [--tls]
+recruiter.py [--hosts 10000] [--seconds 60] [--rates 10,50,100] [--tls]
 
 Hosts announce every 10 s, with quotas that go up and down, and on every grant; they grant by the real rules
 (recruiter/examples/lending_swarm). CPU and memory are the recruiter's alone, from /proc, once all hosts are linked. Time to grant
@@ -29,8 +29,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=10_000)
-    parser.add_argument("--seconds", type=int, default=120)
-    parser.add_argument("--rates", default="10,100,400", help="leases asked for a second, a run each")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--rates", default="10,50,100", help="leases asked for a second, a run each")
     parser.add_argument("--tls", action="store_true", help="hosts by mutual TLS (their certificates are made first: minutes)")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there as well")
     args = parser.parse_args()
