@@ -78,6 +78,16 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// The host that a recruiter may take for gone, leases and all, until it hears of it again.
+    fn hides(self) -> Option<usize> {
+        match self {
+            Self::Cut(host, _) | Self::CutOff(host) => Some(host),
+            _ => None,
+        }
+    }
+}
+
 /// A lease that a client was told of.
 struct Told {
     key: String,
@@ -92,6 +102,8 @@ struct Client {
     /// By id; never forgotten.
     told: BTreeMap<String, Told>,
     keys: BTreeSet<String>,
+    /// Hosts that are cut off from a recruiter.
+    hidden: BTreeSet<String>,
     last_key: u64,
     rebuilt_ms: Vec<u128>,
     granted: u64,
@@ -146,7 +158,7 @@ impl Client {
                     if let Ok((404, answer)) = answer {
                         let told = &self.told[&id];
                         assert!(
-                            told.may_be_over,
+                            told.may_be_over || self.hidden.contains(&told.host_id),
                             "{id} of {} is unknown: {answer}",
                             told.host_id
                         );
@@ -322,6 +334,9 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
                 let host_id = cluster.hosts[n].id.clone();
                 client.may_be_over(&host_id);
             }
+            if let Some(n) = fault.hides() {
+                client.hidden.insert(cluster.hosts[n].id.clone());
+            }
             fault.begin(&mut cluster);
             std::thread::sleep(Duration::from_millis(random.below(100)));
             client.ask(&cluster, &mut random);
@@ -353,6 +368,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
             client.may_be_over(&host_id);
         }
         heal(&mut cluster, &faults, &mut client);
+        client.hidden.clear();
         client.check(&lending(&cluster));
         settle(&cluster, &mut random, &mut client);
         cluster.agrees();
