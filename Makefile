@@ -21,13 +21,14 @@ lint: ## Format, clippy, scripts
 	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
-bench: setup ## Measure the agent, the collector and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
 	cargo build --locked --release --workspace --bins
-	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
+	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
 	bench/run
 	.venv/bin/python bench/collector.py
 	.venv/bin/python bench/fleet.py
 	.venv/bin/python bench/fleet.py --hosts 1000 --backlog 960
+	.venv/bin/python bench/recruiter.py
 	.venv/bin/python bench/analysis.py
 	.venv/bin/python bench/report.py
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json

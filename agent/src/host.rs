@@ -1,7 +1,8 @@
 //! The host: its name and what it is made of.
 
+pub use gleaner_trust::this_host_id as id;
+
 use crate::config::Config;
-use crate::identity;
 use crate::read::{Tree, list};
 use crate::sample::nodes;
 use gleaner_schemas::rows::HostRow;
@@ -33,13 +34,6 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
         nodes_count: nodes_count(&config.settings.sys_root),
         source: None,
     }
-}
-
-/// The host's name; `None` without a machine id, when the database keeps a random one.
-#[must_use]
-pub fn id() -> Option<String> {
-    let machine_id = std::fs::read_to_string("/etc/machine-id").ok()?;
-    (!machine_id.trim().is_empty()).then(|| identity::host_id(&machine_id))
 }
 
 /// CPUs online; those that this process may use where sysfs does not tell.

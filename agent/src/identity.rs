@@ -69,12 +69,6 @@ impl FileIdKey {
     }
 }
 
-/// The host's name: a hash of `/etc/machine-id`.
-#[must_use]
-pub fn host_id(machine_id: &str) -> String {
-    derived("gleaner host id v1", machine_id)
-}
-
 /// A boot's name: a hash of the kernel's boot id.
 #[must_use]
 pub fn boot_id(boot_id: &[u8]) -> Option<String> {
@@ -136,11 +130,11 @@ mod tests {
 
     #[test]
     fn names_do_not_show_what_they_were_made_of() {
-        let id = host_id("3d1219c7c4c5404aaa1f6d2a48adfda4\n");
+        let uuid = "3d1219c7-c4c5-404a-aa1f-6d2a48adfda4\n";
+        let id = boot_id(uuid.as_bytes()).unwrap();
         assert_eq!(id.len(), 32);
-        assert_eq!(id, host_id("3d1219c7c4c5404aaa1f6d2a48adfda4"));
-        assert_ne!(id, "3d1219c7c4c5404aaa1f6d2a48adfda4");
-        assert_ne!(Some(id), boot_id(b"3d1219c7c4c5404aaa1f6d2a48adfda4"));
+        assert_eq!(Some(&id), boot_id(uuid.trim().as_bytes()).as_ref());
+        assert_ne!(id, uuid.replace('-', ""));
         assert_eq!(boot_id(b"\n"), None);
     }
 }

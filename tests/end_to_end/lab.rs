@@ -202,6 +202,13 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
             "{host:#}"
         );
     }
+    // Once the recruiter has heard of every host, it tells what each could lend.
+    let could_lend = |host: &Value| {
+        let quota = &host["quota"];
+        host["is_linked"] == true && quota["once_idle_bytes"].as_u64() > Some(0)
+    };
+    let all_could = |s: &Value| list(s, "hosts").iter().all(could_lend);
+    wait_for("three hosts that could lend", all_could);
     let text = succeeded(&lab(&["status"]));
     assert!(
         text.contains("100mbit") && text.contains("gleaner-lab-3"),
@@ -209,7 +216,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
     );
 
     let pids = pids(&status);
-    assert_eq!(pids.len(), 7);
+    assert_eq!(pids.len(), 11);
     let second = one.up(&[]);
     assert!(!second.status.success() && said(&second).contains("up already"));
     assert!(

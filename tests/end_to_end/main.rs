@@ -10,6 +10,7 @@ mod fidelity;
 mod import;
 mod lab;
 mod layers;
+mod lending;
 mod owner;
 mod pki;
 mod privacy;

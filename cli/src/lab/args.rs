@@ -2,10 +2,11 @@
 
 use super::link::{self, Rate};
 use clap::Subcommand;
+use gleaner_schemas::units;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Run a collector and hosts on this machine, as real daemons in network namespaces.
+/// Run a collector, a recruiter and hosts on this machine, as real daemons in network namespaces.
 ///
 /// Needs root and iproute2; iptables for loss, a kernel with netem for delay.
 #[derive(clap::Args)]
@@ -27,7 +28,7 @@ pub(crate) enum LabCommand {
 
 What this kernel or machine cannot do is said, and left out: `gleaner lab status` repeats it.")]
     Up(Up),
-    /// Tell what runs, and how far each host's trace has come.
+    /// Tell what runs, how far each host's trace has come, and what it lends.
     #[command(after_help = "Examples:
   sudo gleaner lab status
   sudo gleaner lab status --json | jq '.hosts[] | select(.is_shipping | not)'
@@ -58,9 +59,45 @@ pub(crate) struct Up {
     /// Time between samples, and between batches.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) interval: Duration,
+    #[command(flatten)]
+    pub(crate) lend: Lend,
     /// Folder of the lab: certificates, databases, dataset, logs; new or empty.
     #[arg(long, value_name = "DIR", default_value = super::state::DEFAULT_FOLDER)]
     pub(crate) folder: PathBuf,
+}
+
+/// How the lab's hosts lend.
+#[derive(clap::Args)]
+pub(crate) struct Lend {
+    /// How far: `spare` lends on this busy machine too, `gentle` and `paper` once its owner is away.
+    #[arg(long, value_name = "MODE", default_value = "spare")]
+    pub(crate) mode: LendMode,
+    /// Each host lends no more than this: all have the same machine's memory.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    pub(crate) cap: u64,
+}
+
+/// As memoryd's `mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LendMode {
+    Spare,
+    Gentle,
+    Paper,
+}
+
+impl LendMode {
+    /// As its configuration has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Spare => "spare",
+            Self::Gentle => "gentle",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    units::parse_bytes(text).ok_or_else(|| "no size: write it like 256MiB".to_owned())
 }
 
 #[derive(clap::Args)]

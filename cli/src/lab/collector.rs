@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The authority's folder, in the lab's.
 pub(super) const PKI: &str = "pki";
 /// Days that the lab's certificates are valid.
-const DAYS: u32 = 30;
+pub(super) const DAYS: u32 = 30;
 /// A lab is looked at after seconds, not after hours.
 const SEAL_AFTER: &str = "10s";
 /// Left free on the disk: a lab may be tried on a small one.
@@ -69,7 +69,7 @@ pub(super) fn prepare_host(
         .trim()
         .replace('-', "");
     network::give_machine_id(&node.namespace, &machine_id)?;
-    let host_id = gleaner_agent::identity::host_id(&machine_id);
+    let host_id = gleaner_trust::host_id(&machine_id);
     let folder = state.folder_of(&node.namespace);
     fs::create_dir_all(&folder)?;
     let interval = gleaner_schemas::interval::format(interval);
@@ -96,7 +96,7 @@ pub(super) fn url() -> String {
 /// Asks the collector, from inside its namespace.
 pub(super) fn status() -> anyhow::Result<(Said, serde_json::Value)> {
     let namespace = address::collector().namespace;
-    let body = get_inside(&namespace, "/v1/status")?;
+    let body = get_inside(&namespace, "the collector", LOCAL, "/v1/status")?;
     let value: serde_json::Value =
         serde_json::from_slice(&body).context("the collector's status is no JSON")?;
     let said = Said::deserialize(&value).context("the collector's status")?;
@@ -104,46 +104,48 @@ pub(super) fn status() -> anyhow::Result<(Said, serde_json::Value)> {
 }
 
 /// A namespace is a thread's: one of its own goes in.
-fn get_inside(namespace: &str, path: &str) -> anyhow::Result<Vec<u8>> {
+pub(super) fn get_inside(
+    namespace: &str,
+    whom: &'static str,
+    address: &'static str,
+    path: &str,
+) -> anyhow::Result<Vec<u8>> {
     let handle = network::handle(namespace);
     let handle =
         File::open(&handle).with_context(|| format!("cannot open {}", handle.display()))?;
     let path = path.to_owned();
     let asking = std::thread::spawn(move || {
         move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))
-            .context("cannot enter the collector's namespace")?;
-        get(&path)
+            .context("cannot enter its namespace")?;
+        get(whom, address, &path)
     });
-    asking
-        .join()
-        .map_err(|_| anyhow!("asking the collector failed"))?
+    asking.join().map_err(|_| anyhow!("asking {whom} failed"))?
 }
 
-fn get(path: &str) -> anyhow::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect(LOCAL).context("the collector does not answer")?;
+fn get(whom: &str, address: &str, path: &str) -> anyhow::Result<Vec<u8>> {
+    let silent = || format!("{whom} does not answer");
+    let mut stream = TcpStream::connect(address).with_context(silent)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nHost: {LOCAL}\r\nConnection: close\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
     )?;
     let mut answer = Vec::new();
-    stream
-        .read_to_end(&mut answer)
-        .context("the collector does not answer")?;
+    stream.read_to_end(&mut answer).with_context(silent)?;
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let Some(end) = end.filter(|_| answer.starts_with(b"HTTP/1.1 200 ")) else {
         let line = answer
             .split(|byte| *byte == b'\r')
             .next()
             .unwrap_or_default();
-        bail!("the collector answers {:?}", String::from_utf8_lossy(line));
+        bail!("{whom} answers {:?}", String::from_utf8_lossy(line));
     };
     Ok(answer.split_off(end + 4))
 }
 
 /// A path as TOML has text, which JSON's quotes are.
-fn text(path: &Path) -> anyhow::Result<String> {
+pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let path = path
         .to_str()
         .with_context(|| format!("{} is no UTF-8", path.display()))?;
@@ -151,7 +153,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Keys are among them: for the owner alone.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     options

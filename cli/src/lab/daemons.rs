@@ -30,8 +30,17 @@ pub(super) const COLLECTOR: Daemon = Daemon {
     after: None,
 };
 
+/// What runs there as well.
+pub(super) const RECRUITER: Daemon = Daemon {
+    name: "recruiter",
+    program: "gleaner-recruiter",
+    args: &["serve"],
+    config: "recruiter.toml",
+    after: None,
+};
+
 /// What runs on every host, in the order in which it is started. A later daemon is a line here.
-pub(super) const OF_A_HOST: [Daemon; 2] = [
+pub(super) const OF_A_HOST: [Daemon; 3] = [
     Daemon {
         name: "run",
         program: "gleaner-agent",
@@ -45,6 +54,13 @@ pub(super) const OF_A_HOST: [Daemon; 2] = [
         args: &["ship"],
         config: "agent.toml",
         after: Some("trace.db"),
+    },
+    Daemon {
+        name: "memoryd",
+        program: "gleaner-memoryd",
+        args: &["run"],
+        config: "memoryd.toml",
+        after: Some("agent.sock"),
     },
 ];
 

@@ -1,10 +1,10 @@
-//! `gleaner lab`: a collector and hosts on this machine, as real daemons in network namespaces.
+//! `gleaner lab`: a collector, a recruiter and hosts on this machine, as real daemons in network namespaces.
 //!
 //! ```text
 //! gleaner-lab-1 ─ eth0 ──┐                     ┌── eth0 ─ gleaner-lab-collector
 //! gleaner-lab-2 ─ eth0 ──┼── br0, gleaner-lab ─┘          gleaner-collector run
-//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)
-//!   gleaner-agent run, gleaner-agent ship
+//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)           gleaner-recruiter serve
+//!   gleaner-agent run, gleaner-agent ship, gleaner-memoryd run
 //! ```
 //!
 //! Nothing of the machine's own network is touched: every interface, address, queue and rule lies in a namespace
@@ -19,6 +19,7 @@ mod down;
 mod link;
 mod network;
 mod process;
+mod recruiter;
 mod state;
 mod status;
 mod up;

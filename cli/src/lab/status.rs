@@ -3,10 +3,11 @@
 use super::address;
 use super::args::Status;
 use super::collector::{self, OfHost};
+use super::recruiter;
 use super::state::State;
 use crate::tables::table;
 use anyhow::bail;
-use gleaner_schemas::units::Seconds;
+use gleaner_schemas::units::{Bytes, Seconds};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -19,10 +20,12 @@ pub(super) fn run(args: &Status) -> anyhow::Result<()> {
         Ok((said, value)) => (said.hosts, value),
         Err(error) => (Vec::new(), json!({ "failure": format!("{error:#}") })),
     };
+    // Without the recruiter all else is told.
+    let lending = recruiter::said();
     let text = if args.json {
-        format!("{:#}\n", as_json(&state, &hosts, said))
+        format!("{:#}\n", as_json(&state, &hosts, said, &lending))
     } else {
-        as_text(&state, &hosts, said["failure"].as_str())
+        as_text(&state, &hosts, said["failure"].as_str(), &lending)
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
@@ -50,7 +53,21 @@ fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
         .collect()
 }
 
-fn as_json(state: &State, said: &[OfHost], collector: Value) -> Value {
+/// What the recruiter says of a host.
+fn lending<'a>(
+    said: &'a anyhow::Result<recruiter::Said>,
+    host_id: &str,
+) -> Option<&'a recruiter::OfHost> {
+    let hosts = &said.as_ref().ok()?.hosts;
+    hosts.iter().find(|host| host.quota.host_id == host_id)
+}
+
+fn as_json(
+    state: &State,
+    said: &[OfHost],
+    collector: Value,
+    lent: &anyhow::Result<recruiter::Said>,
+) -> Value {
     let daemons = |node: &str| -> Vec<Value> {
         let daemons = daemons(state, node).into_iter();
         let one = |(name, pid, runs)| json!({ "name": name, "pid": pid, "is_running": runs });
@@ -66,6 +83,9 @@ fn as_json(state: &State, said: &[OfHost], collector: Value) -> Value {
                 "is_shipping": said.is_some_and(|said| said.rows_count > 0),
                 "rows_count": said.map(|said| said.rows_count),
                 "behind_ms": said.and_then(|said| said.behind_ms),
+                "is_linked": lending(lent, host_id).is_some_and(|said| said.is_reachable),
+                "leases_count": lending(lent, host_id).map(|said| said.leases_count),
+                "quota": lending(lent, host_id).map(|said| &said.quota),
             })
         })
         .collect();
@@ -82,7 +102,12 @@ fn as_json(state: &State, said: &[OfHost], collector: Value) -> Value {
     })
 }
 
-fn as_text(state: &State, said: &[OfHost], failure: Option<&str>) -> String {
+fn as_text(
+    state: &State,
+    said: &[OfHost],
+    failure: Option<&str>,
+    lent: &anyhow::Result<recruiter::Said>,
+) -> String {
     let running = |node: &str| -> String {
         let daemons = daemons(state, node).into_iter();
         let words: Vec<String> = daemons
@@ -91,11 +116,14 @@ fn as_text(state: &State, said: &[OfHost], failure: Option<&str>) -> String {
         words.join(", ")
     };
     let mut table = table(
-        &["host", "address", "daemons", "batches", "rows", "behind"],
+        &[
+            "host", "address", "daemons", "batches", "rows", "behind", "may lend", "lent", "leases",
+        ],
         3,
     );
-    for (node, _, said) in hosts(state, said) {
+    for (node, id, said) in hosts(state, said) {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
+        let lends = lending(lent, id);
         let behind = said.and_then(|said| said.behind_ms).map(Seconds::from_ms);
         table.add_row(vec![
             node.namespace.clone(),
@@ -104,6 +132,9 @@ fn as_text(state: &State, said: &[OfHost], failure: Option<&str>) -> String {
             or_dash(said.map(|said| said.batches_count.to_string())),
             or_dash(said.map(|said| said.rows_count.to_string())),
             or_dash(behind.map(|behind| behind.to_string())),
+            or_dash(lends.map(|said| Bytes::from(said.quota.quota_bytes).to_string())),
+            or_dash(lends.map(|said| Bytes::from(said.quota.lent_bytes).to_string())),
+            or_dash(lends.map(|said| said.leases_count.to_string())),
         ]);
     }
     let collector = address::collector();
@@ -114,6 +145,9 @@ fn as_text(state: &State, said: &[OfHost], failure: Option<&str>) -> String {
         failure.map_or_else(|| running(&collector.namespace), str::to_owned),
         state.link,
     );
+    if let Err(error) = lent {
+        text.push_str(&format!("  {error:#}\n"));
+    }
     for cannot in &state.link.cannot {
         text.push_str(&format!("  cannot have {cannot}\n"));
     }

@@ -4,7 +4,7 @@ use super::address::Node;
 use super::args::Up;
 use super::link::Link;
 use super::state::State;
-use super::{address, collector, daemons, down, network};
+use super::{address, collector, daemons, down, network, recruiter};
 use crate::progress;
 use anyhow::{Context, bail};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Up) -> anyhow::Result<()> {
         eprintln!("gleaner: cannot have {cannot}");
     }
     println!(
-        "a collector and {} hosts are up in {}; see `gleaner lab status`, end with `gleaner lab down`",
+        "a collector, a recruiter and {} hosts are up in {}; see `gleaner lab status`, end with `gleaner lab down`",
         args.hosts,
         state.folder.display()
     );
@@ -49,7 +49,12 @@ fn refuse(args: &Up) -> anyhow::Result<()> {
     if args.interval < SHORTEST_INTERVAL {
         bail!("--interval: 100ms is the shortest");
     }
-    for program in ["gleaner-agent", "gleaner-collector"] {
+    for program in [
+        "gleaner-agent",
+        "gleaner-collector",
+        "gleaner-recruiter",
+        "gleaner-memoryd",
+    ] {
         daemons::program(program)?;
     }
     if !network::namespaces().is_empty() {
@@ -66,7 +71,10 @@ fn make(args: &Up, state: &mut State) -> anyhow::Result<()> {
     let node = address::collector();
     network::make_node(&node)?;
     let authority = collector::prepare(state, &node)?;
-    daemons::start(state, &node, &daemons::COLLECTOR)?;
+    recruiter::prepare(state, &node, &authority)?;
+    for daemon in [&daemons::COLLECTOR, &daemons::RECRUITER] {
+        daemons::start(state, &node, daemon)?;
+    }
     wait_for_collector(state)?;
 
     let hosts: Vec<Node> = (1..=args.hosts).map(address::host).collect();
@@ -74,6 +82,7 @@ fn make(args: &Up, state: &mut State) -> anyhow::Result<()> {
     for host in &hosts {
         network::make_node(host)?;
         let host_id = collector::prepare_host(state, host, args.interval)?;
+        recruiter::prepare_host(state, host, &args.lend)?;
         let token = authority.new_token(TOKEN_VALID, Some(&host_id))?;
         daemons::enrol(state, host, &token)?;
         state.host_ids.push(host_id);

@@ -3,7 +3,7 @@
 use crate::args::GlobalArgs;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
-use gleaner_schemas::lending::Mode;
+use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
 use gleaner_schemas::{interval, units};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,8 @@ struct ConfigFile {
     huge_pages: Option<bool>,
     lock: Lock,
     recruiters: Vec<String>,
+    #[serde(deserialize_with = "interval_text")]
+    announce_every: Option<Duration>,
     host_id: Option<String>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -78,7 +80,6 @@ enum Lock {
 
 /// How recruiters are spoken to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(dead_code)] // read by the links
 pub(crate) struct Recruiters {
     /// URLs: `https://HOST:PORT`, or `http://` on this machine alone.
     pub(crate) urls: Vec<String>,
@@ -106,6 +107,8 @@ pub(crate) struct Config {
     /// Folder of the owner's wishes and of the log.
     pub(crate) state: PathBuf,
     pub(crate) recruiters: Recruiters,
+    /// Time between two announcements when nothing happens.
+    pub(crate) announce_every_ms: i64,
 }
 
 impl Config {
@@ -170,29 +173,29 @@ impl Config {
                 .clone()
                 .or(file.state.clone())
                 .unwrap_or_else(|| state().join("memoryd")),
+            announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms).max(1),
             recruiters: recruiters(file),
         })
     }
 }
 
+fn ms(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
 fn settings(file: &ConfigFile) -> Settings {
     let mut settings = Settings::default();
-    let ms = |length: Option<Duration>, default: i64| {
-        length.map_or(default, |length| {
-            i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-        })
-    };
     settings.limits.mode = file.mode;
     settings.limits.cap_bytes = file.cap.flatten();
     settings.limits.headroom_share = file
         .headroom_share
         .unwrap_or(settings.limits.headroom_share);
     settings.grants = file.grants.unwrap_or(settings.grants);
-    settings.rise_after_ms = ms(file.rise_after, settings.rise_after_ms);
-    settings.most_term_ms = ms(file.longest_term, settings.most_term_ms);
-    settings.outage_grace_ms = ms(file.outage_grace, settings.outage_grace_ms);
-    settings.pressure_pause_ms = ms(file.pressure_pause, settings.pressure_pause_ms);
-    settings.shrink_every_ms = ms(file.shrink_every, settings.shrink_every_ms);
+    settings.rise_after_ms = file.rise_after.map_or(settings.rise_after_ms, ms);
+    settings.most_term_ms = file.longest_term.map_or(settings.most_term_ms, ms);
+    settings.outage_grace_ms = file.outage_grace.map_or(settings.outage_grace_ms, ms);
+    settings.pressure_pause_ms = file.pressure_pause.map_or(settings.pressure_pause_ms, ms);
+    settings.shrink_every_ms = file.shrink_every.map_or(settings.shrink_every_ms, ms);
     settings.shrink_step_bytes = file.shrink_step.unwrap_or(settings.shrink_step_bytes);
     settings
 }
@@ -205,22 +208,14 @@ fn recruiters(file: ConfigFile) -> Recruiters {
     let certificate = named(file.certificate).unwrap_or(host);
     Recruiters {
         urls: file.recruiters,
-        host_id: file.host_id.filter(|id| !id.is_empty()).or_else(host_id),
+        host_id: file
+            .host_id
+            .filter(|id| !id.is_empty())
+            .or_else(gleaner_trust::this_host_id),
         key: named(file.key).unwrap_or_else(|| certificate.clone()),
         certificate,
         authority: named(file.authority).unwrap_or_else(|| enrolled.join("authority.crt")),
     }
-}
-
-/// The agent's name of this host: a hash of `/etc/machine-id`.
-fn host_id() -> Option<String> {
-    let machine_id = std::fs::read_to_string("/etc/machine-id").ok()?;
-    let machine_id = machine_id.trim();
-    if machine_id.is_empty() {
-        return None;
-    }
-    let key = blake3::derive_key("gleaner host id v1", machine_id.as_bytes());
-    Some(key[..16].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Whether the kernel makes huge pages where they are asked for.
@@ -313,7 +308,7 @@ mod tests {
         let keys = documented
             .lines()
             .filter(|line| !line.starts_with('#') && line.contains(" = "));
-        assert_eq!(keys.count(), 20);
+        assert_eq!(keys.count(), 21);
     }
 
     #[test]

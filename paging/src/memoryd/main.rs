@@ -5,6 +5,7 @@ mod clock;
 mod config;
 mod core;
 mod itself;
+mod link;
 mod log;
 mod run;
 mod standalone;

@@ -2,14 +2,16 @@
 
 use crate::config::Config;
 use crate::core::{Core, Ends, Told};
-use crate::itself;
 use crate::standalone::Standalone;
+use crate::{itself, link};
 use anyhow::Context;
 use gleaner_paging::store::Store;
+use gleaner_trust::ClientPaths;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 /// What is measured, if anything.
 #[derive(Clone, Copy, Debug)]
@@ -60,14 +62,31 @@ pub(crate) fn run(mut config: Config, measured: Option<Measured>) -> anyhow::Res
                 }
             }
         })?;
-    drop(links);
+    let links = link::start(&link_settings(&config), links)?;
     // Last, so that of all threads the core's alone goes before others, and those that help it give back.
     if let Err(e) = itself::before_others() {
         eprintln!(
             "gleaner-memoryd: no real-time priority ({e}): on a busy host memory comes back later; give it CAP_SYS_NICE"
         );
     }
-    core.run()
+    core.run()?;
+    // They say goodbye; all memory is back by now.
+    let _ = links.join();
+    Ok(())
+}
+
+fn link_settings(config: &Config) -> link::Settings {
+    let recruiters = &config.recruiters;
+    link::Settings {
+        urls: recruiters.urls.clone(),
+        host_id: recruiters.host_id.clone(),
+        certificates: ClientPaths {
+            certificate: recruiters.certificate.clone(),
+            key: recruiters.key.clone(),
+            authority: recruiters.authority.clone(),
+        },
+        announce_every: Duration::from_millis(config.announce_every_ms.unsigned_abs()),
+    }
 }
 
 fn physical_bytes() -> u64 {

@@ -8,4 +8,4 @@ mod kills;
 mod network;
 mod partitions;
 mod relay;
-mod running;
+pub(crate) mod running;

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Waits until `condition` holds.
 #[track_caller]
-pub(super) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
@@ -28,13 +28,13 @@ pub(super) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// A program whose words are heard; killed when the test fails.
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
     said: Receiver<String>,
 }
 
 impl Running {
-    pub(super) fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (sender, said) = channel();
@@ -50,13 +50,13 @@ impl Running {
         Self { child, said }
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for a line that has `words`; gives it.
     #[track_caller]
-    pub(super) fn hear(&self, words: &str) -> String {
+    pub(crate) fn hear(&self, words: &str) -> String {
         let mut heard = Vec::new();
         let begin = Instant::now();
         let left = || PATIENCE.saturating_sub(begin.elapsed());
@@ -69,18 +69,18 @@ impl Running {
         panic!("never said {words:?}, but {heard:#?}");
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Ends it as systemd would; its exit code.
-    pub(super) fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         self.signal(Signal::TERM);
         self.child.wait().unwrap().code()
     }
 
     /// Ends it as a loss of power would, as far as a process can tell.
-    pub(super) fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -337,18 +337,18 @@ impl Host {
 }
 
 /// A reproducible stream of numbers (splitmix64).
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// Seeded by `GLEANER_SEED`, or the clock.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         let seed = number("GLEANER_SEED", now.as_millis() as u64);
         println!("GLEANER_SEED={seed} repeats this run");
         Self(seed)
     }
 
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -358,6 +358,6 @@ impl Random {
 }
 
 /// A number of the environment's.
-pub(super) fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }

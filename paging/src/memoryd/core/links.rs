@@ -62,7 +62,7 @@ pub(crate) struct LinkEnd {
     pub(crate) link: usize,
     /// Requests, and whether it is up.
     pub(crate) core: Inbox,
-    /// What to announce: on connecting, and whenever it changes (the core renews it every `ANNOUNCE_EVERY_MS`).
+    /// What to announce: on connecting, and whenever it changes (the core renews it at an interval).
     pub(crate) announcements: watch::Receiver<Arc<Announcement>>,
     /// Answers, in the order of requests. Those to a connection that is gone are to be thrown away, by their ids.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,
@@ -72,7 +72,7 @@ pub(crate) struct LinkEnd {
 
 /// The core's side of all links.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(crate) struct Links {
     told: Receiver<Told>,
     inbox: Inbox,
     answers: Vec<mpsc::UnboundedSender<Answer>>,
@@ -87,7 +87,7 @@ impl Links {
     ///
     /// # Errors
     /// When the kernel gives no event descriptor.
-    pub(super) fn new(names: &[String]) -> io::Result<(Self, Vec<LinkEnd>)> {
+    pub(crate) fn new(names: &[String]) -> io::Result<(Self, Vec<LinkEnd>)> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (sender, told) = channel();
         let inbox = Inbox {
@@ -121,24 +121,30 @@ impl Links {
     }
 
     /// For others that tell the core something.
-    pub(super) fn inbox(&self) -> Inbox {
+    pub(crate) fn inbox(&self) -> Inbox {
         self.inbox.clone()
     }
 
     /// What wakes the core.
-    pub(super) fn wait_on(&self) -> BorrowedFd<'_> {
+    pub(crate) fn wait_on(&self) -> BorrowedFd<'_> {
         self.inbox.wake.as_fd()
     }
 
     /// Everything told since.
-    pub(super) fn hear(&self) -> Vec<Told> {
+    pub(crate) fn hear(&self) -> Vec<Told> {
         // Emptied first: what comes in between wakes again.
         let _ = rustix::io::read(&self.inbox.wake, &mut [0; 8]);
         self.told.try_iter().collect()
     }
 
+    /// The next that was told.
+    #[cfg(test)]
+    pub(crate) fn hear_one(&self) -> Option<Told> {
+        self.told.try_recv().ok()
+    }
+
     /// Takes in that a link is up or down; whether any is up, where that has changed.
-    pub(super) fn set_up(&mut self, link: usize, is_up: bool) -> Option<bool> {
+    pub(crate) fn set_up(&mut self, link: usize, is_up: bool) -> Option<bool> {
         let before = !self.up.is_empty();
         if is_up {
             self.up.insert(link);
@@ -150,18 +156,18 @@ impl Links {
     }
 
     /// Recruiters that are linked.
-    pub(super) fn linked(&self) -> Vec<String> {
+    pub(crate) fn linked(&self) -> Vec<String> {
         let names = self.up.iter().filter_map(|link| self.names.get(*link));
         names.cloned().collect()
     }
 
     /// Load.
-    pub(super) fn requests_per_s(&self) -> f64 {
+    pub(crate) fn requests_per_s(&self) -> f64 {
         f64::from_bits(self.requests_per_s.load(Ordering::Relaxed))
     }
 
     /// Answers one request of `link`.
-    pub(super) fn answer(&self, link: usize, answer: Answer) {
+    pub(crate) fn answer(&self, link: usize, answer: Answer) {
         if let Some(to_link) = self.answers.get(link) {
             // A link that has ended for good asks no more.
             let _ = to_link.send(answer);
@@ -169,7 +175,7 @@ impl Links {
     }
 
     /// Hands an announcement to every link.
-    pub(super) fn announce(&self, announcement: Announcement) {
+    pub(crate) fn announce(&self, announcement: Announcement) {
         self.announced.send_replace(Arc::new(announcement));
     }
 }

@@ -11,7 +11,7 @@ mod owner;
 mod pressure;
 mod wait;
 
-pub(crate) use links::{Inbox, LinkEnd, Told};
+pub(crate) use links::{Inbox, LinkEnd, Links, Told};
 
 use crate::clock;
 use crate::config::Config;
@@ -26,10 +26,8 @@ use control::Control;
 use gleaner_paging::store::Store;
 use gleaner_policy::lending::{Cause, Event, Lender};
 use gleaner_schemas::lending::{
-    ANNOUNCE_EVERY_MS, Announcement, GivenBack, HostQuota, Outcome, OwnerReply, Refusal, Request,
-    VERSION,
+    Announcement, GivenBack, HostQuota, Outcome, OwnerReply, Refusal, Request, VERSION,
 };
-use links::Links;
 use pressure::{Available, Pressure};
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -59,6 +57,7 @@ pub(crate) struct Core {
     host_id: String,
     incarnation: String,
     standalone: Option<Standalone>,
+    announce_every_ms: i64,
     announced_ms: i64,
     looked_ms: i64,
 }
@@ -124,6 +123,7 @@ impl Core {
             host_id: config.recruiters.host_id.clone().unwrap_or_default(),
             incarnation: format!("{generation:016x}"),
             standalone,
+            announce_every_ms: config.announce_every_ms,
             announced_ms: i64::MIN,
             looked_ms: i64::MIN,
             store,
@@ -209,7 +209,7 @@ impl Core {
                 );
             }
         }
-        if now_ms >= self.announced_ms.saturating_add(ANNOUNCE_EVERY_MS) {
+        if now_ms >= self.announced_ms.saturating_add(self.announce_every_ms) {
             self.announce(now_ms);
             let written = self.log.tick(clock::wall_ms());
             said(written);

@@ -2,7 +2,6 @@
 
 use super::Core;
 use anyhow::Context;
-use gleaner_schemas::lending::ANNOUNCE_EVERY_MS;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -81,7 +80,7 @@ impl Core {
             .map(|_| self.looked_ms.saturating_add(LOOK_EVERY_MS));
         let all = [
             Some(self.agent.due_ms()),
-            Some(self.announced_ms.saturating_add(ANNOUNCE_EVERY_MS)),
+            Some(self.announced_ms.saturating_add(self.announce_every_ms)),
             self.lender.next_tick_ms(),
             look_ms,
         ];

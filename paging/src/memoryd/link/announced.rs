@@ -1,0 +1,74 @@
+//! An announcement, and how old it is.
+
+use gleaner_schemas::lending::Announcement;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What is to be told, from when it was true.
+#[derive(Clone, Debug)]
+pub(super) struct Announced {
+    at: Instant,
+    announcement: Arc<Announcement>,
+}
+
+impl Announced {
+    /// What has just been said.
+    pub(super) fn now(announcement: Arc<Announcement>) -> Self {
+        Self {
+            at: Instant::now(),
+            announcement,
+        }
+    }
+
+    /// With its lengths of time as they are at `now`: recruiters that come late are told it late.
+    pub(super) fn told_at(&self, now: Instant) -> Announcement {
+        let passed = now.saturating_duration_since(self.at).as_millis();
+        let passed_ms = i64::try_from(passed).unwrap_or(i64::MAX);
+        let mut told = Announcement::clone(&self.announcement);
+        let quota = &mut told.quota;
+        quota.age_ms = quota.age_ms.saturating_add(passed_ms);
+        quota.idle_for_ms = quota.idle_for_ms.map(|ms| ms.saturating_add(passed_ms));
+        quota.idle_in_ms = quota
+            .idle_in_ms
+            .map(|ms| ms.saturating_sub(passed_ms).max(0));
+        for lease in &mut told.leases {
+            lease.expires_in_ms = lease.expires_in_ms.saturating_sub(passed_ms).max(0);
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::lending::{HostQuota, Lease};
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_told_late_is_told_as_it_is_by_then() {
+        let quota = HostQuota {
+            age_ms: 5,
+            idle_for_ms: Some(100),
+            idle_in_ms: Some(1500),
+            ..HostQuota::default()
+        };
+        let lease = Lease {
+            expires_in_ms: 10_000,
+            ..Lease::default()
+        };
+        let announcement = Announcement {
+            quota,
+            leases: vec![lease],
+            ..Announcement::default()
+        };
+        let announced = Announced::now(Arc::new(announcement.clone()));
+        assert_eq!(announced.told_at(announced.at), announcement);
+        let told = announced.told_at(announced.at + Duration::from_secs(2));
+        let quota = told.quota;
+        assert_eq!(
+            (quota.age_ms, quota.idle_for_ms, quota.idle_in_ms),
+            (2005, Some(2100), Some(0))
+        );
+        assert_eq!(told.leases[0].expires_in_ms, 8000);
+    }
+}

@@ -1,0 +1,78 @@
+//! From an address to a WebSocket.
+
+use super::LinkError;
+use super::address::Address;
+use gleaner_trust::ClientTrust;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+/// Connection, TLS and upgrade may each take so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A request has a few hundred bytes; what is longer is none.
+const LONGEST_MESSAGE_BYTES: usize = 64 << 10;
+/// Small: there is one connection, and little is read.
+const READ_BUFFER_BYTES: usize = 4 << 10;
+
+/// TCP, or TLS on it.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
+
+/// Connects to a recruiter, as this host.
+pub(super) async fn connect(
+    address: &Address,
+    host_id: &str,
+    trust: Option<&ClientTrust>,
+) -> Result<Socket, LinkError> {
+    let stream = in_time(TcpStream::connect(address.host_and_port())).await?;
+    stream.set_nodelay(true).map_err(LinkError::Connect)?;
+    let stream: Box<dyn Stream> = match trust {
+        Some(trust) if address.is_secret() => {
+            // Certificates that were renewed meanwhile; of no use, those from before are gone on with.
+            let _ = trust.reload_if_changed();
+            let (host, _) = address.host_and_port();
+            let name = ServerName::try_from(host.to_owned());
+            let name = name.map_err(|e| LinkError::Connect(io::Error::other(e)))?;
+            let connector = TlsConnector::from(trust.credentials().config());
+            Box::new(in_time(connector.connect(name, stream)).await?)
+        }
+        _ => Box::new(stream),
+    };
+    let url = address.socket(&format!("/v1/hosts/{host_id}/link"));
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(0) // each message goes out at once
+        .max_message_size(Some(LONGEST_MESSAGE_BYTES))
+        .max_frame_size(Some(LONGEST_MESSAGE_BYTES));
+    let upgrade = client_async_with_config(url, stream, Some(config));
+    match timeout(PATIENCE, upgrade).await {
+        Err(_) => Err(LinkError::Connect(io::ErrorKind::TimedOut.into())),
+        Ok(Ok((socket, _))) => Ok(socket),
+        Ok(Err(Error::Http(answer))) => Err(LinkError::Answered {
+            status: answer.status().as_u16(),
+            said: answer.body().as_deref().map(said).unwrap_or_default(),
+        }),
+        Ok(Err(error)) => Err(Box::new(error).into()),
+    }
+}
+
+async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<T, LinkError> {
+    let done = timeout(PATIENCE, work).await;
+    let done = done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    done.map_err(LinkError::Connect)
+}
+
+/// One line of a log, of what may be anything.
+fn said(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

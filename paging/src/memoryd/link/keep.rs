@@ -1,0 +1,268 @@
+//! One link, kept up.
+
+use super::address::Address;
+use super::announced::Announced;
+use super::backoff::Backoff;
+use super::connect::{Socket, connect};
+use super::{FAREWELL, LinkError, REQUESTS_AT_ONCE};
+use crate::core::{LinkEnd, Told};
+use futures_util::{SinkExt, StreamExt};
+use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
+use gleaner_trust::ClientTrust;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// A message may take so long to be taken in by the system; a recruiter that is stopped fills its buffers.
+const LONGEST_SEND: Duration = Duration::from_secs(5);
+/// A link that held for so long was a good one: the next failure is the first.
+const GOOD: Duration = Duration::from_secs(5);
+/// A recruiter may ask to be left alone for so long at most.
+const LONGEST_ASKED_MS: i64 = 60_000;
+/// When a request that found too many others waiting may come again.
+const BUSY_MS: i64 = 1000;
+
+/// One recruiter's.
+pub(super) struct Link {
+    pub(super) address: Address,
+    pub(super) host_id: String,
+    pub(super) trust: Option<Arc<ClientTrust>>,
+    pub(super) announce_every: Duration,
+    pub(super) end: LinkEnd,
+    /// What the core has said last; `None`: nothing so far.
+    pub(super) latest: Option<Announced>,
+    /// By which connection each request came that the core has not answered yet; it answers in their order. The ids
+    /// of requests are no help: each connection has its own.
+    pub(super) waiting: VecDeque<u64>,
+    /// The number of the connection.
+    pub(super) connection: u64,
+}
+
+/// A connection of a link.
+struct Connection {
+    socket: Socket,
+    heard_at: Instant,
+    pinged_at: Instant,
+}
+
+/// The core is gone.
+struct End;
+
+impl Link {
+    /// Until the core is gone.
+    pub(super) async fn keep(mut self) {
+        let mut backoff = Backoff::new(self.announce_every);
+        let mut said = None;
+        loop {
+            let begin = Instant::now();
+            let failure = match self.connect_and_talk(&mut said).await {
+                Ok(End) => return,
+                Err(failure) => failure,
+            };
+            if begin.elapsed() >= GOOD {
+                backoff = Backoff::new(self.announce_every);
+            }
+            let mut wait = backoff.next();
+            if let LinkError::Refused(Refusal {
+                retry_in_ms: Some(ms),
+                ..
+            }) = &failure
+            {
+                let asked_ms = (*ms).clamp(0, LONGEST_ASKED_MS);
+                wait = wait.max(Duration::from_millis(asked_ms.unsigned_abs()));
+            }
+            let words = failure.to_string();
+            if said.as_ref() != Some(&words) {
+                eprintln!(
+                    "gleaner-memoryd: recruiter {}: {words}; trying again",
+                    self.address
+                );
+                said = Some(words);
+            }
+            tokio::select! {
+                () = sleep(wait) => (),
+                End = core_gone(&mut self.end, &mut self.latest) => return,
+            }
+        }
+    }
+
+    async fn connect_and_talk(&mut self, said: &mut Option<String>) -> Result<End, LinkError> {
+        let socket = tokio::select! {
+            socket = connect(&self.address, &self.host_id, self.trust.as_deref()) => socket?,
+            End = core_gone(&mut self.end, &mut self.latest) => return Ok(End),
+        };
+        if said.take().is_some() {
+            eprintln!("gleaner-memoryd: linked with recruiter {}", self.address);
+        }
+        self.connection += 1;
+        self.set_up(true);
+        let now = Instant::now();
+        let mut connection = Connection {
+            socket,
+            heard_at: now,
+            pinged_at: now,
+        };
+        let end = self.talk(&mut connection).await;
+        self.set_up(false);
+        if matches!(end, Ok(End)) {
+            let farewell = async {
+                self.announce(&mut connection).await?;
+                connection.close().await
+            };
+            let _ = timeout(FAREWELL, farewell).await;
+        }
+        end
+    }
+
+    fn set_up(&self, is_up: bool) {
+        let link = self.end.link;
+        self.end.core.tell(Told::Linked { link, is_up });
+    }
+
+    async fn talk(&mut self, connection: &mut Connection) -> Result<End, LinkError> {
+        // A partition says nothing: what answers no ping is gone.
+        let silence = self.announce_every * 2;
+        self.look();
+        self.announce(connection).await?;
+        loop {
+            let ping_at = connection.pinged_at + self.announce_every;
+            let silent_at = connection.heard_at + silence;
+            tokio::select! {
+                changed = self.end.announcements.changed() => {
+                    self.look();
+                    if changed.is_err() {
+                        return Ok(End);
+                    }
+                    self.announce(connection).await?;
+                }
+                Some(answer) = self.end.answers.recv() => {
+                    if self.waiting.pop_front() == Some(self.connection) {
+                        connection.say(&FromHost::Answer(Box::new(answer))).await?;
+                    }
+                }
+                heard = connection.socket.next() => {
+                    connection.heard_at = Instant::now();
+                    let heard = heard.ok_or(LinkError::Ended)?.map_err(failure)?;
+                    if self.hear(connection, heard).await?.is_some() {
+                        return Ok(End);
+                    }
+                }
+                () = sleep_until(ping_at.into()) => {
+                    connection.pinged_at = Instant::now();
+                    connection.send(Message::Ping(Vec::new().into())).await?;
+                }
+                () = sleep_until(silent_at.into()) => return Err(LinkError::Silent(silence)),
+            }
+        }
+    }
+
+    /// Takes up what the core says.
+    fn look(&mut self) {
+        look(&mut self.end, &mut self.latest);
+    }
+
+    async fn announce(&self, connection: &mut Connection) -> Result<(), LinkError> {
+        let Some(latest) = &self.latest else {
+            return Ok(());
+        };
+        let announcement = latest.told_at(Instant::now());
+        connection
+            .say(&FromHost::Announcement(Box::new(announcement)))
+            .await
+    }
+
+    async fn hear(
+        &mut self,
+        connection: &mut Connection,
+        message: Message,
+    ) -> Result<Option<End>, LinkError> {
+        let text = match &message {
+            Message::Text(text) => text,
+            Message::Close(_) => return Err(LinkError::Ended),
+            _ => return Ok(None), // pings are answered by the library
+        };
+        match serde_json::from_str(text).map_err(LinkError::Message)? {
+            ToHost::Request(request) => self.ask(connection, request).await,
+            ToHost::Refused(refusal) => Err(LinkError::Refused(refusal)),
+            ToHost::Other => Ok(None),
+        }
+    }
+
+    /// Passes a request on to the core; of too many, the answer is given here.
+    async fn ask(
+        &mut self,
+        connection: &mut Connection,
+        request: Request,
+    ) -> Result<Option<End>, LinkError> {
+        if self.waiting.len() >= REQUESTS_AT_ONCE {
+            let answer = too_many(request.request_id);
+            connection.say(&FromHost::Answer(Box::new(answer))).await?;
+            return Ok(None);
+        }
+        let link = self.end.link;
+        if !self.end.core.tell(Told::Request { link, request }) {
+            return Ok(Some(End));
+        }
+        self.waiting.push_back(self.connection);
+        Ok(None)
+    }
+}
+
+impl Connection {
+    async fn say(&mut self, message: &FromHost) -> Result<(), LinkError> {
+        let text = serde_json::to_string(message).map_err(LinkError::Message)?;
+        self.send(Message::Text(text.into())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), LinkError> {
+        let sent = timeout(LONGEST_SEND, self.socket.send(message)).await;
+        sent.map_err(|_| LinkError::Stuck)?.map_err(failure)
+    }
+
+    async fn close(&mut self) -> Result<(), LinkError> {
+        self.socket.close(None).await.map_err(failure)?;
+        while let Some(Ok(_)) = self.socket.next().await {}
+        Ok(())
+    }
+}
+
+fn failure(error: Error) -> LinkError {
+    match error {
+        Error::ConnectionClosed | Error::AlreadyClosed => LinkError::Ended,
+        error => Box::new(error).into(),
+    }
+}
+
+fn too_many(request_id: u64) -> Answer {
+    Answer {
+        request_id,
+        outcome: Outcome::Refused(Refusal {
+            kind: RefusalKind::Busy,
+            detail: "the memory server has too many requests waiting".to_owned(),
+            retry_in_ms: Some(BUSY_MS),
+        }),
+        free_bytes: 0,
+        requests_per_s: 0.0,
+    }
+}
+
+/// What the core says, if it has said anything.
+fn look(end: &mut LinkEnd, latest: &mut Option<Announced>) {
+    let announcement = end.announcements.borrow_and_update().clone();
+    if announcement.version > 0 {
+        *latest = Some(Announced::now(announcement));
+    }
+}
+
+/// Waits for the core's end; what it says meanwhile is taken up as it comes.
+async fn core_gone(end: &mut LinkEnd, latest: &mut Option<Announced>) -> End {
+    loop {
+        let changed = end.announcements.changed().await;
+        look(end, latest);
+        if changed.is_err() {
+            return End;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The links with the recruiters: one WebSocket (RFC 6455) to each, all on one thread.
+//!
+//! Announcements go out at once on connecting, and whenever the core has another one; requests go to the core, its answers
+//! back the way that they came. A recruiter that is slow, gone or mad costs the core nothing: of each so many requests wait at
+//! most, and nothing here is waited for.
+
+mod address;
+mod announced;
+mod backoff;
+mod connect;
+mod failure;
+mod keep;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use failure::LinkError;
+
+use crate::core::LinkEnd;
+use address::Address;
+use gleaner_trust::{ClientPaths, ClientTrust};
+use std::collections::VecDeque;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A recruiter's requests that wait for their answers; more are refused.
+const REQUESTS_AT_ONCE: usize = 64;
+/// A recruiter that does not take in the last word is not waited for.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// To whom, and as whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// URLs of the recruiters; all are linked with at once.
+    pub(crate) urls: Vec<String>,
+    /// Of this host: 32 lower-case hex digits. `None`: it has no name to be known by.
+    pub(crate) host_id: Option<String>,
+    /// For those with `https://`.
+    pub(crate) certificates: ClientPaths,
+    /// The core announces so often when nothing happens.
+    pub(crate) announce_every: Duration,
+}
+
+/// Connects, and goes on trying until the core is gone: then the last word goes out, and the thread ends.
+///
+/// # Errors
+/// What can never work: addresses, certificates that are not there, no name, no thread.
+pub(crate) fn start(settings: &Settings, ends: Vec<LinkEnd>) -> Result<JoinHandle<()>, LinkError> {
+    let addresses: Vec<Address> = settings
+        .urls
+        .iter()
+        .map(|url| Address::parse(url))
+        .collect::<Result<_, _>>()?;
+    let host_id = settings.host_id.clone();
+    if host_id.is_none() && !addresses.is_empty() {
+        return Err(LinkError::Nameless);
+    }
+    let trust = match addresses.iter().any(Address::is_secret) {
+        true => Some(ClientTrust::load(&settings.certificates)?),
+        false => None,
+    };
+    let link = |(end, address)| keep::Link {
+        address,
+        host_id: host_id.clone().unwrap_or_default(),
+        trust: trust.clone(),
+        announce_every: settings.announce_every,
+        end,
+        latest: None,
+        waiting: VecDeque::new(),
+        connection: 0,
+    };
+    let links: Vec<keep::Link> = ends.into_iter().zip(addresses).map(link).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(LinkError::Start)?;
+    let thread = std::thread::Builder::new().name("link".to_owned());
+    let keep_all = move || {
+        let links = links.into_iter().map(keep::Link::keep);
+        runtime.block_on(futures_util::future::join_all(links));
+    };
+    thread.spawn(keep_all).map_err(LinkError::Start)
+}

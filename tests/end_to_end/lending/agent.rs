@@ -1,0 +1,114 @@
+//! An agent's socket: a host with much memory, whose owner comes and goes as the test says.
+
+use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
+use gleaner_schemas::rows::SampleRow;
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+const PHYSICAL_BYTES: i64 = 16 << 30;
+const AVAILABLE_BYTES: i64 = 8 << 30;
+/// Often enough on a machine that is busy: silence for 3 s counts as the owner's return.
+const SAMPLE_EVERY: Duration = Duration::from_millis(400);
+const TURN: Duration = Duration::from_millis(5);
+
+/// Since when the owner is away; `None`: they are there.
+type Away = Arc<Mutex<Option<i64>>>;
+
+pub(super) struct Agent {
+    away: Away,
+}
+
+impl Agent {
+    /// Listens until the test ends.
+    pub(super) fn start(socket: &Path) -> Self {
+        let listener = UnixListener::bind(socket).unwrap();
+        let away: Away = Arc::new(Mutex::new(Some(now_ms() - 3_600_000)));
+        let shared = away.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let away = shared.clone();
+                std::thread::spawn(move || tell(stream, &away));
+            }
+        });
+        Self { away }
+    }
+
+    pub(super) fn owner_returns(&self) {
+        *self.away.lock().unwrap() = None;
+    }
+
+    pub(super) fn owner_leaves(&self) {
+        self.away.lock().unwrap().get_or_insert_with(now_ms);
+    }
+}
+
+/// What the real agent would say, until nobody listens.
+fn tell(mut stream: UnixStream, away: &Away) {
+    let mut say = |message: &Message| {
+        let mut line = serde_json::to_vec(message).unwrap();
+        line.push(b'\n');
+        stream.write_all(&line).is_ok()
+    };
+    let mut before = *away.lock().unwrap();
+    let mut is_well =
+        say(&Message::Hello(Hello::default())) && say(&sample(before)) && say(&owner(before));
+    let mut sampled_at = Instant::now();
+    while is_well {
+        std::thread::sleep(TURN);
+        let now = *away.lock().unwrap();
+        if now != before {
+            before = now;
+            is_well = say(&owner(now)) && say(&sample(now));
+        }
+        if sampled_at.elapsed() > SAMPLE_EVERY {
+            sampled_at = Instant::now();
+            is_well &= say(&sample(now)) && say(&Message::Alive(Alive { time_ms: now_ms() }));
+        }
+    }
+}
+
+fn sample(away_since: Option<i64>) -> Message {
+    let state = match away_since {
+        Some(since_time_ms) => HostState::Idle { since_time_ms },
+        None => HostState::Waiting {
+            at_time_ms: now_ms() + 300_000,
+        },
+    };
+    let row = SampleRow {
+        physical_bytes: PHYSICAL_BYTES,
+        available_bytes: AVAILABLE_BYTES,
+        mem_available_bytes: Some(AVAILABLE_BYTES),
+        ..SampleRow::default()
+    };
+    Message::Sample(Box::new(Sample {
+        time_ms: now_ms(),
+        state,
+        headroom_share: 0.0,
+        row,
+    }))
+}
+
+fn owner(away_since: Option<i64>) -> Message {
+    Message::Owner(match away_since {
+        Some(_) => Owner {
+            state: OwnerState::Idle,
+            time_ms: now_ms(),
+            since_time_ms: away_since,
+            ..Owner::default()
+        },
+        None => Owner {
+            state: OwnerState::Active,
+            time_ms: now_ms(),
+            source: Some("input".to_owned()),
+            ..Owner::default()
+        },
+    })
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}

@@ -1,0 +1,259 @@
+//! Recruiters and memory servers, all linked through relays.
+
+use super::agent::Agent;
+use super::client::{self, Answer};
+use super::relay::{Relay, Target};
+use crate::delivery::running::{Running, wait_for};
+use gleaner_schemas::lending::{Lending, OwnerCommand, OwnerReply};
+use gleaner_tests::program;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What each host may lend at most.
+pub(super) const CAP_BYTES: u64 = 128 << 20;
+/// Of memory servers and recruiters; ten seconds outside tests.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A little longer than a recruiter takes at most.
+const PATIENCE_OF_CLIENTS: Duration = Duration::from_secs(4);
+/// Machines that test are busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Cluster {
+    pub(super) hosts: Vec<Host>,
+    pub(super) recruiters: Vec<Recruiter>,
+    _folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    pub(super) fn start(hosts: usize, recruiters: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let recruiters: Vec<_> = (0..recruiters).map(|n| Recruiter::start(path, n)).collect();
+        let hosts = (0..hosts)
+            .map(|n| Host::start(path, n, &recruiters))
+            .collect();
+        let cluster = Self {
+            hosts,
+            recruiters,
+            _folder: folder,
+        };
+        cluster.agrees();
+        cluster
+    }
+
+    /// Waits until every recruiter knows what every host has, and says so without being asked to wait.
+    #[track_caller]
+    pub(super) fn agrees(&self) {
+        for recruiter in &self.recruiters {
+            wait_for("the recruiters to know all", || {
+                recruiter.knows(&self.hosts)
+            });
+        }
+    }
+}
+
+/// A recruiter that can be ended and started again.
+pub(super) struct Recruiter {
+    config: PathBuf,
+    running: Option<Running>,
+    target: Target,
+}
+
+impl Recruiter {
+    fn start(folder: &Path, n: usize) -> Self {
+        let config = folder.join(format!("recruiter{n}.toml"));
+        let heartbeat = gleaner_schemas::interval::format(HEARTBEAT);
+        let text = format!(
+            "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nheartbeat = \"{heartbeat}\"\nreserve_share = 0.0\n\
+             answer_within = \"1s\"\ngrant_within = \"3s\"\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let mut recruiter = Self {
+            config,
+            running: None,
+            target: Target::default(),
+        };
+        recruiter.restart();
+        recruiter
+    }
+
+    pub(super) fn kill(&mut self) {
+        *self.target.lock().unwrap() = None;
+        if let Some(running) = self.running.take() {
+            running.kill();
+        }
+    }
+
+    /// Starts it, where it does not run.
+    pub(super) fn restart(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let mut command = Command::new(program("gleaner-recruiter").unwrap());
+        let running = Running::start(command.arg("serve").arg("--config").arg(&self.config));
+        let line = running.hear("listening on http:");
+        let (_, address) = line.rsplit_once('/').unwrap();
+        *self.target.lock().unwrap() = Some(address.parse().unwrap());
+        self.running = Some(running);
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        if let Some(running) = &self.running {
+            running.signal(signal);
+        }
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        *self.target.lock().unwrap()
+    }
+
+    /// Asks it; an error where it is down, or does not answer.
+    pub(super) fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        document: Option<&Value>,
+    ) -> io::Result<Answer> {
+        let address = self.address().ok_or(io::ErrorKind::ConnectionRefused)?;
+        client::ask(address, method, path, document, PATIENCE_OF_CLIENTS)
+    }
+
+    /// Whether what it says of every host is what the host itself says.
+    pub(super) fn knows(&self, hosts: &[Host]) -> bool {
+        let Ok((200, said)) = self.ask("GET", "/v1/hosts", None) else {
+            return false;
+        };
+        let said = said["hosts"].as_array().unwrap();
+        let Ok((200, leases)) = self.ask("GET", "/v1/leases", None) else {
+            return false;
+        };
+        let mut known: Vec<&str> = leases["leases"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(id)
+            .collect();
+        let lending: Vec<Lending> = hosts.iter().map(Host::lending).collect();
+        let mut there: Vec<&str> = lending
+            .iter()
+            .flat_map(|l| &l.leases)
+            .map(|l| l.lease_id.as_str())
+            .collect();
+        known.sort_unstable();
+        there.sort_unstable();
+        known == there
+            && hosts.iter().zip(&lending).all(|(host, lending)| {
+                said.iter().any(|said| {
+                    let quota = &said["quota"];
+                    quota["host_id"] == host.id.as_str()
+                        && said["is_reachable"] == true
+                        && quota["lent_bytes"] == lending.quota.lent_bytes
+                        && quota["free_bytes"] == lending.quota.free_bytes
+                })
+            })
+    }
+}
+
+fn id(lease: &Value) -> &str {
+    lease["lease_id"].as_str().unwrap()
+}
+
+/// A host: an agent, a memory server, and its cables.
+pub(super) struct Host {
+    pub(super) id: String,
+    pub(super) agent: Agent,
+    /// One to each recruiter.
+    pub(super) cables: Vec<Relay>,
+    config: PathBuf,
+    socket: PathBuf,
+    running: Option<Running>,
+}
+
+impl Host {
+    fn start(folder: &Path, n: usize, recruiters: &[Recruiter]) -> Self {
+        let folder = folder.join(format!("host{n}"));
+        std::fs::create_dir(&folder).unwrap();
+        let file = |name: &str| folder.join(name);
+        let cables: Vec<Relay> = recruiters
+            .iter()
+            .map(|recruiter| Relay::start(recruiter.target.clone()))
+            .collect();
+        let urls: Vec<String> = cables
+            .iter()
+            .map(|cable| format!("http://{}", cable.address))
+            .collect();
+        let id = format!("{:032x}", n + 1);
+        let heartbeat = gleaner_schemas::interval::format(HEARTBEAT);
+        let text = format!(
+            "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
+             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\n",
+            file("agent.sock"),
+            file("memoryd.sock"),
+            file("state"),
+        );
+        std::fs::write(file("memoryd.toml"), text).unwrap();
+        let mut host = Self {
+            id,
+            agent: Agent::start(&file("agent.sock")),
+            cables,
+            config: file("memoryd.toml"),
+            socket: file("memoryd.sock"),
+            running: None,
+        };
+        host.restart();
+        host
+    }
+
+    pub(super) fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.kill();
+        }
+    }
+
+    /// Starts its memory server, where that does not run.
+    pub(super) fn restart(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let mut command = Command::new(program("gleaner-memoryd").unwrap());
+        let running = Running::start(command.arg("run").arg("--config").arg(&self.config));
+        wait_for("the memory server", || {
+            UnixStream::connect(&self.socket).is_ok()
+        });
+        self.running = Some(running);
+    }
+
+    /// Ends its memory server as systemd would.
+    pub(super) fn end(&mut self) -> Option<i32> {
+        self.running.take().and_then(Running::end)
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        if let Some(running) = &self.running {
+            running.signal(signal);
+        }
+    }
+
+    /// What its owner is told.
+    #[track_caller]
+    pub(super) fn lending(&self) -> Lending {
+        let mut stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut line = serde_json::to_vec(&OwnerCommand::Status).unwrap();
+        line.push(b'\n');
+        stream.write_all(&line).unwrap();
+        let mut reply = String::new();
+        BufReader::new(stream).read_line(&mut reply).unwrap();
+        match serde_json::from_str(&reply).unwrap() {
+            OwnerReply::Lending(lending) => *lending,
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Memory lent between real daemons: recruiters, memory servers, and agents that say what the test wants.
+
+mod agent;
+mod chaos;
+mod client;
+mod cluster;
+mod outage;
+mod relay;
+mod whole;

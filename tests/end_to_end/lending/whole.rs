@@ -1,0 +1,75 @@
+//! From the owner's absence to a lease, and from the owner's return to memory that is theirs again.
+
+use super::client::{LEASE_BYTES, lease_request};
+use super::cluster::{CAP_BYTES, Cluster};
+use crate::delivery::running::wait_for;
+
+#[test]
+fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() {
+    let mut cluster = Cluster::start(1, 1);
+    let (host, recruiter) = (&cluster.hosts[0], &cluster.recruiters[0]);
+    wait_for("the quota", || {
+        let (status, quotas) = recruiter.ask("GET", "/v1/quotas", None).unwrap();
+        status == 200 && quotas["hosts"][0]["quota_bytes"] == CAP_BYTES
+    });
+    let request = lease_request("whole", 60_000);
+    let mut granted = None;
+    wait_for("a lease", || {
+        // A recruiter that has just started waits for a heartbeat, and says so.
+        let (status, answer) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
+        assert!(matches!(status, 201 | 503), "{answer}");
+        granted = (status == 201).then_some(answer);
+        granted.is_some()
+    });
+    let granted = granted.unwrap();
+    let lease = &granted["leases"][0];
+    assert_eq!(lease["host_id"], host.id.as_str());
+    assert_eq!(lease["granted_bytes"], LEASE_BYTES);
+    let lending = host.lending();
+    assert_eq!(lending.quota.lent_bytes, LEASE_BYTES);
+    assert_eq!(lending.recruiters.len(), 1);
+    assert_eq!(lease["lease_id"], lending.leases[0].lease_id.as_str());
+    // By the same key, the same lease.
+    let (status, again) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
+    assert_eq!(
+        (status, &again["leases"][0]["lease_id"]),
+        (200, &lease["lease_id"])
+    );
+
+    host.agent.owner_returns();
+    wait_for("the owner's memory", || host.lending().leases.is_empty());
+    let lending = host.lending();
+    assert_eq!(
+        (
+            lending.quota.quota_bytes,
+            lending.quota.lent_bytes,
+            lending.resident_bytes
+        ),
+        (0, 0, 0)
+    );
+    wait_for("the recruiter to know", || recruiter.knows(&cluster.hosts));
+    let path = format!("/v1/leases/{}", lease["lease_id"].as_str().unwrap());
+    let (status, gone) = recruiter
+        .ask(
+            "POST",
+            &format!("{path}/renew"),
+            Some(&serde_json::json!({})),
+        )
+        .unwrap();
+    assert_eq!(status, 404, "{gone}");
+    let (status, refused) = recruiter
+        .ask("POST", "/v1/leases", Some(&lease_request("later", 60_000)))
+        .unwrap();
+    assert!(
+        status == 503 && refused["retry_in_ms"].is_number(),
+        "{refused}"
+    );
+    let (status, _) = recruiter.ask("DELETE", &path, None).unwrap();
+    assert_eq!(status, 204, "what is over counts as ended");
+
+    host.agent.owner_leaves();
+    wait_for("the quota to be back", || {
+        host.lending().quota.free_bytes == CAP_BYTES
+    });
+    assert_eq!(cluster.hosts[0].end(), Some(0));
+}
