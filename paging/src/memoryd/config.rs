@@ -37,6 +37,8 @@ pub(crate) enum Error {
 struct ConfigFile {
     mode: Mode,
     headroom_share: Option<f64>,
+    spare_headroom_share: Option<f64>,
+    leases_limit: Option<usize>,
     #[serde(deserialize_with = "cap_text")]
     cap: Option<Option<u64>>,
     grants: Option<bool>,
@@ -128,11 +130,12 @@ impl Config {
             path: path.clone().unwrap_or_default(),
             message: message.to_owned(),
         };
-        if file
-            .headroom_share
-            .is_some_and(|share| !(0.0..=1.0).contains(&share))
-        {
-            return Err(wrong("headroom_share: a share lies between 0 and 1"));
+        for share in [file.headroom_share, file.spare_headroom_share] {
+            if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+                return Err(wrong(
+                    "headroom_share, spare_headroom_share: a share lies between 0 and 1",
+                ));
+            }
         }
         let is_id = |id: &String| {
             id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
@@ -190,6 +193,10 @@ fn settings(file: &ConfigFile) -> Settings {
     settings.limits.headroom_share = file
         .headroom_share
         .unwrap_or(settings.limits.headroom_share);
+    settings.limits.spare_headroom_share = file
+        .spare_headroom_share
+        .unwrap_or(settings.limits.spare_headroom_share);
+    settings.most_leases_count = file.leases_limit.unwrap_or(settings.most_leases_count);
     settings.grants = file.grants.unwrap_or(settings.grants);
     settings.rise_after_ms = file.rise_after.map_or(settings.rise_after_ms, ms);
     settings.most_term_ms = file.longest_term.map_or(settings.most_term_ms, ms);
@@ -308,7 +315,7 @@ mod tests {
         let keys = documented
             .lines()
             .filter(|line| !line.starts_with('#') && line.contains(" = "));
-        assert_eq!(keys.count(), 21);
+        assert_eq!(keys.count(), 23);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::state::Epoch;
 use super::{Candidate, EPOCH_MS, Placement, Request, State};
 use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
 
 /// Among whom.
 pub(super) struct Choice<'a> {
@@ -41,11 +42,17 @@ impl Choice<'_> {
     /// The first by `order`; of equals the one with more free, then the one with the lower id.
     fn best(mut self, order: impl Fn(&Candidate, &Candidate) -> Ordering) -> Vec<usize> {
         let all = self.candidates;
-        self.eligible.sort_by(|&a, &b| {
+        let order = |&a: &usize, &b: &usize| {
             let rest = |i: usize| (Reverse(all[i].free_bytes), &all[i].host_id);
             order(&all[a], &all[b]).then_with(|| rest(a).cmp(&rest(b)))
-        });
-        self.eligible.truncate(self.request.copies);
+        };
+        // Of thousands a few are wanted: sorting all of them would be most of a grant.
+        let copies = self.request.copies;
+        if copies < self.eligible.len() {
+            self.eligible.select_nth_unstable_by(copies, order);
+            self.eligible.truncate(copies);
+        }
+        self.eligible.sort_unstable_by(order);
         self.eligible
     }
 
@@ -63,7 +70,7 @@ impl Choice<'_> {
     fn stick(self, state: &mut State, random: &mut dyn FnMut() -> u64) -> Vec<usize> {
         let (client, all, now_ms) = (self.request.client, self.candidates, self.now_ms);
         let good = state.good(client).iter();
-        let place = |id: &String| self.eligible.iter().find(|i| all[**i].host_id == *id);
+        let place = |id: &Arc<str>| self.eligible.iter().find(|i| all[**i].host_id == *id);
         let good = good.filter_map(place).copied().collect();
         let chosen = self.random(good, random);
         let ids = chosen.iter().map(|i| all[*i].host_id.clone()).collect();

@@ -14,6 +14,7 @@ use gleaner_schemas::lending::SLAB_BYTES;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A host that failed is avoided for so long, unless set otherwise (Dodo: one minute).
 pub const REFRACTION_MS: i64 = 60_000;
@@ -47,7 +48,7 @@ pub enum Placement {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
     /// Its id.
-    pub host_id: String,
+    pub host_id: Arc<str>,
     /// What is free there.
     pub free_bytes: u64,
     /// What is leased there.
@@ -188,7 +189,7 @@ pub fn place(
     let mut hosts = BTreeSet::new();
     let mut eligible = Vec::new();
     for (i, candidate) in candidates.iter().enumerate() {
-        if !hosts.insert(candidate.host_id.as_str()) {
+        if !hosts.insert(&candidate.host_id) {
             continue;
         }
         let rests_ms = state.refraction_left_ms(candidate.failed_ms, now_ms);

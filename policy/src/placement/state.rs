@@ -2,6 +2,7 @@
 
 use super::REFRACTION_MS;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Clients whose good hosts are remembered; of more the one that asked longest ago is forgotten.
 const MOST_CLIENTS: usize = 4096;
@@ -17,7 +18,7 @@ pub struct State {
 /// Where a client's memory was placed last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Good {
-    host_ids: Vec<String>,
+    host_ids: Vec<Arc<str>>,
     at_ms: i64,
 }
 
@@ -25,7 +26,7 @@ struct Good {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) since_ms: i64,
-    pub(super) weights: BTreeMap<String, u64>,
+    pub(super) weights: BTreeMap<Arc<str>, u64>,
 }
 
 impl Default for State {
@@ -53,11 +54,11 @@ impl State {
     }
 
     /// Hosts that were good to a client.
-    pub(super) fn good(&self, client: &str) -> &[String] {
+    pub(super) fn good(&self, client: &str) -> &[Arc<str>] {
         self.good.get(client).map_or(&[], |good| &good.host_ids)
     }
 
-    pub(super) fn remember(&mut self, client: &str, host_ids: Vec<String>, now_ms: i64) {
+    pub(super) fn remember(&mut self, client: &str, host_ids: Vec<Arc<str>>, now_ms: i64) {
         if self.good.len() >= MOST_CLIENTS && !self.good.contains_key(client) {
             let oldest = self.good.iter().min_by_key(|(_, good)| good.at_ms);
             if let Some(oldest) = oldest.map(|(client, _)| client.clone()) {
@@ -86,6 +87,6 @@ mod tests {
         }
         assert_eq!(state.good.len(), MOST_CLIENTS);
         assert!(state.good("0").is_empty() && state.good("1").is_empty());
-        assert_eq!(state.good("2"), ["h"]);
+        assert_eq!(state.good("2"), ["h".into()]);
     }
 }

@@ -57,7 +57,7 @@ fn sixteenths(parts: &[u64]) -> impl FnMut() -> u64 + use<'_> {
 }
 
 fn names(chosen: &[usize], hosts: &[Candidate]) -> String {
-    chosen.iter().map(|i| hosts[*i].host_id.as_str()).collect()
+    chosen.iter().map(|i| &*hosts[*i].host_id).collect()
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn candidate() -> impl Strategy<Value = Candidate> {
         prop::option::of(-90_000..10_000i64),
     );
     (host, rest).prop_map(|((id, free, lent, idle), (stays, failed))| Candidate {
-        host_id: id.to_string(),
+        host_id: id.to_string().into(),
         free_bytes: free * SLAB + lent,
         lent_bytes: lent * SLAB,
         requests_per_s: lent as f64,

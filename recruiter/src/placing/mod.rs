@@ -112,7 +112,7 @@ impl Granting<'_> {
             if more > 0 && !is_exhausted {
                 match self.choose(more) {
                     Ok(hosts) => hosts.iter().for_each(|host| {
-                        asked.spawn(self.ask(HostId::from(&*host.host_id)));
+                        asked.spawn(self.ask(HostId::clone(&host.host_id)));
                     }),
                     Err(shortage) if granted.is_empty() && refused.is_empty() => {
                         return Err(self.short(&shortage)); // nobody was asked

@@ -1,7 +1,7 @@
 //! Hosts that could give a lease, or why there are too few.
 
 use super::host::Host;
-use super::{Foresight, Registry, Wanted};
+use super::{Foresight, HostId, Registry, Wanted};
 use gleaner_policy::outlook;
 use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{HostQuota, Outlook, Refusal, RefusalKind};
@@ -43,7 +43,7 @@ pub(super) fn of(
             continue;
         }
         candidates.push(Candidate {
-            host_id: host.quota.host_id.clone(),
+            host_id: HostId::clone(host_id),
             free_bytes: free(host),
             lent_bytes: host.quota.lent_bytes,
             requests_per_s: host.requests_per_s,

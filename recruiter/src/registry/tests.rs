@@ -158,7 +158,7 @@ fn a_key_finds_its_leases_and_holds_its_place() {
     let plan = registry.plan(&two, 0).unwrap();
     assert_eq!((plan.found.len(), plan.missing), (1, 1));
     let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
-    assert_eq!(hosts, [id(2).to_string(), id(3).to_string()]);
+    assert_eq!(hosts, [id(2), id(3)]);
     registry.finished(&two);
     assert_eq!(
         kind(registry.plan(&wanted("a", "k", 9 * MIB, 2), 0)),
