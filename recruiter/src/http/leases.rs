@@ -351,6 +351,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
         registry.lease(lease_id, now_ms),
         registry.starting_for_ms(now_ms),
     );
+    let is_out_of_sight = registry.is_out_of_sight(lease_id, now_ms);
     drop(registry);
     match (lease, starting_for_ms) {
         (Some(lease), _) => match lessee.bounds() {
@@ -363,13 +364,20 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
             _ => Ok(lease),
         },
         (None, Some(left_ms)) => Err(starting("leases are looked up", left_ms).into()),
+        (None, None) if is_out_of_sight => Err(Refusal {
+            kind: RefusalKind::Unreachable,
+            detail: format!(
+                "the host of lease {lease_id} was silent for three heartbeats; the lease may go on there, and is looked up again when it is back"
+            ),
+            retry_in_ms: Some(10_000),
+        }
+        .into()),
         (None, None) => Err(Refusal {
-                kind: RefusalKind::UnknownLease,
-                detail: format!(
-                    "no host has lease {lease_id}: it has ended, was never there, or its host was silent for three heartbeats"
-                ),
-                retry_in_ms: None,
-            }.into()),
+            kind: RefusalKind::UnknownLease,
+            detail: format!("no host has lease {lease_id}: it has ended, or was never there"),
+            retry_in_ms: None,
+        }
+        .into()),
     }
 }
 

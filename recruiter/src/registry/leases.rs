@@ -43,7 +43,6 @@ impl Leases {
         host_id: &HostId,
         before: Option<&Host>,
         now: &BTreeMap<String, (Lease, i64)>,
-        _now_ms: i64,
     ) {
         for lease_id in before.iter().flat_map(|host| host.leases.keys()) {
             if !now.contains_key(lease_id) {
@@ -111,6 +110,10 @@ impl Leases {
                 self.by_key.remove(&key);
             }
         }
+    }
+
+    pub(super) fn has(&self, lease_id: &str) -> bool {
+        self.by_id.contains_key(lease_id)
     }
 
     pub(super) fn count(&self) -> usize {

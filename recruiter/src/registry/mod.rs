@@ -124,6 +124,8 @@ pub struct Registry {
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
+    /// Leases of hosts that are gone, until they run out there: they may live on, and come back with their hosts.
+    out_of_sight: BTreeMap<String, i64>,
 }
 
 impl Registry {
@@ -140,6 +142,7 @@ impl Registry {
             totals: Totals::default(),
             changed: BTreeSet::new(),
             gone: BTreeSet::new(),
+            out_of_sight: BTreeMap::new(),
         }
     }
 
@@ -170,8 +173,7 @@ impl Registry {
         self.subtract(host_id);
         let before = self.hosts.remove(host_id);
         let host = Host::of(before.as_ref(), link, said, now_ms);
-        self.leases
-            .replace(host_id, before.as_ref(), &host.leases, now_ms);
+        self.leases.replace(host_id, before.as_ref(), &host.leases);
         if before.is_none_or(|before| !same(&before.quota, &host.quota)) {
             self.changed.insert(Arc::clone(host_id));
         }
@@ -244,13 +246,26 @@ impl Registry {
         for host_id in &silent {
             self.subtract(host_id);
             if let Some(host) = self.hosts.remove(host_id) {
-                self.leases
-                    .replace(host_id, Some(&host), &BTreeMap::new(), now_ms);
+                self.leases.replace(host_id, Some(&host), &BTreeMap::new());
+                for (lease, said_ms) in host.leases.into_values() {
+                    let until_ms = said_ms.saturating_add(lease.expires_in_ms);
+                    self.out_of_sight.insert(lease.lease_id, until_ms);
+                }
             }
             self.changed.remove(host_id);
             self.gone.insert(Arc::clone(host_id));
         }
+        let leases = &self.leases;
+        self.out_of_sight
+            .retain(|lease_id, until_ms| *until_ms > now_ms && !leases.has(lease_id));
         silent
+    }
+
+    /// Whether a lease was on a host that is gone, and may still be: it would not have run out yet.
+    #[must_use]
+    pub fn is_out_of_sight(&self, lease_id: &str, now_ms: i64) -> bool {
+        let until_ms = self.out_of_sight.get(lease_id);
+        until_ms.is_some_and(|until_ms| *until_ms > now_ms)
     }
 
     /// What is expected from now on; hosts' outlooks follow with their next announcements.
