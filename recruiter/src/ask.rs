@@ -84,8 +84,9 @@ fn said(status: &Status) -> String {
         Bytes(bytes.sum::<u128>() as f64)
     };
     let mut text = format!(
-        "{} hosts, {} linked: {} may be lent, {} are, {} are free\n",
+        "{} host{}, {} linked: {} may be lent, {} are, {} are free\n",
         hosts.len(),
+        if hosts.len() == 1 { "" } else { "s" },
         recruiter.links_count,
         sum(|q| q.quota_bytes),
         sum(|q| q.lent_bytes),

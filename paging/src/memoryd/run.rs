@@ -30,7 +30,8 @@ pub(crate) fn run(mut config: Config, measured: Option<Measured>) -> anyhow::Res
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
     }
-    let generation = u64::from_le_bytes(crate::random().context("random bytes")?);
+    // 53 bits: as many as every reader of JSON keeps.
+    let generation = u64::from_le_bytes(crate::random().context("random bytes")?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
     for note in itself::settle(&store) {
         eprintln!("gleaner-memoryd: {note}");

@@ -95,7 +95,7 @@ fn the_status_is_for_people_and_for_programs() {
     let output = run(&["status", "--url", &recruiter.url]);
     let text = String::from_utf8(output.stdout).unwrap();
     for word in [
-        "1 hosts, 1 linked",
+        "1 host, 1 linked",
         "1.0 GiB",
         &host.id,
         "pager",
