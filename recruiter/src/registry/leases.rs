@@ -112,10 +112,6 @@ impl Leases {
         }
     }
 
-    pub(super) fn has(&self, lease_id: &str) -> bool {
-        self.by_id.contains_key(lease_id)
-    }
-
     pub(super) fn count(&self) -> usize {
         self.by_id.len()
     }

@@ -124,8 +124,8 @@ pub struct Registry {
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
-    /// Leases of hosts that are gone, until they run out there: they may live on, and come back with their hosts.
-    out_of_sight: BTreeMap<String, i64>,
+    /// Leases of hosts that are gone, and when they run out there: they may live on, and come back with their hosts.
+    out_of_sight: BTreeMap<String, (HostId, i64)>,
 }
 
 impl Registry {
@@ -243,29 +243,34 @@ impl Registry {
             .filter(silent)
             .map(|(id, _)| id.clone())
             .collect();
+        // Before hosts go: what a host did not bring back with it is not out of sight when it goes again.
+        let hosts = &self.hosts;
+        self.out_of_sight
+            .retain(|_, (host_id, until_ms)| *until_ms > now_ms && !hosts.contains_key(host_id));
         for host_id in &silent {
             self.subtract(host_id);
             if let Some(host) = self.hosts.remove(host_id) {
                 self.leases.replace(host_id, Some(&host), &BTreeMap::new());
                 for (lease, said_ms) in host.leases.into_values() {
                     let until_ms = said_ms.saturating_add(lease.expires_in_ms);
-                    self.out_of_sight.insert(lease.lease_id, until_ms);
+                    let seen = (Arc::clone(host_id), until_ms);
+                    self.out_of_sight.insert(lease.lease_id, seen);
                 }
             }
             self.changed.remove(host_id);
             self.gone.insert(Arc::clone(host_id));
         }
-        let leases = &self.leases;
-        self.out_of_sight
-            .retain(|lease_id, until_ms| *until_ms > now_ms && !leases.has(lease_id));
         silent
     }
 
-    /// Whether a lease was on a host that is gone, and may still be: it would not have run out yet.
+    /// Whether a lease was on a host that is gone, and may still be: it would not have run out yet. A host that is back
+    /// says itself which leases it has.
     #[must_use]
     pub fn is_out_of_sight(&self, lease_id: &str, now_ms: i64) -> bool {
-        let until_ms = self.out_of_sight.get(lease_id);
-        until_ms.is_some_and(|until_ms| *until_ms > now_ms)
+        let seen = self.out_of_sight.get(lease_id);
+        seen.is_some_and(|(host_id, until_ms)| {
+            *until_ms > now_ms && !self.hosts.contains_key(host_id)
+        })
     }
 
     /// What is expected from now on; hosts' outlooks follow with their next announcements.

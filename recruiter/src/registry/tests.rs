@@ -139,6 +139,30 @@ fn a_lease_id_of_another_host_is_not_taken_over() {
 }
 
 #[test]
+fn leases_of_a_host_that_is_gone_are_out_of_sight_until_it_is_back_or_they_run_out() {
+    let mut registry = registry();
+    let both = [lease(1, "a", "k", MIB), lease(2, "a", "l", MIB)];
+    let seen = |registry: &Registry, now_ms| {
+        both.each_ref()
+            .map(|lease| registry.is_out_of_sight(&lease.lease_id, now_ms))
+    };
+    registry
+        .announced(&id(1), 1, said(1, 64 * MIB, &both), 0)
+        .unwrap();
+    assert_eq!(seen(&registry, 0), [false; 2]);
+    assert_eq!(registry.sweep(30_000), [id(1)]);
+    assert_eq!(seen(&registry, 30_000), [true; 2]);
+    // It is back with one of them: the other is over, and stays so when the host goes again.
+    registry
+        .announced(&id(1), 2, said(1, 64 * MIB, &both[..1]), 31_000)
+        .unwrap();
+    assert_eq!(seen(&registry, 31_000), [false; 2]);
+    assert_eq!(registry.sweep(61_000), [id(1)]);
+    assert_eq!(seen(&registry, 61_000), [true, false]);
+    assert_eq!(seen(&registry, 91_000), [false; 2]);
+}
+
+#[test]
 fn a_key_finds_its_leases_and_holds_its_place() {
     let mut registry = registry();
     for host in 1..=3 {

@@ -1,4 +1,4 @@
-//! Two network namespaces with a cable between them, made by the test and gone with it.
+//! Network namespaces with cables between them, made by the test and gone with it.
 //!
 //! They have no names: each lives as long as the process that holds it, which ends when the test's end of a
 //! pipe closes, however the test ends.
@@ -17,10 +17,10 @@ const HOST: &str = "10.77.0.2";
 pub(super) const CABLE: &str = "cable";
 
 /// A namespace and the process that holds it.
-pub(super) struct Namespace(Child);
+pub(crate) struct Namespace(Child);
 
 impl Namespace {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut hold = Command::new("unshare");
         let hold = hold.args(["--net", "cat"]).stdin(Stdio::piped());
         let namespace = Self(hold.spawn().unwrap());
@@ -32,13 +32,13 @@ impl Namespace {
         namespace
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/ns/net", self.0.id()))
     }
 
     /// Runs `program` with these words as arguments.
     #[track_caller]
-    pub(super) fn run(&self, program: &str, words: &str) {
+    pub(crate) fn run(&self, program: &str, words: &str) {
         let mut command = entering(&self.path(), program);
         let done = command.args(words.split(' ')).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
@@ -53,8 +53,22 @@ impl Drop for Namespace {
     }
 }
 
+/// Lays a cable between two namespaces: at both ends an interface called `name`, with these addresses.
+pub(crate) fn connect(name: &str, ends: [(&Namespace, &str); 2]) {
+    let [(near, _), (far, _)] = ends;
+    let peer = far.0.id();
+    near.run(
+        "ip",
+        &format!("link add {name} type veth peer name {name} netns {peer}"),
+    );
+    for (end, address) in ends {
+        end.run("ip", &format!("address add {address}/24 dev {name}"));
+        end.run("ip", &format!("link set {name} up"));
+    }
+}
+
 /// `program` in a namespace.
-pub(super) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("nsenter");
     command
         .arg(format!("--net={}", namespace.display()))
@@ -63,7 +77,7 @@ pub(super) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command 
 }
 
 /// Does something on a thread that is in the namespace; sockets that it opens stay there.
-pub(super) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
     let namespace = File::open(namespace).unwrap();
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -83,15 +97,7 @@ pub(super) struct Network {
 impl Network {
     pub(super) fn new() -> Self {
         let (collector, host) = (Namespace::new(), Namespace::new());
-        let peer = host.0.id();
-        collector.run(
-            "ip",
-            &format!("link add {CABLE} type veth peer name {CABLE} netns {peer}"),
-        );
-        for (end, address) in [(&collector, COLLECTOR), (&host, HOST)] {
-            end.run("ip", &format!("address add {address}/24 dev {CABLE}"));
-            end.run("ip", &format!("link set {CABLE} up"));
-        }
+        connect(CABLE, [(&collector, COLLECTOR), (&host, HOST)]);
         Self { collector, host }
     }
 

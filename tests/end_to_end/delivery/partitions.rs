@@ -18,14 +18,15 @@ struct Deployment {
     _folder: TempDir,
 }
 
-fn succeed(command: &mut Command) -> String {
+pub(crate) fn succeed(command: &mut Command) -> String {
     let done = command.output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{command:?}: {said}");
     String::from_utf8(done.stdout).unwrap()
 }
 
-fn pki(folder: &Path, words: &[&str]) -> String {
+/// `gleaner pki` with these words, on the authority in `folder/pki`; what it prints.
+pub(crate) fn pki(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new(program("gleaner").unwrap());
     succeed(
         command

@@ -5,5 +5,6 @@ mod chaos;
 mod client;
 mod cluster;
 mod outage;
+mod partition;
 mod relay;
 mod whole;

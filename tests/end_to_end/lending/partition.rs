@@ -1,0 +1,355 @@
+//! A recruiter and two hosts in network namespaces, over TLS with a deployment's own certificates; one of the hosts is
+//! cut off, in silence, for longer than its lease's term, and its owner comes back meanwhile.
+
+use super::agent::Agent;
+use super::client::{Answer, CLIENT, LEASE_BYTES, lease_request};
+use super::cluster::{CAP_BYTES, HEARTBEAT};
+use crate::delivery::network::{Namespace, connect, entering, within};
+use crate::delivery::partitions::{pki, succeed};
+use crate::delivery::running::{Running, wait_for};
+use gleaner_schemas::lending::{GivenBack, Lending};
+use gleaner_tests::program;
+use gleaner_trust::{ClientPaths, ClientTrust, provider};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+
+const PORT: u16 = 7444;
+/// The recruiter's addresses, on its cable to each host, and the host's there.
+const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
+const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
+/// Longer than it takes to see that a recruiter is gone.
+const SHORT_TERM_MS: i64 = 10_000;
+/// Does not run out here, so that nobody takes a lease for over because of the time alone.
+const LONG_TERM_MS: i64 = 3_600_000;
+/// Of one request, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Three heartbeats, with much to spare for a machine that is busy.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+/// A host whose memory server runs in a namespace of its own.
+struct Host {
+    id: String,
+    cable: String,
+    agent: Agent,
+    socket: PathBuf,
+    running: Running,
+    namespace: Namespace,
+}
+
+impl Host {
+    /// The host of cable `n`, which is laid to the recruiter.
+    fn start(folder: &Path, n: usize, recruiter: &Namespace) -> Self {
+        let namespace = Namespace::new();
+        let cable = format!("cable{n}");
+        let ends = [(recruiter, RECRUITER[n]), (&namespace, HOST[n])];
+        connect(&cable, ends);
+        let id = format!("{:032x}", n + 1);
+        let certificate = folder.join(format!("host{n}"));
+        let certificate = certificate.to_str().unwrap();
+        pki(folder, &["issue", "--host", &id, "-o", certificate]);
+        let own = folder.join(format!("memoryd{n}"));
+        fs::create_dir(&own).unwrap();
+        let file = |name: &str| own.join(name);
+        let text = format!(
+            "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\n\
+             recruiters = [\"https://{}:{PORT}\"]\nannounce_every = \"{}\"\n\
+             certificate = \"{certificate}.crt\"\nkey = \"{certificate}.key\"\nauthority = {:?}\n\
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\n",
+            file("agent.sock"),
+            file("memoryd.sock"),
+            file("state"),
+            RECRUITER[n],
+            gleaner_schemas::interval::format(HEARTBEAT),
+            folder.join("pki/authority.crt"),
+        );
+        fs::write(file("memoryd.toml"), text).unwrap();
+        let agent = Agent::start(&file("agent.sock"));
+        let mut command = entering(&namespace.path(), program("gleaner-memoryd").unwrap());
+        let running = command.arg("run").arg("--config").arg(file("memoryd.toml"));
+        let host = Self {
+            id,
+            cable,
+            agent,
+            socket: file("memoryd.sock"),
+            running: Running::start(running),
+            namespace,
+        };
+        wait_for("the memory server", || host.socket.exists());
+        host
+    }
+
+    /// What `gleaner owner` prints on this host.
+    #[track_caller]
+    fn owner(&self, word: &str) -> Value {
+        let mut command = Command::new(program("gleaner").unwrap());
+        command.args(["owner", word, "--json", "--socket"]);
+        let printed = succeed(command.arg(&self.socket));
+        serde_json::from_str(&printed).unwrap()
+    }
+
+    #[track_caller]
+    fn lending(&self) -> Lending {
+        serde_json::from_value(self.owner("status")).unwrap()
+    }
+
+    /// Ids of its leases.
+    #[track_caller]
+    fn leases(&self) -> Vec<String> {
+        let leases = self.lending().leases;
+        leases.into_iter().map(|lease| lease.lease_id).collect()
+    }
+}
+
+/// A recruiter, and a client beside it.
+struct Recruiter {
+    running: Running,
+    client: ureq::Agent,
+    namespace: Namespace,
+}
+
+impl Recruiter {
+    fn start(folder: &Path) -> Self {
+        let namespace = Namespace::new();
+        let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let recruiter = file("pki/recruiter");
+        let words = ["issue", "-o", &recruiter, "--recruiter"];
+        pki(folder, &[&words[..], &RECRUITER[..]].concat());
+        pki(
+            folder,
+            &["issue", "--client", CLIENT, "-o", &file("client")],
+        );
+        let config = folder.join("recruiter.toml");
+        let text = format!(
+            "listen = \"0.0.0.0:{PORT}\"\nlocal = \"none\"\npki = {:?}\nheartbeat = \"{}\"\nreserve_share = 0.0\n\
+             answer_within = \"1s\"\ngrant_within = \"3s\"\n",
+            file("pki"),
+            gleaner_schemas::interval::format(HEARTBEAT),
+        );
+        fs::write(&config, text).unwrap();
+        let mut command = entering(&namespace.path(), program("gleaner-recruiter").unwrap());
+        let running = Running::start(command.arg("serve").arg("--config").arg(config));
+        running.hear("listening on https:");
+        Self {
+            running,
+            client: client(folder),
+            namespace,
+        }
+    }
+
+    fn ask(&self, path: &str, document: Option<&Value>) -> Answer {
+        let url = format!("https://{}:{PORT}{path}", RECRUITER[0]);
+        let client = &self.client;
+        within(&self.namespace.path(), || {
+            let response = match document {
+                Some(document) => client.post(url).send_json(document),
+                None => client.get(url).call(),
+            };
+            let mut response = response.unwrap();
+            let document = response.body_mut().read_json().unwrap();
+            (response.status().as_u16(), document)
+        })
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask(path, None)
+    }
+
+    fn post(&self, path: &str, document: &Value) -> Answer {
+        self.ask(path, Some(document))
+    }
+
+    fn renew(&self, lease: &Lease) -> Answer {
+        let path = format!("/v1/leases/{}/renew", lease.id);
+        self.post(&path, &json!({ "term_ms": lease.term_ms }))
+    }
+
+    /// Waits for a lease by this key.
+    #[track_caller]
+    fn grant(&self, key: &str, term_ms: i64) -> Lease {
+        let mut granted = Value::Null;
+        wait_for("a lease", || {
+            // Until it has heard of the host.
+            let (status, answer) = self.post("/v1/leases", &lease_request(key, term_ms));
+            assert!(matches!(status, 201 | 503), "{answer}");
+            granted = answer["leases"][0].clone();
+            status == 201
+        });
+        Lease {
+            id: granted["lease_id"].as_str().unwrap().to_owned(),
+            host_id: granted["host_id"].as_str().unwrap().to_owned(),
+            term_ms,
+        }
+    }
+
+    /// What it says of a host; `None` once that is gone.
+    fn host(&self, id: &str) -> Option<Value> {
+        let (status, answer) = self.get("/v1/hosts");
+        assert_eq!(status, 200, "{answer}");
+        let mut hosts = answer["hosts"].as_array().unwrap().iter();
+        hosts.find(|host| host["quota"]["host_id"] == id).cloned()
+    }
+}
+
+/// A lease, and the term for which it is renewed.
+struct Lease {
+    id: String,
+    host_id: String,
+    term_ms: i64,
+}
+
+/// Who has the client's certificate.
+fn client(folder: &Path) -> ureq::Agent {
+    let paths = ClientPaths {
+        certificate: folder.join("client.crt"),
+        key: folder.join("client.key"),
+        authority: folder.join("pki/authority.crt"),
+    };
+    let credentials = ClientTrust::load(&paths).unwrap().credentials();
+    let chain: Vec<_> = credentials
+        .certificates()
+        .iter()
+        .map(|c| Certificate::from_der(c).to_owned())
+        .collect();
+    let authorities: Vec<_> = credentials
+        .authorities()
+        .iter()
+        .map(|c| Certificate::from_der(c).to_owned())
+        .collect();
+    let key = PrivateKey::from_pem(credentials.key_pem().unwrap()).unwrap();
+    let tls = TlsConfig::builder()
+        .client_cert(Some(ClientCert::new_with_certs(&chain, key)))
+        .root_certs(RootCerts::new_with_certs(&authorities))
+        .unversioned_rustls_crypto_provider(provider())
+        .build();
+    ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into()
+}
+
+/// That this says "not now", and not "no more".
+#[track_caller]
+fn is_out_of_reach((status, answer): &Answer) {
+    assert_eq!(*status, 503, "{answer}");
+    assert_eq!(answer["kind"], "unreachable", "{answer}");
+    let detail = answer["detail"].as_str().unwrap();
+    assert!(detail.contains("lease"), "{answer}");
+    assert!(answer["retry_in_ms"].as_i64() > Some(0), "{answer}");
+}
+
+/// Everything that would cross this host's cable is lost, and nobody is told.
+fn cut(recruiter: &Recruiter, host: &Host) {
+    for end in [&recruiter.namespace, &host.namespace] {
+        end.run("iptables", &format!("-A INPUT -i {} -j DROP", host.cable));
+    }
+}
+
+fn heal(recruiter: &Recruiter, host: &Host) {
+    for end in [&recruiter.namespace, &host.namespace] {
+        end.run("iptables", "-F");
+    }
+}
+
+#[test]
+fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_without_any_recruiter() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    pki(folder, &["init", "--name", "collector.example"]);
+    let recruiter = Recruiter::start(folder);
+    let away = Host::start(folder, 0, &recruiter.namespace);
+    let short = recruiter.grant("short", SHORT_TERM_MS);
+    let long = recruiter.grant("long", LONG_TERM_MS);
+    assert_eq!([&short.host_id, &long.host_id], [&away.id; 2]);
+    let other = Host::start(folder, 1, &recruiter.namespace);
+    wait_for("the other host", || {
+        let host = recruiter.host(&other.id);
+        // It may have taken a while.
+        let (status, answer) = recruiter.renew(&short);
+        assert_eq!(status, 200, "{answer}");
+        host.is_some_and(|host| host["quota"]["free_bytes"] == CAP_BYTES)
+    });
+    let mut both = away.leases();
+    both.sort_unstable();
+    let mut granted = vec![short.id.clone(), long.id.clone()];
+    granted.sort_unstable();
+    assert_eq!(both, granted);
+
+    cut(&recruiter, &away);
+    let begin = Instant::now();
+    wait_for("the host to be gone", || {
+        is_out_of_reach(&recruiter.renew(&long));
+        recruiter.host(&away.id).is_none()
+    });
+    let gone_after = begin.elapsed();
+    recruiter.running.hear("was silent for three heartbeats");
+    assert!(gone_after < GONE_WITHIN, "gone after {gone_after:?}");
+    is_out_of_reach(&recruiter.renew(&long));
+    is_out_of_reach(&recruiter.get(&format!("/v1/leases/{}", long.id)));
+    let next = recruiter.grant("next", LONG_TERM_MS);
+    assert_eq!(next.host_id, other.id);
+    wait_for("the host to miss its recruiter", || {
+        away.lending().recruiters.is_empty()
+    });
+    assert_eq!(other.lending().recruiters.len(), 1);
+
+    let outage = Duration::from_millis(2 * SHORT_TERM_MS.unsigned_abs());
+    while begin.elapsed() < outage {
+        let leases = away.leases();
+        assert!(
+            leases.contains(&short.id) && leases.contains(&long.id),
+            "{leases:?} after {:?}",
+            begin.elapsed()
+        );
+        is_out_of_reach(&recruiter.renew(&long));
+        let (status, answer) = recruiter.renew(&next);
+        assert_eq!(status, 200, "{answer}");
+        std::thread::sleep(Duration::from_millis(250));
+    }
+
+    away.agent.owner_returns();
+    wait_for("the owner's memory", || away.leases().is_empty());
+    let lending = away.lending();
+    let left = (lending.quota.quota_bytes, lending.resident_bytes);
+    assert_eq!(left, (0, 0));
+    assert!(lending.recruiters.is_empty(), "{:?}", lending.recruiters);
+    let log: Vec<GivenBack> = serde_json::from_value(away.owner("log")).unwrap();
+    let last = log.last().unwrap();
+    assert_eq!(
+        (last.cause.as_str(), last.peak_lent_bytes, last.steps_count),
+        ("owner", 2 * LEASE_BYTES, 1)
+    );
+    assert_eq!(last.left_lent_bytes, 0);
+    assert_eq!(last.clients, [CLIENT]);
+    is_out_of_reach(&recruiter.renew(&long));
+
+    heal(&recruiter, &away);
+    let begin = Instant::now();
+    for lease in [&short, &long] {
+        wait_for("the recruiter to know that it is over", || {
+            let answer = recruiter.get(&format!("/v1/leases/{}", lease.id));
+            if answer.0 != 404 {
+                is_out_of_reach(&answer);
+            }
+            answer.0 == 404
+        });
+        let (status, answer) = recruiter.renew(lease);
+        assert_eq!((status, &answer["kind"]), (404, &json!("unknown_lease")));
+    }
+    let known_after = begin.elapsed();
+    let host = recruiter.host(&away.id).unwrap();
+    assert_eq!(host["quota"]["quota_bytes"], 0, "{host}");
+    away.agent.owner_leaves();
+    wait_for("the quota to be known", || {
+        let host = recruiter.host(&away.id).unwrap();
+        host["is_reachable"] == true && host["quota"]["free_bytes"] == CAP_BYTES
+    });
+    assert_eq!(other.leases(), [next.id]);
+    println!("gone after {gone_after:?}, known again {known_after:?} after the partition");
+    assert_eq!(away.running.end(), Some(0));
+}
