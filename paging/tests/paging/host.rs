@@ -15,7 +15,12 @@ pub(crate) const MIB: u64 = 1 << 20;
 /// What is lent here.
 pub(crate) const SIZE: u64 = 64 * MIB;
 /// For what takes milliseconds on a machine that is not busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two steps of giving back gradually, a slab each: in that way nothing here is back before a test gives up.
+const SHRINK_EVERY: &str = "1m";
+/// It was given back at once; some milliseconds on a machine that is not busy.
+const AT_ONCE_US: u64 = 10_000_000;
+const ALIVE_EVERY: Duration = Duration::from_millis(400);
 
 /// Looks until `found` is there.
 #[track_caller]
@@ -50,8 +55,16 @@ impl Host {
         // Other users come to the owner's socket.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let agents = UnixListener::bind(folder.path().join("agent.sock")).unwrap();
-        std::fs::write(folder.path().join("memoryd.toml"), "lock = \"always\"\n").unwrap();
-        Self { folder, agents }
+        let host = Self { folder, agents };
+        host.configure("");
+        host
+    }
+
+    /// With more lines of configuration.
+    pub(crate) fn configure(&self, more: &str) {
+        let slow = format!("shrink_step = \"2MiB\"\nshrink_every = \"{SHRINK_EVERY}\"\n");
+        let text = format!("lock = \"always\"\n{slow}{more}\n");
+        std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -60,6 +73,11 @@ impl Host {
 
     /// A daemon that lends [`SIZE`], all of it written, once there is a sample.
     pub(crate) fn daemon(&self) -> Daemon {
+        self.daemon_with(&["--standalone", "64MiB", "--fill"])
+    }
+
+    /// A daemon with these options of `run`.
+    pub(crate) fn daemon_with(&self, options: &[&str]) -> Daemon {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"));
         for name in ["config", "agent", "socket", "state"] {
             let file = match name {
@@ -70,7 +88,7 @@ impl Host {
             };
             command.arg(format!("--{name}")).arg(self.path(file));
         }
-        command.args(["run", "--standalone", "64MiB", "--fill"]);
+        command.arg("run").args(options);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
         let daemon = Daemon {
             child,
@@ -133,6 +151,18 @@ impl Agent {
 
     pub(crate) fn alive(&mut self) {
         self.say(&Message::Alive(Alive { time_ms: now_ms() }));
+    }
+
+    /// Goes on saying that it is there, until nobody listens.
+    pub(crate) fn stays(mut self) {
+        std::thread::spawn(move || {
+            let mut line =
+                serde_json::to_vec(&Message::Alive(Alive { time_ms: now_ms() })).unwrap();
+            line.push(b'\n');
+            while self.stream.write_all(&line).is_ok() {
+                std::thread::sleep(ALIVE_EVERY);
+            }
+        });
     }
 
     /// Has [`SIZE`] lent, and all of it written.
@@ -207,6 +237,10 @@ impl Daemon {
         assert_eq!((line.left_lent_bytes, line.peak_lent_bytes), (0, SIZE));
         assert!(
             0 < line.first_us && line.first_us <= line.all_us,
+            "{line:?}"
+        );
+        assert!(
+            line.all_us < AT_ONCE_US && line.steps_count == 1,
             "{line:?}"
         );
         assert_eq!(line.clients, ["standalone"]);

@@ -2,5 +2,6 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod giving_back;
+mod granting;
 mod host;
 mod owner;

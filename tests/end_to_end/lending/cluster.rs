@@ -4,7 +4,7 @@ use super::agent::Agent;
 use super::client::{self, Answer};
 use super::relay::{Relay, Target};
 use crate::delivery::running::{Running, wait_for};
-use gleaner_schemas::lending::{Lending, OwnerCommand, OwnerReply};
+use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
 use gleaner_tests::program;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -32,11 +32,17 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn start(hosts: usize, recruiters: usize) -> Self {
+        Self::with_heartbeat(hosts, recruiters, HEARTBEAT)
+    }
+
+    pub(super) fn with_heartbeat(hosts: usize, recruiters: usize, heartbeat: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        let recruiters: Vec<_> = (0..recruiters).map(|n| Recruiter::start(path, n)).collect();
+        let recruiters: Vec<_> = (0..recruiters)
+            .map(|n| Recruiter::start(path, n, heartbeat))
+            .collect();
         let hosts = (0..hosts)
-            .map(|n| Host::start(path, n, &recruiters))
+            .map(|n| Host::start(path, n, &recruiters, heartbeat))
             .collect();
         let cluster = Self {
             hosts,
@@ -66,9 +72,9 @@ pub(super) struct Recruiter {
 }
 
 impl Recruiter {
-    fn start(folder: &Path, n: usize) -> Self {
+    fn start(folder: &Path, n: usize, heartbeat: Duration) -> Self {
         let config = folder.join(format!("recruiter{n}.toml"));
-        let heartbeat = gleaner_schemas::interval::format(HEARTBEAT);
+        let heartbeat = gleaner_schemas::interval::format(heartbeat);
         let text = format!(
             "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nheartbeat = \"{heartbeat}\"\nreserve_share = 0.0\n\
              answer_within = \"1s\"\ngrant_within = \"3s\"\n"
@@ -177,7 +183,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    fn start(folder: &Path, n: usize, recruiters: &[Recruiter]) -> Self {
+    fn start(folder: &Path, n: usize, recruiters: &[Recruiter], heartbeat: Duration) -> Self {
         let folder = folder.join(format!("host{n}"));
         std::fs::create_dir(&folder).unwrap();
         let file = |name: &str| folder.join(name);
@@ -190,10 +196,11 @@ impl Host {
             .map(|cable| format!("http://{}", cable.address))
             .collect();
         let id = format!("{:032x}", n + 1);
-        let heartbeat = gleaner_schemas::interval::format(HEARTBEAT);
+        let heartbeat = gleaner_schemas::interval::format(heartbeat);
         let text = format!(
             "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
-             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\n",
+             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\n\
+             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // so that what is back soon went at once
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),
@@ -239,6 +246,17 @@ impl Host {
         if let Some(running) = &self.running {
             running.signal(signal);
         }
+    }
+
+    /// When memory was given back: what `gleaner owner log` says.
+    #[track_caller]
+    pub(super) fn log(&self) -> Vec<GivenBack> {
+        let mut command = Command::new(program("gleaner").unwrap());
+        command.args(["owner", "log", "--json", "--socket"]);
+        let done = command.arg(&self.socket).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{said}");
+        serde_json::from_slice(&done.stdout).unwrap()
     }
 
     /// What its owner is told.

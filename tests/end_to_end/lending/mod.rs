@@ -4,6 +4,7 @@ mod agent;
 mod chaos;
 mod client;
 mod cluster;
+mod lost;
 mod outage;
 mod partition;
 mod relay;

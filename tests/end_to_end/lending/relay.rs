@@ -11,7 +11,14 @@ const TURN: Duration = Duration::from_millis(10);
 
 pub(super) struct Relay {
     pub(super) address: SocketAddr,
-    is_cut: Arc<AtomicBool>,
+    cuts: Cuts,
+}
+
+/// The directions that are cut.
+#[derive(Clone, Default)]
+struct Cuts {
+    to_host: Arc<AtomicBool>,
+    to_recruiter: Arc<AtomicBool>,
 }
 
 /// Where a recruiter listens now; `None` while it is down.
@@ -21,25 +28,31 @@ impl Relay {
     pub(super) fn start(target: Target) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let is_cut = Arc::new(AtomicBool::new(false));
-        let cut = is_cut.clone();
+        let cuts = Cuts::default();
+        let shared = cuts.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
-                let (target, cut) = (target.clone(), cut.clone());
-                std::thread::spawn(move || connect(near, &target, &cut));
+                let (target, cuts) = (target.clone(), shared.clone());
+                std::thread::spawn(move || connect(near, &target, &cuts));
             }
         });
-        Self { address, is_cut }
+        Self { address, cuts }
     }
 
     pub(super) fn cut(&self, is_cut: bool) {
-        self.is_cut.store(is_cut, Ordering::SeqCst);
+        self.cuts.to_host.store(is_cut, Ordering::SeqCst);
+        self.cut_answers(is_cut);
+    }
+
+    /// Cuts what the memory server says alone: it is still spoken to.
+    pub(super) fn cut_answers(&self, is_cut: bool) {
+        self.cuts.to_recruiter.store(is_cut, Ordering::SeqCst);
     }
 }
 
 /// Nobody there: the connection ends, as if it were refused.
-fn connect(near: TcpStream, target: &Target, is_cut: &Arc<AtomicBool>) {
-    while is_cut.load(Ordering::SeqCst) {
+fn connect(near: TcpStream, target: &Target, cuts: &Cuts) {
+    while cuts.to_host.load(Ordering::SeqCst) {
         std::thread::sleep(TURN);
     }
     let address = *target.lock().unwrap();
@@ -49,9 +62,9 @@ fn connect(near: TcpStream, target: &Target, is_cut: &Arc<AtomicBool>) {
     let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else {
         return;
     };
-    let cut = is_cut.clone();
-    std::thread::spawn(move || pass_on(far_too, near_too, &cut));
-    pass_on(near, far, is_cut);
+    let to_host = cuts.to_host.clone();
+    std::thread::spawn(move || pass_on(far_too, near_too, &to_host));
+    pass_on(near, far, &cuts.to_recruiter);
 }
 
 fn pass_on(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {

@@ -1,8 +1,13 @@
 //! From the owner's absence to a lease, and from the owner's return to memory that is theirs again.
 
-use super::client::{LEASE_BYTES, lease_request};
+use super::client::{CLIENT, LEASE_BYTES, lease_request};
 use super::cluster::{CAP_BYTES, Cluster};
 use crate::delivery::running::wait_for;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Milliseconds, on a machine that is not busy; gradually, the lease would take three minutes.
+const AT_ONCE: Duration = Duration::from_secs(15);
 
 #[test]
 fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() {
@@ -36,8 +41,33 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
         (200, &lease["lease_id"])
     );
 
+    assert_eq!(host.log(), []);
+
+    let returned = Instant::now();
     host.agent.owner_returns();
-    wait_for("the owner's memory", || host.lending().leases.is_empty());
+    let is_over = || {
+        let (_, all) = recruiter.ask("GET", "/v1/leases", None).unwrap();
+        host.lending().leases.is_empty() && all["leases"] == json!([])
+    };
+    wait_for("the owner's memory", || {
+        is_over() || returned.elapsed() > AT_ONCE
+    });
+    let log = host.log();
+    assert!(is_over(), "not at once: {log:?}");
+    let [back] = &log[..] else {
+        panic!("once: {log:?}")
+    };
+    assert_eq!((back.cause.as_str(), back.steps_count), ("owner", 1));
+    assert_eq!(
+        (back.peak_lent_bytes, back.left_lent_bytes),
+        (LEASE_BYTES, 0)
+    );
+    // Nothing was written, so that there was no memory to give back.
+    assert_eq!(
+        (back.bytes, &back.clients[..]),
+        (0, &[CLIENT.to_owned()][..])
+    );
+    assert!(u128::from(back.all_us) < AT_ONCE.as_micros(), "{back:?}");
     let lending = host.lending();
     assert_eq!(
         (
@@ -50,11 +80,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     wait_for("the recruiter to know", || recruiter.knows(&cluster.hosts));
     let path = format!("/v1/leases/{}", lease["lease_id"].as_str().unwrap());
     let (status, gone) = recruiter
-        .ask(
-            "POST",
-            &format!("{path}/renew"),
-            Some(&serde_json::json!({})),
-        )
+        .ask("POST", &format!("{path}/renew"), Some(&json!({})))
         .unwrap();
     assert_eq!(status, 404, "{gone}");
     let (status, refused) = recruiter
