@@ -3,7 +3,7 @@
 use crate::accounting::Categories;
 use crate::idle::Verdict;
 use crate::quota::Limits;
-use gleaner_schemas::lending::{Outcome, Request};
+use gleaner_schemas::lending::{OUTAGE_GRACE_MS, Outcome, Request};
 
 /// How a host lends. All of it comes from the configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl Default for Settings {
             most_term_ms: 3_600_000,
             shrink_step_bytes: 64 << 20,
             shrink_every_ms: 100,
-            outage_grace_ms: 3_600_000,
+            outage_grace_ms: OUTAGE_GRACE_MS,
             pressure_pause_ms: 60_000,
             most_leases_count: 1024,
             grants: true,

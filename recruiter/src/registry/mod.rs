@@ -19,7 +19,7 @@ pub use request::{Plan, Wanted};
 use gleaner_policy::forecast::table::Table;
 use gleaner_policy::outlook::outlook;
 use gleaner_schemas::lending::{
-    Announcement, Answer, HostQuota, Outcome, Refusal, RefusalKind, VERSION,
+    Announcement, Answer, HostQuota, OUTAGE_GRACE_MS, Outcome, Refusal, RefusalKind, VERSION,
 };
 use host::Host;
 use leases::Leases;
@@ -124,7 +124,8 @@ pub struct Registry {
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
-    /// Leases of hosts that are gone, and when they run out there: they may live on, and come back with their hosts.
+    /// Leases of hosts that are gone, and when they run out there: they may live on, beyond their terms while the host
+    /// cannot reach a recruiter, and come back with it.
     out_of_sight: BTreeMap<String, (HostId, i64)>,
 }
 
@@ -252,7 +253,9 @@ impl Registry {
             if let Some(host) = self.hosts.remove(host_id) {
                 self.leases.replace(host_id, Some(&host), &BTreeMap::new());
                 for (lease, said_ms) in host.leases.into_values() {
-                    let until_ms = said_ms.saturating_add(lease.expires_in_ms);
+                    let until_ms = said_ms
+                        .saturating_add(lease.expires_in_ms)
+                        .saturating_add(OUTAGE_GRACE_MS);
                     let seen = (Arc::clone(host_id), until_ms);
                     self.out_of_sight.insert(lease.lease_id, seen);
                 }

@@ -205,5 +205,7 @@ fn a_host_speaks_for_itself_alone_until_it_is_revoked() {
     wait_for("the link to end", || {
         recruiter.get("/healthz").body["links_count"] == 0
     });
-    assert!(!honest.state().sent_away.is_empty());
+    wait_for("the host to hear why", || {
+        !honest.state().sent_away.is_empty()
+    });
 }

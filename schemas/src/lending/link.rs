@@ -13,6 +13,10 @@ pub const ANNOUNCE_EVERY_MS: i64 = 10_000;
 /// A host that was silent for so long is gone: three announcements missed.
 pub const GONE_AFTER_MS: i64 = 3 * ANNOUNCE_EVERY_MS;
 
+/// While no recruiter can be reached a memory server lets leases go on for so long beyond their terms, unless it is
+/// configured otherwise.
+pub const OUTAGE_GRACE_MS: i64 = 3_600_000;
+
 /// From the memory server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -11,8 +11,8 @@ mod quota;
 
 pub use lease::{Lease, Refusal, RefusalKind};
 pub use link::{
-    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, Outcome, Request,
-    ToHost, VERSION,
+    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, OUTAGE_GRACE_MS,
+    Outcome, Request, ToHost, VERSION,
 };
 pub use owner::{GivenBack, Lending, OwnerCommand, OwnerReply};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};

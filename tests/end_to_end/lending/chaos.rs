@@ -112,8 +112,13 @@ struct Client {
 }
 
 impl Client {
-    /// Takes in an answer with leases.
+    /// Takes in an answer with leases. A second one of the key, granted while the first could not be seen, is ended by
+    /// the request that this answers.
     fn hear(&mut self, key: &str, leases: &Value) {
+        for (id, told) in &mut self.told {
+            let is_it = leases[0]["lease_id"] == id.as_str();
+            told.may_be_over |= told.key == key && !is_it;
+        }
         for lease in leases.as_array().unwrap() {
             let id = lease["lease_id"].as_str().unwrap().to_owned();
             let host_id = lease["host_id"].as_str().unwrap().to_owned();
@@ -296,11 +301,6 @@ fn settle(cluster: &Cluster, random: &mut Random, client: &mut Client) {
                 return false;
             };
             if matches!(status, 200 | 201) {
-                // A second lease of the key, granted while the first could not be seen, is ended by this.
-                for (id, told) in &mut client.told {
-                    let is_it = answer["leases"][0]["lease_id"] == id.as_str();
-                    told.may_be_over |= told.key == key && !is_it;
-                }
                 client.hear(&key, &answer["leases"]);
             }
             matches!(status, 200 | 201) || answer["kind"] == "no_memory"

@@ -3,9 +3,10 @@
 use super::following::wait_for;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A server; killed with the test.
 pub(super) struct Server {
@@ -91,10 +92,13 @@ fn unpacked(folder: &str, program: &str) -> Command {
     command
 }
 
-/// An address on loopback that nobody listens to.
+/// An address on loopback that nobody listens to, nor will before the server does: its part of loopback is this call's alone.
 pub(super) fn unused_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    static CALLS: AtomicU8 = AtomicU8::new(64);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let listener = TcpListener::bind((Ipv4Addr::new(127, call, high, low.clamp(1, 254)), 0));
+    listener.unwrap().local_addr().unwrap().to_string()
 }
 
 /// A connection to a server, by lines.
