@@ -12,7 +12,6 @@ use tokio::sync::{mpsc, watch};
 
 /// From any other thread to the core.
 #[derive(Debug)]
-#[allow(dead_code)] // made by the links
 pub(crate) enum Told {
     /// A recruiter asks; exactly one answer comes back on that link's [`LinkEnd::answers`].
     Request {
@@ -56,7 +55,6 @@ impl Inbox {
 
 /// What one link needs of the core. The link runs in threads of its own, and may end and begin again at will.
 #[derive(Debug)]
-#[allow(dead_code)] // read by the links
 pub(crate) struct LinkEnd {
     /// Its number: its place in the configured recruiters.
     pub(crate) link: usize,
@@ -67,6 +65,8 @@ pub(crate) struct LinkEnd {
     /// Answers, in the order of requests. Those to a connection that is gone are to be thrown away, by their ids.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,
     /// Page requests served a second, lately, as bits of an `f64`: the data path counts, answers and announcements tell.
+    #[allow(dead_code)]
+    // whatever serves pages will count here; until then the load is told as 0
     pub(crate) requests_per_s: Arc<AtomicU64>,
 }
 
