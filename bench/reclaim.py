@@ -3,8 +3,10 @@
 
 gleaner-memoryd lends a lease, all of it written, and gives it back when it hears `owner active`. The time is taken outside
 it: free memory by /proc/zoneinfo, looked at by a process that goes before others, every 0.1 ms at first; beside it
-stands what memoryd's own log says, which other processes' memory does not blur. With --agent the real agent tells,
-and the time runs from the press of a key (a pipe for a keyboard).
+stands what memoryd's own log says, which other processes' memory does not blur, and what the kernel takes for the same
+by itself ("bare madvise": as many threads, the same pages, nothing else to do). With --agent the real agent tells, and
+the time runs from the press of a key (a pipe for a keyboard). A hypervisor that takes the CPUs away delays all of it:
+"stolen" is the longest time that it did (both CPUs together, in steps of 10 ms).
 
 examples:
   bench/reclaim.py --memoryd target/release/gleaner-memoryd
@@ -14,8 +16,10 @@ examples:
 
 import argparse
 import contextlib
+import ctypes
 import json
 import math
+import mmap
 import os
 import re
 import socket
@@ -28,11 +32,14 @@ import time
 from pathlib import Path
 
 GIB = 1 << 30
+# paging/src/store: slabs, and how many of them one call gives back.
+SLAB = 2 << 20
+RUN = 16 * SLAB
 # What is free moves by itself, by other processes' doing: more than that is the first that is back ...
 NOISE = 4 << 20
 # ... and so much may be missing in the end.
 MISSING_SHARE = 0.01
-KEYS = ("first_ms", "all_ms", "told_ms")
+KEYS = ("first_ms", "all_ms", "told_first_ms", "told_all_ms", "bare_ms")
 # A sample, of which no other column may be absent (schemas/src/rows.rs).
 COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes remainder_bytes
     available_free_bytes available_idle_process_bytes available_unused_cache_bytes available_reclaimable_kernel_bytes
@@ -156,6 +163,37 @@ class RealAgent:
         os.close(self.keyboard)
 
 
+def stolen_ms() -> float:
+    """What a hypervisor has taken of all CPUs since boot (proc_stat(5))."""
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def bare(pages: str, gib: int, trials_count: int) -> list[float]:
+    """Milliseconds in which the kernel takes memory back where that is all there is to do: what no memory server can beat."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    size = gib * GIB
+    area = mmap.mmap(-1, size + SLAB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    base = (ctypes.addressof(ctypes.c_char.from_buffer(area)) + SLAB - 1) // SLAB * SLAB
+    libc.madvise(base, size, mmap.MADV_HUGEPAGE if pages == "huge" else mmap.MADV_NOHUGEPAGE)
+    times = []
+    for _ in range(trials_count):
+        ctypes.memset(base, 1, size)
+        runs = iter(range(base, base + size, RUN))
+        # Calls by ctypes run beside each other: they hold no interpreter lock.
+        hands = [
+            threading.Thread(target=lambda: [libc.madvise(at, RUN, mmap.MADV_DONTNEED) for at in runs])
+            for _ in range(min(os.cpu_count(), 2))
+        ]
+        began = time.monotonic_ns()
+        for hand in hands:
+            hand.start()
+        for hand in hands:
+            hand.join()
+        times.append((time.monotonic_ns() - began) / 1e6)
+    return times
+
+
 def wait_for(is_there, what: str) -> None:
     until = time.monotonic() + 60
     while not is_there():
@@ -175,6 +213,7 @@ def huge_bytes(pid: int) -> int:
 
 class Trial:
     def __init__(self):
+        self.stolen_ms = 0.0
         self.first_ms = None
         self.all_ms = None
         self.huge_share = 0.0
@@ -187,7 +226,7 @@ def reclaim(agent, pid: int, size: int) -> Trial:
     trial.huge_share = huge_bytes(pid) / size
     # A page or two may be on its way, and the real agent arms itself after its sample.
     time.sleep(0.2)
-    before = free_bytes()
+    before, stolen_before_ms = free_bytes(), stolen_ms()
     began = time.monotonic_ns()
     agent.owner_returns()
     while trial.all_ms is None:
@@ -201,6 +240,7 @@ def reclaim(agent, pid: int, size: int) -> Trial:
             break
         # Seldom enough to leave the CPUs to who gives back.
         time.sleep(min(max(passed_ms / 50, 0.1), 5) / 1000)
+    trial.stolen_ms = stolen_ms() - stolen_before_ms
     return trial
 
 
@@ -222,7 +262,10 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
         try:
             agent.ready()
             trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
-            told_ms = [json.loads(text)["all_us"] / 1000 for text in (root / "state/lending.jsonl").read_text().splitlines()]
+            told = [json.loads(text) for text in (root / "state/lending.jsonl").read_text().splitlines()]
+            daemon.terminate()
+            daemon.wait()
+            bare_ms = [] if is_real or busy else bare(pages, gib, max(3, trials_count // 5))
         finally:
             for process in load:
                 process.kill()
@@ -231,14 +274,17 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
             daemon.wait()
             agent.close()
     kind = {"from": "key press" if is_real else "agent's word", "pages": pages, "gib": gib, "busy": busy}
-    return kind | figures(trials, told_ms)
+    return kind | figures(trials, told, bare_ms)
 
 
-def figures(trials: list[Trial], told_ms: list[float]) -> dict:
+def figures(trials: list[Trial], told: list[dict], bare_ms: list[float]) -> dict:
     found = {"trials": len(trials), "unclear": sum(trial.all_ms is None for trial in trials)}
+    found["stolen_ms"] = max(trial.stolen_ms for trial in trials)
     found["huge_share"] = sum(trial.huge_share for trial in trials) / len(trials)
     series = {name: [getattr(trial, name) for trial in trials] for name in ("first_ms", "all_ms")}
-    for name, times in (series | {"told_ms": told_ms}).items():
+    series |= {f"told_{of}_ms": [line[f"{of}_us"] / 1000 for line in told] for of in ("first", "all")}
+    series["bare_ms"] = bare_ms
+    for name, times in series.items():
         times = sorted(at for at in times if at is not None)
         if times:
             at = lambda share: times[max(0, math.ceil(share * len(times)) - 1)]
@@ -251,7 +297,7 @@ def main() -> int:
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(50))
     found = []
-    columns = "from | pages | GiB | busy | reclaims | first p50 ms | p99 | max | all p50 ms | p99 | max | by memoryd's log p50 ms | p99 | max | unclear"
+    columns = "from | pages | GiB | busy | reclaims | first p50 ms | p99 | max | all p50 ms | p99 | max | by memoryd's log first p50 ms | p99 | max | all p50 ms | p99 | max | bare madvise p50 ms | p99 | max | stolen ms | unclear"
     print(f"| {columns} |\n|{' --- |' * len(columns.split('|'))}", flush=True)
     for is_real in (False, True) if args.agent else (False,):
         for pages in args.pages[:1] if is_real else args.pages:
@@ -260,7 +306,7 @@ def main() -> int:
                     row = run(args, pages, gib, busy, args.presses if is_real else args.trials, is_real)
                     found.append(row)
                     times = [f"{row[key][at]:.2f}" if key in row else "" for key in KEYS for at in ("p50", "p99", "max")]
-                    cells = [row["from"], pages, gib, busy, row["trials"], *times, row["unclear"]]
+                    cells = [row["from"], pages, gib, busy, row["trials"], *times, row["stolen_ms"], row["unclear"]]
                     print(f"| {' | '.join(map(str, cells))} |", flush=True)
                     if args.json:
                         args.json.parent.mkdir(parents=True, exist_ok=True)
