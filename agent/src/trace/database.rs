@@ -100,6 +100,11 @@ pub(crate) fn migrate(
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;
+        // From the log into the file: before an older agent is installed, its package looks at the version in the header.
+        let into_the_file = "PRAGMA wal_checkpoint(PASSIVE)";
+        connection
+            .query_row(into_the_file, [], |_| Ok(()))
+            .map_err(&database)?;
     }
     let recorded = meta(connection, "host_id").map_err(&database)?;
     if host_id.is_some() && recorded.as_deref() != host_id {
