@@ -18,7 +18,7 @@ test: setup ## Run every test; the last line counts them
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/peers bench/run packaging/build packaging/refuse-newer-database tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run packaging/build packaging/refuse-newer-database tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
 
 bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
