@@ -58,7 +58,7 @@ pub fn size<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error
 pub fn size_from<'de, const LEAST: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<u64>, D::Error> {
-    parsed_size(&String::deserialize(value)?, LEAST).map(Some)
+    parsed_size(&String::deserialize(value)?, LEAST, "512MiB or 2GiB").map(Some)
 }
 
 /// A size of so many bytes at least, or `none`.
@@ -68,7 +68,7 @@ pub fn size_from<'de, const LEAST: u64, D: Deserializer<'de>>(
 pub fn size_or_none<'de, const LEAST: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<u64>>, D::Error> {
-    or_none(value, |text| parsed_size(text, LEAST))
+    or_none(value, |text| parsed_size(text, LEAST, "512MiB, or none"))
 }
 
 /// A share: a number from 0 to 1.
@@ -133,7 +133,7 @@ fn or_none<'de, D: Deserializer<'de>, T>(
     Ok(Some(value))
 }
 
-fn parsed_size<E: Error>(text: &str, least: u64) -> Result<u64, E> {
+fn parsed_size<E: Error>(text: &str, least: u64, example: &str) -> Result<u64, E> {
     match units::parse_bytes(text) {
         Some(bytes) if bytes >= least => Ok(bytes),
         Some(_) => Err(E::custom(format!(
@@ -141,7 +141,7 @@ fn parsed_size<E: Error>(text: &str, least: u64) -> Result<u64, E> {
             units::Bytes::from(least)
         ))),
         None => Err(E::custom(format!(
-            "`{text}` is no size: write it like 512MiB or 2GiB"
+            "`{text}` is no size: write it like {example}"
         ))),
     }
 }
