@@ -100,8 +100,9 @@ pub(crate) fn migrate(
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;
-        // From the log into the file: before an older agent is installed, its package looks at the version in the header.
-        let into_the_file = "PRAGMA wal_checkpoint(PASSIVE)";
+        // From the log into the file, if need be when those who read have done so: the package of an older agent looks at the
+        // version in the header.
+        let into_the_file = "PRAGMA wal_checkpoint(FULL)";
         connection
             .query_row(into_the_file, [], |_| Ok(()))
             .map_err(&database)?;
