@@ -120,7 +120,7 @@ messages! {
         "Join the group, then log in again; or use `sudo`.";
 
     FolderMissing, "folder-missing", Wrong,
-        "A folder that the daemon writes to does not exist.",
+        "A folder that the daemon writes to does not exist, and its user may not make it.",
         "Make it, for the daemon's user.";
     FolderUnwritable, "folder-unwritable", Wrong,
         "The daemon's user may not write to its folder: it belongs to somebody else, is closed to it, or lies on a file system that is mounted read-only.",

@@ -7,21 +7,23 @@ use crate::doctor::user::{Access, Node, User, Want, access};
 use std::path::Path;
 
 const SUBJECT: &str = "folder";
+const MAKE: [Want; 2] = [Want::Write, Want::Enter];
 
 /// A daemon's folder: what its user may do there, and its owner and mode where they are seen.
 pub(in crate::doctor) struct Folder {
     access: Access,
     node: Option<Node>,
-    /// The nearest folder above that is there.
-    is_below_there: bool,
+    /// Where it is not there: whether its user may make it.
+    can_be_made: bool,
 }
 
 /// Looks at it, for the daemon's user.
 pub(in crate::doctor) fn read(folder: &Path, user: &User) -> Folder {
+    let nearest = folder.ancestors().skip(1).find(|above| above.is_dir());
     Folder {
-        access: access(user, folder, &[Want::Write, Want::Enter]),
+        access: access(user, folder, &MAKE),
         node: Node::of(folder).ok(),
-        is_below_there: folder.parent().is_some_and(Path::is_dir),
+        can_be_made: nearest.is_some_and(|above| access(user, above, &MAKE) == Access::Yes),
     }
 }
 
@@ -31,18 +33,14 @@ pub(in crate::doctor) fn judge(found: &Folder, folder: &Path, user: &User) -> Fi
     let own = format!("sudo chown -R {name}: {path} && sudo chmod u+rwx {path}");
     match &found.access {
         Access::Yes => {}
+        Access::Missing if found.can_be_made => {
+            let text = format!("{shown} is not there yet: {name} makes it when it is needed");
+            return Finding::ok(SUBJECT, text);
+        }
         Access::Missing => {
-            let parents = if found.is_below_there {
-                ""
-            } else {
-                ", nor what leads to it"
-            };
-            return Finding::of(
-                Message::FolderMissing,
-                SUBJECT,
-                format!("{shown} is not there{parents}"),
-            )
-            .mend(format!("sudo install -d -o {name} -m 0750 {path}"));
+            let text = format!("{shown} is not there, and {name} may not make it");
+            return Finding::of(Message::FolderMissing, SUBJECT, text)
+                .mend(format!("sudo install -d -o {name} -m 0750 {path}"));
         }
         Access::No(closed, node) if closed == folder => {
             let found = format!(
@@ -131,7 +129,7 @@ mod tests {
             let found = Folder {
                 access,
                 node: Some(node(0o750)),
-                is_below_there: true,
+                can_be_made: false,
             };
             let finding = judge(&found, folder, &user);
             assert_eq!(finding.message, message, "{finding:?}");

@@ -107,7 +107,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
         .map_or_else(|| "?".to_owned(), |ms| Seconds::from_ms(ms).to_string());
     let said = |age_ms: i64| {
         format!(
-            "{}: {} samples, {}; the newest {} old, one each {every}",
+            "{}: {} samples, {}; the newest {} old, one every {every}",
             database.display(),
             trace.samples_count,
             Bytes::from(trace.database_bytes),
