@@ -73,7 +73,8 @@ impl Link {
                 let asked_ms = (*ms).clamp(0, LONGEST_ASKED_MS);
                 wait = wait.max(Duration::from_millis(asked_ms.unsigned_abs()));
             }
-            let words = failure.to_string();
+            // A recruiter's own words may be among them: they stay one line.
+            let words = failure.to_string().replace(char::is_control, "\u{fffd}");
             if said.as_ref() != Some(&words) {
                 eprintln!(
                     "gleaner-memoryd: recruiter {}: {words}; trying again",
