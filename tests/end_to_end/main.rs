@@ -15,6 +15,7 @@ mod owner;
 mod pki;
 mod privacy;
 mod report;
+mod service;
 mod shipped;
 mod surfaces;
 mod synth;

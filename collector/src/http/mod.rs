@@ -40,10 +40,11 @@ use gleaner_trust::ServerTrust;
 use metrics::Metrics;
 use refusal::Refusal;
 use refusals::Refusals;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use turns::Turns;
 
@@ -61,7 +62,7 @@ pub(crate) struct App {
     trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
     local_access: LocalAccess,
-    batch: batch::Limits,
+    batch: Mutex<batch::Limits>,
     /// One permit for each KiB of a batch that is being taken in.
     memory: Semaphore,
     /// One for each batch that is being decoded.
@@ -73,6 +74,12 @@ pub(crate) struct App {
     metrics: Metrics,
     reserve_bytes: u64,
     started_ms: i64,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
 }
 
 impl App {
@@ -93,7 +100,7 @@ impl App {
             trust: OnceLock::new(),
             pki: certificates.and_then(|c| c.pki.clone()),
             local_access: config.local_access,
-            batch: config.batch,
+            batch: Mutex::new(config.batch),
             memory: Semaphore::new(config.memory_bytes / 1024),
             decoders: Semaphore::new(cores),
             readers: Arc::new(Semaphore::new(READERS)),
@@ -108,6 +115,15 @@ impl App {
     /// Whose certificate the status tells the end of.
     pub(crate) fn shows(&self, trust: &Arc<ServerTrust>) {
         let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
+    }
+
+    fn batch_limits(&self) -> batch::Limits {
+        *self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How large batches may be from now on.
+    pub(crate) fn set_batch_limits(&self, limits: batch::Limits) {
+        *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// Counts a refusal, and logs it if it is news. Being busy is no news.
