@@ -4,7 +4,7 @@ mod clinic;
 mod disks;
 
 use crate::delivery::running::{Running, wait_for};
-use clinic::{Clinic, DAY, free_port, shell};
+use clinic::{Clinic, DAY, Diagnosis, free_port, shell};
 use gleaner_tests::program;
 use gleaner_trust::{Authority, Role, Validity};
 use std::fs;
@@ -121,6 +121,51 @@ fn the_agent_and_what_it_says_of_itself() {
     assert_eq!(
         fs::metadata(&trace).unwrap().permissions().mode() & 0o777,
         0o640
+    );
+}
+
+#[test]
+fn another_user_sees_less_and_is_told_so() {
+    let clinic = Clinic::start();
+    clinic.is_well(&ALL);
+    // Where another user finds the programs: target folders may be closed.
+    let programs = clinic.path("bin");
+    fs::create_dir(&programs).unwrap();
+    for name in ["gleaner", "gleaner-agent", "gleaner-collector"] {
+        fs::copy(program(name).unwrap(), programs.join(name)).unwrap();
+    }
+    let as_nobody = |more: &[&str]| {
+        let mut doctor = Command::new("setpriv");
+        doctor.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+        doctor
+            .arg(programs.join("gleaner"))
+            .arg("doctor")
+            .args(ALL)
+            .args(more);
+        doctor
+            .arg("--config")
+            .arg(clinic.path("etc"))
+            .arg("--programs")
+            .arg(&programs);
+        doctor
+    };
+    let found = Diagnosis::of(&mut as_nobody(&["--json"]));
+    assert_eq!(found.wrong(), [], "{:#}", found.0);
+    assert_eq!(
+        found.mend("agent", "trace-unseen"),
+        "sudo gleaner doctor agent"
+    );
+    for (daemon, code) in [
+        ("agent", "socket-denied"),
+        ("ship", "certificate-unseen"),
+        ("collector", "certificate-unseen"),
+    ] {
+        found.find(daemon, code);
+    }
+    let text = String::from_utf8(as_nobody(&[]).output().unwrap().stdout).unwrap();
+    assert!(
+        text.contains("Seen as nobody: `sudo gleaner doctor` sees more."),
+        "{text}"
     );
 }
 
