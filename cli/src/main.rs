@@ -24,6 +24,7 @@ use args::{Args, Command};
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
+use tables::plain;
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -31,12 +32,12 @@ fn main() -> ExitCode {
         // `gleaner analyze … | head`: whoever reads has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::NothingToReport>() => {
-            let _ = writeln!(std::io::stderr(), "gleaner: {e:#}");
+            let _ = writeln!(std::io::stderr(), "gleaner: {}", plain(&format!("{e:#}")));
             ExitCode::from(report::NOTHING_TO_REPORT)
         }
         Err(e) => {
             // Nowhere left to say it if standard error is gone.
-            let _ = writeln!(std::io::stderr(), "gleaner: {e:#}");
+            let _ = writeln!(std::io::stderr(), "gleaner: {}", plain(&format!("{e:#}")));
             ExitCode::FAILURE
         }
     }

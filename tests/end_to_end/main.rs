@@ -16,6 +16,7 @@ mod owner;
 mod pki;
 mod privacy;
 mod report;
+mod security;
 mod shipped;
 mod surfaces;
 mod synth;
