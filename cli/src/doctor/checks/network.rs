@@ -448,6 +448,9 @@ mod tests {
         thread.join().unwrap();
         let way = read(&format!("https://{address}"), None, "/");
         assert_eq!(way.end, Err(Trouble::Refused));
+        let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let way = read(&format!("http://{}", mute.local_addr().unwrap()), None, "/");
+        assert_eq!(way.end, Err(Trouble::Timeout("answer")));
         let way = read("https://no.such.name.invalid:1", None, "/");
         assert!(matches!(way.end, Err(Trouble::Unresolved(_))), "{way:?}");
         assert!(matches!(

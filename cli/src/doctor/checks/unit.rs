@@ -270,4 +270,14 @@ mod tests {
         assert!(idle.is_loaded() && !idle.is_wanted());
         assert_eq!(idle.user().unwrap().0, "root");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_unit_is_too_strange(text in "(?s).{0,200}", state in "(?s).{0,20}") {
+            for text in [text.clone(), format!("LoadState=loaded\nActiveState={state}\nMainPID={text}\nEnvironment={text}")] {
+                let unit = Unit::Shown(Shown::parse(&text));
+                let _ = (judge(&unit, Daemon::Agent), unit.user(), unit.main_pid(), unit.variables());
+            }
+        }
+    }
 }

@@ -125,7 +125,9 @@ impl Patient<'_> {
         )];
         findings.extend(unit::judge(&self.unit, self.daemon));
         let said = self.program.path.as_deref();
-        let said = said.map(|program| configuration::read(self.place, self.daemon, program));
+        let said = said.map(|program| {
+            configuration::read(self.place, self.daemon, program, &self.unit.variables())
+        });
         findings.extend(configuration::judge(
             self.place,
             self.daemon,
