@@ -176,10 +176,7 @@ pub(in crate::doctor) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
             _ => {
                 let found =
                     format!("systemd knows no {name}.service: the next boot does not start it");
-                let install = super::program::install(
-                    daemon.program(),
-                    std::path::Path::new("/usr/bin/dnf").exists(),
-                );
+                let install = super::program::install(daemon.program());
                 Finding::of(Message::UnitMissing, SUBJECT, found).mend(install)
             }
         },

@@ -93,6 +93,7 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     }
     let mends = || network::Mends {
         server: "recruiter",
+        start: patient.start_of(Daemon::Recruiter),
         enrol: enrol.clone(),
         address: patient.edit(),
     };
