@@ -311,6 +311,9 @@ fn hosts_without_any_daemon_and_wrong_usage() {
         doctor.output().unwrap()
     };
     assert_eq!(doctor(&["smith"]).status.code(), Some(2));
+    // Elsewhere than where others' recruiters listen.
+    let file = folder.path().join("recruiter.toml");
+    fs::write(file, format!("local = \"127.0.0.1:{}\"\n", free_port())).unwrap();
     let config = folder.path().to_str().unwrap();
     let output = doctor(&["recruiter", "--config", config]);
     let text = String::from_utf8(output.stdout).unwrap();
