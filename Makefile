@@ -2,11 +2,11 @@
 DEMO_SECONDS ?= 30
 export DEMO_SECONDS
 
-.PHONY: help book demo test lint bench soak setup clean
+.PHONY: help book demo test lint bench soak packages setup clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Trace this host for DEMO_SECONDS (30), analyse, write out/demo/report.html
 	cargo build --locked --profile demo -p gleaner-agent -p gleaner-cli
@@ -22,7 +22,7 @@ book: ## Write the documentation as a site: out/book/index.html
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/peers bench/run packaging/book/build tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench packaging/book tests
 
 bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
@@ -40,6 +40,9 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
 	tests/soak
+
+packages: ## Build the Debian packages and the RPMs, for release, into target/packages
+	packaging/build
 
 setup: ## Install what the tests need (Chromium, a Python environment, Node packages)
 	tests/setup

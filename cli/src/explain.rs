@@ -1,7 +1,7 @@
 //! `gleaner explain`: how the figures of one host at one instant came about.
 
 use crate::args::Explain;
-use crate::tables::table;
+use crate::tables::{plain, table};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{
     ExplainedCategory, ExplainedConsumer, ExplainedQuota, Explanation, Parameters, Term,
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
     let text = if args.json {
         serde_json::to_string_pretty(&found)? + "\n"
     } else {
-        words(&found)
+        plain(&words(&found))
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -3,9 +3,11 @@
 //! Upgraded connections (WebSocket) and answers that never end are let be.
 
 mod caller;
+mod log;
 mod serve;
 mod sockets;
 
 pub use caller::{Caller, Who};
+pub use log::Log;
 pub use serve::{Limits, Server, serve};
 pub use sockets::{allow_descriptors, bind, follow_files};

@@ -29,6 +29,8 @@ use tokio_rustls::TlsAcceptor;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// For the last words.
 const PARTING: Duration = Duration::from_secs(2);
+/// For all that a stranger has to say, and to be told: a host that enrols asks once or twice.
+const STRANGER_STAYS: Duration = Duration::from_secs(30);
 /// For the header of a stranger's request.
 const STRANGER: Duration = Duration::from_secs(10);
 /// The same for those with a certificate; this bounds the pause between two requests as well, and agents
@@ -183,7 +185,8 @@ async fn converse<S>(
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let patience = if caller.is_known() { KNOWN } else { STRANGER };
+    let is_known = caller.is_known();
+    let patience = if is_known { KNOWN } else { STRANGER };
     // Not a layer of the router: that would be a router for each of ten thousand connections.
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -192,14 +195,20 @@ where
     });
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(reader_patience));
-    let served = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(HEADER_BYTES)
         .half_close(true) // who has said all may still listen
         .serve_connection(TokioIo::new(Box::pin(stream)), service)
-        .with_upgrades()
-        .await;
+        .with_upgrades();
+    let served = if is_known {
+        serving.await
+    } else {
+        // A body can be slow as well, and says nothing that a header's time limit would see.
+        let slow = |_| io::Error::other("a stranger stayed for too long; was it slow on purpose?");
+        timeout(STRANGER_STAYS, serving).await.map_err(slow)?
+    };
     match served {
         // A connection that ends or is quiet for long: the next request opens another.
         Err(e) if e.is_timeout() && patience == STRANGER => Err(io::Error::other(

@@ -1,6 +1,7 @@
 //! Files that are there whole or not at all, also after a power cut.
 
 use crate::{Result, TrustError, hex, random};
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
@@ -10,6 +11,10 @@ use std::path::{Path, PathBuf};
 pub(crate) const SECRET: u32 = 0o600;
 /// Readable by all.
 pub(crate) const PUBLIC: u32 = 0o644;
+
+/// For `custom_flags`. The authority's folder is another user's where root works in it, who may have put a link there by which root
+/// would open, and give away, something elsewhere.
+const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// More than any certificate chain or revocation list of ours: a list of 100,000 serials is 5 MB.
 const MOST_BYTES: u64 = 64 << 20;
@@ -66,6 +71,11 @@ fn give_to_owner(file: &File, folder: &Path) -> io::Result<()> {
     if (ours.uid(), ours.gid()) == (owner.uid(), owner.gid()) {
         return Ok(());
     }
+    if !ours.is_dir() && ours.nlink() != 1 {
+        return Err(io::Error::other(
+            "it has a second name elsewhere: remove it, since root would give that away",
+        ));
+    }
     match fchown(file, Some(owner.uid()), Some(owner.gid())) {
         // Only root gives files away; others keep their own, as anywhere.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -100,7 +110,10 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
 /// The same inside another folder, for the same owner as that.
 pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
     make_private_folder(path)?;
-    File::open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(NO_LINK)
+        .open(path)
         .and_then(|folder| give_to_owner(&folder, folder_of(path)))
         .map_err(TrustError::io(path))
 }
@@ -113,6 +126,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
         .create(true)
         .truncate(false)
         .mode(SECRET)
+        .custom_flags(NO_LINK)
         .open(&path)
         .and_then(|file| {
             give_to_owner(&file, folder)?;

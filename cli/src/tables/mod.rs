@@ -95,6 +95,18 @@ fn text(table: &Table) -> String {
     }
 }
 
+/// Text without what a terminal would obey: names of hosts and programs are whatever somebody chose.
+pub(crate) fn plain(text: &str) -> String {
+    let plain = |c: char| {
+        if c.is_control() && c != '\n' {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
+    text.chars().map(plain).collect()
+}
+
 /// Keys of the measures that are printed where none is asked for.
 pub(crate) fn printed() -> Vec<String> {
     PRINTED.iter().map(|(key, _)| (*key).to_owned()).collect()
@@ -177,7 +189,7 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
         };
         let _ = writeln!(text, "Not measured ({measure}, {hosts}): {reason}");
     }
-    Ok(text)
+    Ok(plain(&text))
 }
 
 /// Where all hosts are of one class, `all` would only repeat it.
@@ -187,4 +199,25 @@ fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
             .hosts
             .windows(2)
             .any(|pair| pair[0].size_class != pair[1].size_class)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::findings::NotMeasured;
+
+    #[test]
+    fn names_that_a_terminal_would_obey_are_shown_as_text() {
+        let mut findings = Findings::default();
+        findings.not_measured.push(NotMeasured {
+            measure: "reclaims".to_owned(),
+            host: "\x1b[2J\x1b]0;desk\x07\u{9b}1m".to_owned(),
+            reason: "no owner".to_owned(),
+        });
+        let text = all(findings, &[], 10).unwrap();
+        assert!(text.contains("\u{fffd}[2J\u{fffd}]0;desk\u{fffd}\u{fffd}1m"));
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
+        assert!(text.lines().count() > 10, "lines stay lines");
+    }
 }

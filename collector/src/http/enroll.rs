@@ -4,12 +4,20 @@ use super::App;
 use super::permissions;
 use super::refusal::Refusal;
 use axum::Json;
-use axum::extract::{Extension, State};
+use axum::extract::{DefaultBodyLimit, Extension, State};
 use gleaner_listen::Caller;
 use gleaner_trust::{Authority, HOST_DAYS, TrustError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+/// A token, an id and a request for a certificate have some 600 bytes; the request's own limit is 16 KiB.
+const MOST_BYTES: usize = 32 << 10;
+
+/// Anybody may ask.
+pub(super) fn limit() -> DefaultBodyLimit {
+    DefaultBodyLimit::max(MOST_BYTES)
+}
 
 /// A new host's request.
 #[derive(Debug, Deserialize)]

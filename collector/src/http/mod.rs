@@ -18,7 +18,6 @@ mod page;
 mod permissions;
 pub(crate) mod problems;
 mod refusal;
-mod refusals;
 pub(crate) mod status;
 mod stream;
 mod tables;
@@ -35,11 +34,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use extent::Extents;
 use gleaner_dataset::batch;
-use gleaner_listen::Server;
+use gleaner_listen::{Log, Server};
 use gleaner_trust::ServerTrust;
 use metrics::Metrics;
 use refusal::Refusal;
-use refusals::Refusals;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -69,7 +67,7 @@ pub(crate) struct App {
     /// One permit for each reader of a table.
     readers: Arc<Semaphore>,
     turns: Turns,
-    refusals: Refusals,
+    refusals: Log,
     metrics: Metrics,
     reserve_bytes: u64,
     started_ms: i64,
@@ -98,7 +96,7 @@ impl App {
             decoders: Semaphore::new(cores),
             readers: Arc::new(Semaphore::new(READERS)),
             turns: Turns::default(),
-            refusals: Refusals::default(),
+            refusals: Log::default(),
             metrics: Metrics::default(),
             reserve_bytes: config.journal.reserve_bytes,
             started_ms: now_ms(),
@@ -110,13 +108,19 @@ impl App {
         let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
     }
 
+    fn log_refusal(&self, sender: &str, reason: &str) {
+        if let Some(line) = self.refusals.news(sender, reason) {
+            eprintln!("gleaner-collector: refused {line}");
+        }
+    }
+
     /// Counts a refusal, and logs it if it is news. Being busy is no news.
     fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
         self.metrics.refused(reason(refusal.status));
         if refusal.status == StatusCode::TOO_MANY_REQUESTS {
             return refusal;
         }
-        self.refusals.log(sender, &refusal.reason);
+        self.log_refusal(sender, &refusal.reason);
         if let Some(host_id) = sender.strip_prefix("host ") {
             let kind = reason(refusal.status);
             self.hosts.refused(host_id, now_ms(), kind, &refusal.reason);
@@ -135,8 +139,7 @@ impl Server for App {
     }
 
     fn failed(&self, address: SocketAddr, error: &io::Error) {
-        self.refusals
-            .log(&address.ip().to_string(), &error.to_string());
+        self.log_refusal(&address.ip().to_string(), &error.to_string());
         self.metrics.refused("connection");
     }
 
@@ -165,8 +168,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/v1/batches", post(batches::receive))
         .route("/v1/mark", get(batches::mark))
-        .route("/v1/enroll", post(enroll::enroll))
-        .route("/v1/renew", post(enroll::renew))
+        .route("/v1/enroll", post(enroll::enroll).layer(enroll::limit()))
+        .route("/v1/renew", post(enroll::renew).layer(enroll::limit()))
         .route("/v1/authority", get(enroll::authority))
         .route("/", get(page::page))
         .route("/v1/status", get(status::status))

@@ -263,7 +263,7 @@ impl Reading {
     /// The reader was not told: its stream broke off.
     fn report(&self, error: &str) {
         self.app.metrics.refused("other");
-        self.app.refusals.log(&self.reader, error);
+        self.app.log_refusal(&self.reader, error);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::made::{body, id};
 use crate::running::{Collector, wait_for};
-use crate::trusted::Deployment;
+use crate::trusted::{Deployment, strangers_connection};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -84,6 +84,65 @@ fn a_body_that_does_not_come_is_given_up_and_told_so() {
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("did not arrive within"), "{answer}");
     assert!(answer.contains("\"retry\":true"), "{answer}");
+}
+
+#[test]
+fn a_stranger_who_says_it_slowly_is_given_up() {
+    let deployment = Deployment::new();
+    let collector = deployment.start("");
+    let url = collector.tls_url.clone().unwrap();
+    let mut stream = strangers_connection(&deployment, &url);
+    let head = "POST /v1/enroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20000\r\n\r\n{";
+    stream.write_all(head.as_bytes()).unwrap();
+    let begin = Instant::now();
+    // A byte now and then, and never the end.
+    while stream.write_all(b" ").and_then(|()| stream.flush()).is_ok() {
+        assert!(begin.elapsed() < GIVEN_UP, "not given up");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    collector.hear("a stranger stayed for too long");
+}
+
+#[test]
+fn what_a_stranger_sends_is_bounded_and_so_is_what_is_logged_of_it() {
+    let deployment = Deployment::new();
+    let collector = deployment.start("");
+    let url = format!("{}/v1/enroll", collector.tls_url.clone().unwrap());
+    let stranger = deployment.stranger();
+    let request = gleaner_trust::KeyAndRequest::new().unwrap().request_pem;
+    let token = deployment
+        .authority
+        .new_token(Duration::from_secs(60), None);
+    let token = token.unwrap();
+    let ask = |host_id: String| {
+        let asked =
+            serde_json::json!({ "token": token, "host_id": host_id, "request_pem": request });
+        crate::trusted::post_json(&stranger, &url, &asked).0
+    };
+    assert_eq!(ask("x".repeat(100_000)), 413);
+    assert_eq!(ask(format!("\n{}\x1b[2J", "y".repeat(20_000))), 403);
+    for i in 0..300 {
+        assert_eq!(ask(format!("z{i}")), 403);
+    }
+    // Somebody else's refusal, after which all that was said before has been read.
+    let url = collector.tls_url.clone().unwrap();
+    let host = deployment.host(&id(1));
+    let batch = body(&id(2), &id(3), 1..=1);
+    let sent = crate::running::try_post(&host, &format!("{url}/v1/batches"), &batch);
+    assert_eq!(sent.unwrap().0, 403);
+    let mut said = Vec::new();
+    wait_for("the host's refusal", || {
+        said.extend(collector.said());
+        said.iter()
+            .any(|line: &String| line.contains("refused host"))
+    });
+    said.retain(|line| line.contains("refused 127."));
+    assert_eq!(said.len(), 100, "{said:#?}");
+    assert!(
+        said.iter()
+            .all(|line| line.len() < 2000 && !line.contains('\x1b'))
+    );
+    assert!(said[2].contains("\"z1\" is not a host id"), "{}", said[2]);
 }
 
 #[test]

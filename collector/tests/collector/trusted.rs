@@ -93,6 +93,22 @@ impl Deployment {
     }
 }
 
+/// A connection of somebody without a certificate.
+pub(crate) fn strangers_connection(
+    deployment: &Deployment,
+    url: &str,
+) -> rustls::StreamOwned<rustls::ClientConnection, std::net::TcpStream> {
+    let token = deployment
+        .authority
+        .new_token(Duration::from_secs(60), None)
+        .unwrap();
+    let pem = deployment.authority.certificate_pem();
+    let config = Credentials::for_enrolment(pem, &token).unwrap().config();
+    let socket = std::net::TcpStream::connect(url.trim_start_matches("https://")).unwrap();
+    let connection = rustls::ClientConnection::new(config, "localhost".try_into().unwrap());
+    rustls::StreamOwned::new(connection.unwrap(), socket)
+}
+
 fn agent(credentials: &Credentials) -> Agent {
     let owned = |c: &rustls::pki_types::CertificateDer<'_>| Certificate::from_der(c).to_owned();
     let chain: Vec<_> = credentials.certificates().iter().map(owned).collect();
@@ -258,19 +274,11 @@ fn the_collectors_certificate_rotates_without_a_restart() {
 
 /// The certificate that the collector shows, as it goes over the wire.
 fn tls_serial(deployment: &Deployment, url: &str) -> Vec<u8> {
-    let token = deployment
-        .authority
-        .new_token(Duration::from_secs(60), None)
-        .unwrap();
-    let pem = deployment.authority.certificate_pem();
-    let config = Credentials::for_enrolment(pem, &token).unwrap().config();
-    let mut socket = std::net::TcpStream::connect(url.trim_start_matches("https://")).unwrap();
-    let name = "localhost".try_into().unwrap();
-    let mut connection = rustls::ClientConnection::new(config, name).unwrap();
-    while connection.is_handshaking() {
-        connection.complete_io(&mut socket).unwrap();
+    let mut stream = strangers_connection(deployment, url);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).unwrap();
     }
-    connection.peer_certificates().unwrap()[0].to_vec()
+    stream.conn.peer_certificates().unwrap()[0].to_vec()
 }
 
 #[test]
@@ -343,7 +351,7 @@ fn a_new_host_enrols_with_a_token_once_and_renews_by_itself() {
     );
 }
 
-fn post_json(agent: &Agent, url: &str, asked: &serde_json::Value) -> Answer {
+pub(crate) fn post_json(agent: &Agent, url: &str, asked: &serde_json::Value) -> Answer {
     let mut response = agent
         .post(url)
         .header("Content-Type", "application/json")

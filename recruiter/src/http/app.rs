@@ -8,23 +8,15 @@ use crate::links::Links;
 use crate::placing::Choice;
 use crate::registry::{Registry, Settings};
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Server;
-use std::collections::HashMap;
+use gleaner_listen::{Log, Server};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// All hosts' quotas that are written out at the same time: megabytes each.
 const WRITERS: usize = 4;
-/// The same words about the same sender are logged once in so long.
-const QUIET: Duration = Duration::from_secs(3600);
-/// Senders remembered at most.
-const REMEMBERED: usize = 65_536;
-
-/// A sender's last words, and when.
-type Complained = HashMap<String, (String, Instant)>;
 
 /// What the handlers share.
 pub(crate) struct App {
@@ -37,7 +29,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(super) local_access: LocalAccess,
     pub(super) writers: Arc<Semaphore>,
-    complained: Mutex<Complained>,
+    complained: Log,
     started: Instant,
 }
 
@@ -53,7 +45,7 @@ impl App {
             metrics: Metrics::default(),
             local_access: config.local_access,
             writers: Arc::new(Semaphore::new(WRITERS)),
-            complained: Mutex::default(),
+            complained: Log::default(),
             started: Instant::now(),
         }
     }
@@ -69,17 +61,9 @@ impl App {
 
     /// To the log, if it is news.
     pub(crate) fn complain(&self, sender: &str, words: &str) {
-        let complained = self.complained.lock();
-        let mut complained = complained.unwrap_or_else(PoisonError::into_inner);
-        let last = complained.get(sender);
-        if last.is_some_and(|(last, when)| last == words && when.elapsed() < QUIET) {
-            return;
+        if let Some(line) = self.complained.news(sender, words) {
+            eprintln!("gleaner-recruiter: refused {line}");
         }
-        if complained.len() >= REMEMBERED {
-            complained.clear();
-        }
-        complained.insert(sender.to_owned(), (words.to_owned(), Instant::now()));
-        eprintln!("gleaner-recruiter: refused {sender}: {words}");
     }
 }
 

@@ -75,6 +75,38 @@ fn what_root_writes_is_the_collectors_to_read() {
 }
 
 #[test]
+fn root_follows_no_link_in_the_authoritys_folder() {
+    let deployment = Deployment::new();
+    let pki = deployment.path("pki");
+    let nobody = Some(65_534);
+    let (file, folder) = (deployment.path("roots-file"), deployment.path("roots"));
+    fs::write(&file, "root's").unwrap();
+    fs::create_dir(&folder).unwrap();
+    let owner = |path: &std::path::Path| fs::metadata(path).unwrap().uid();
+    let before = owner(&file);
+
+    std::os::unix::fs::chown(&pki, nobody, nobody).unwrap();
+    let authority = Authority::open(&pki).unwrap();
+    let lock = pki.join("authority.lock");
+    for plant in [std::os::unix::fs::symlink, fs::hard_link] {
+        fs::remove_file(&lock).unwrap();
+        plant(&file, &lock).unwrap();
+        let refused = authority.issue(&host(HOST), 90).err().unwrap();
+        assert!(refused.to_string().contains("authority.lock"), "{refused}");
+        assert_eq!(owner(&file), before);
+    }
+    for planted in ["issued", "tokens"] {
+        let pki = deployment.path(&format!("pki-{planted}"));
+        fs::create_dir(&pki).unwrap();
+        std::os::unix::fs::chown(&pki, nobody, nobody).unwrap();
+        std::os::unix::fs::symlink(&folder, pki.join(planted)).unwrap();
+        let refused = Authority::init(&pki, "test", 3650).err().unwrap();
+        assert!(refused.to_string().contains(planted), "{refused}");
+        assert_eq!(owner(&folder), before);
+    }
+}
+
+#[test]
 fn a_second_authority_does_not_replace_the_first() {
     let deployment = Deployment::new();
     let again = Authority::init(&deployment.path("pki"), "test", 3650);
