@@ -34,7 +34,9 @@ def subcommands(text: str) -> list[str]:
 def commands(*words: str) -> str:
     """The help of a command, then of those below it."""
     text = said(*words, "--help")
-    page = f"### {' '.join(words)}\n\n```text\n{text.rstrip()}\n```\n\n"
+    # The page has the program's own heading.
+    heading = f"### {' '.join(words)}\n\n" if len(words) > 1 else ""
+    page = f"{heading}```text\n{text.rstrip()}\n```\n\n"
     return page + "".join(commands(*words, name) for name in subcommands(text))
 
 

@@ -36,6 +36,7 @@ describe("the book", () => {
         const context = await browser.newContext({ viewport, colorScheme: scheme, reducedMotion: "reduce" });
         const page = await context.newPage();
         const faults = [];
+        const shutOut = new Map();
         page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
         page.on("pageerror", (error) => faults.push(String(error)));
         page.on("request", (request) => {
@@ -50,14 +51,13 @@ describe("the book", () => {
           const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
           assert.ok(wide <= room, `${name} is ${wide} wide where ${room} are`);
           await page.evaluate(axe.source);
-          const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+          const { violations } = await page.evaluate(() => globalThis.axe.run(document, { preload: false, resultTypes: ["violations"] }));
           const serious = violations.filter((v) => ["serious", "critical"].includes(v.impact));
-          assert.deepEqual(
-            serious.map((v) => `${v.id}: ${v.nodes.length} of ${v.nodes[0].html.slice(0, 200)}: ${v.nodes[0].failureSummary}`),
-            [],
-            name,
-          );
+          for (const { id, nodes } of serious) {
+            for (const node of nodes) shutOut.set(`${id}: ${node.failureSummary.split("\n").slice(1).join(" ")}`, `${name}: ${node.html.slice(0, 150)}`);
+          }
         }
+        assert.deepEqual([...shutOut], [], "no serious accessibility fault");
         await context.close();
       });
     }
@@ -68,8 +68,8 @@ describe("the book", () => {
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(BOOK, "index.html")).href, { waitUntil: "load" });
     await page.keyboard.press("s");
-    await page.locator("#mdbook-searchbar, #searchbar").first().fill("hysteresis");
-    await page.locator("#mdbook-searchresults a, #searchresults a").first().waitFor({ timeout: 30_000 });
+    await page.locator("#mdbook-searchbar").pressSequentially("hysteresis");
+    await page.locator("#mdbook-searchresults a").first().waitFor();
     await context.close();
   });
 });
