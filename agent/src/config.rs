@@ -1,17 +1,20 @@
-//! The configuration, resolved: the command line over the file over the defaults.
+//! The configuration, resolved: the command line over the environment over the file over the defaults.
 
-use crate::Error;
 use crate::args::GlobalArgs;
-use crate::interval;
 use crate::sample::processes::Units;
 use crate::sample::sampler::Settings;
+use crate::ship::address::Address;
 use crate::ship::settings::{ShipSettings, ShipTable};
 use crate::trace::retention;
+use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::folders;
 use gleaner_policy::quota::Limits;
-use gleaner_schemas::units;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// As part of the names of the file and of variables.
+pub const DAEMON: &str = "agent";
 
 /// The paper's interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
@@ -19,18 +22,15 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 /// Between looks at MemAvailable: a dip that lasts longer is seen.
 const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Read where no other file is named.
-const DEFAULT_FILE: &str = "/etc/gleaner/agent.toml";
-
 /// Sampling more often would measure the agent.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+const SHORTEST_INTERVAL_MS: u64 = 100;
 
 /// The owner is waited for once they have been idle for so long. Far below the five minutes of the idle
 /// rule, so that they are waited for before anybody counts on their absence; far above the pauses of one
 /// who reads or thinks, each of which would cost a wake.
 const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
 /// The trace is cut at most once a UTC day.
-const SHORTEST_RETENTION: Duration = Duration::from_secs(24 * 3600);
+const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
 
 /// Room for a few days of an ordinary workstation.
 const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
@@ -61,22 +61,22 @@ impl Privacy {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
     interval: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
     mem_available_interval: Option<Duration>,
     database: Option<PathBuf>,
     socket: Option<PathBuf>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     owner_quiet: Option<Duration>,
     privacy: Privacy,
-    #[serde(deserialize_with = "share")]
+    #[serde(deserialize_with = "values::share")]
     headroom_share: Option<f64>,
     always_active: Vec<String>,
     guest_processes: Vec<String>,
-    #[serde(deserialize_with = "retention_text")]
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_RETENTION_MS, _>")]
     retention: Option<Duration>,
-    #[serde(deserialize_with = "limit_text")]
+    #[serde(deserialize_with = "values::size_from::<LEAST_DATABASE_LIMIT_BYTES, _>")]
     database_limit: Option<u64>,
     #[serde(deserialize_with = "cgroup_paths")]
     always_active_cgroups: Vec<String>,
@@ -112,47 +112,53 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// [`Error::Read`] and [`Error::Config`] about the configuration file, [`Error::Interval`].
-    pub fn resolve(args: GlobalArgs) -> Result<Self, Error> {
-        let default = Path::new(DEFAULT_FILE);
-        let default = default.exists().then_some(default);
-        let file = args
-            .config
-            .as_deref()
-            .or(default)
-            .map_or_else(|| Ok(ConfigFile::default()), read)?;
-        let interval = args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL);
-        let mem_available_interval = file
-            .mem_available_interval
-            .unwrap_or(DEFAULT_MEM_AVAILABLE_INTERVAL);
-        for interval in [interval, mem_available_interval] {
-            if interval < SHORTEST_INTERVAL {
-                return Err(Error::Interval {
-                    interval,
-                    least: SHORTEST_INTERVAL,
-                });
-            }
+    /// What is wrong with them, the environment or the file.
+    pub fn resolve(args: GlobalArgs) -> Result<Self, ConfigError> {
+        Self::load(args).map(|loaded| loaded.values)
+    }
+
+    /// As [`Self::resolve`], and where it is from.
+    ///
+    /// # Errors
+    /// What is wrong with them, the environment or the file.
+    pub fn load(args: GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
+        let Loaded {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
+        if let Some(interval) = args.interval {
+            let least = Duration::from_millis(SHORTEST_INTERVAL_MS);
+            let checked = values::check_interval(interval, least);
+            checked.map_err(|what| Origin::wrong_argument("--interval", what))?;
         }
+        let values = Self::of(args, file);
+        if let Some(Err(error)) = values.ship.collector.as_deref().map(Address::parse) {
+            return Err(origin.wrong("ship.collector", error.to_string()));
+        }
+        Ok(Loaded { values, origin })
+    }
+
+    fn of(args: GlobalArgs, file: ConfigFile) -> Self {
         let kept = retention::Limits::default();
         let default_units = Units {
             page_size_bytes: rustix::param::page_size() as u64,
             ticks_per_second: rustix::param::clock_ticks_per_second(),
         };
-        let database = args
-            .database
-            .or(file.database)
-            .unwrap_or_else(default_database);
-        Ok(Self {
+        let database = args.database.or(file.database);
+        let database = database.unwrap_or_else(|| folders::state("").join("trace.db"));
+        Self {
             ship: file.ship.resolve(&database),
             database,
             socket: match args.socket.or(file.socket) {
                 Some(none) if ["", "none"].map(Path::new).contains(&none.as_path()) => None,
                 Some(path) => Some(path),
-                None => default_socket(),
+                None => folders::runtime().map(|folder| folder.join("agent.sock")),
             },
             owner_quiet: file.owner_quiet.unwrap_or(DEFAULT_OWNER_QUIET),
-            interval,
-            mem_available_interval,
+            interval: args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL),
+            mem_available_interval: file
+                .mem_available_interval
+                .unwrap_or(DEFAULT_MEM_AVAILABLE_INTERVAL),
             privacy: file.privacy,
             limits: retention::Limits {
                 age: file.retention.unwrap_or(kept.age),
@@ -176,7 +182,26 @@ impl Config {
                 damon: file.damon,
                 opens: file.opens,
             },
-        })
+        }
+    }
+
+    /// This one as far as only a restart changes it, and all else of `next`; by which keys `next` differs from that.
+    #[must_use]
+    pub fn followed_by(&self, next: Self) -> (Self, Vec<&'static str>) {
+        let fixed = [
+            ("database", self.database != next.database),
+            ("socket", self.socket != next.socket),
+            ("ship", self.ship != next.ship),
+        ];
+        let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
+        let left_out = left_out.map(|(key, _)| key).collect();
+        let taken_up = Self {
+            database: self.database.clone(),
+            socket: self.socket.clone(),
+            ship: self.ship.clone(),
+            ..next
+        };
+        (taken_up, left_out)
     }
 
     /// The interval as stored.
@@ -192,83 +217,8 @@ impl Config {
     }
 }
 
-fn read(path: &Path) -> Result<ConfigFile, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    toml::from_str(&text).map_err(|e| Error::Config {
-        path: path.to_owned(),
-        message: e.to_string().trim_end().to_owned(),
-    })
-}
-
-fn default_database() -> PathBuf {
-    let state = if rustix::process::geteuid().is_root() {
-        PathBuf::from("/var/lib")
-    } else {
-        let home =
-            || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
-        std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from)
-    };
-    state.join("gleaner/trace.db")
-}
-
-/// `None` without a runtime folder.
-fn default_socket() -> Option<PathBuf> {
-    let runtime = if rustix::process::geteuid().is_root() {
-        PathBuf::from("/run")
-    } else {
-        PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?)
-    };
-    Some(runtime.join("gleaner/agent.sock"))
-}
-
 fn milliseconds(length: Duration) -> i64 {
     i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(value)?;
-    interval::parse(&text)
-        .map(Some)
-        .map_err(serde::de::Error::custom)
-}
-
-fn retention_text<'de, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<Duration>, D::Error> {
-    match interval_text(value)? {
-        Some(age) if age < SHORTEST_RETENTION => Err(serde::de::Error::custom(format!(
-            "{} is too short: {} is the least that can be kept",
-            interval::format(age),
-            interval::format(SHORTEST_RETENTION)
-        ))),
-        age => Ok(age),
-    }
-}
-
-fn limit_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(value)?;
-    match units::parse_bytes(&text) {
-        Some(bytes) if bytes >= LEAST_DATABASE_LIMIT_BYTES => Ok(Some(bytes)),
-        Some(_) => Err(serde::de::Error::custom(format!(
-            "{text} is too little: {} is the least",
-            units::Bytes::from(LEAST_DATABASE_LIMIT_BYTES)
-        ))),
-        None => Err(serde::de::Error::custom(format!(
-            "`{text}` is no size: write it like 512MiB or 2GiB"
-        ))),
-    }
-}
-
-fn share<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
-    let share = f64::deserialize(value)?;
-    if (0.0..=1.0).contains(&share) {
-        Ok(Some(share))
-    } else {
-        Err(serde::de::Error::custom("a share lies between 0 and 1"))
-    }
 }
 
 fn cgroup_paths<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
@@ -339,7 +289,8 @@ mod tests {
         assert_eq!(config.interval, DEFAULT_INTERVAL);
         assert_eq!(config.mem_available_interval, Duration::from_secs(5));
         assert_eq!(config.owner_quiet_ms(), 60_000);
-        assert_eq!(config.socket, default_socket());
+        let socket = folders::runtime().map(|folder| folder.join("agent.sock"));
+        assert_eq!(config.socket, socket);
         assert_eq!(
             resolve("socket = \"\"", GlobalArgs::default())
                 .unwrap()
@@ -352,32 +303,44 @@ mod tests {
         assert!(!config.settings.damon && !config.settings.opens);
     }
 
-    /// The file that documents every key has the values that an empty one gives.
+    /// The file that documents every key sets none, and its values are those that an empty one gives.
     #[test]
     fn the_documented_values_are_the_defaults() {
         let documented = include_str!("../../docs/agent.toml");
-        let keys = documented.parse::<toml::Table>().unwrap();
-        let as_root = ["database", "socket"]; // another user's lie elsewhere
-        let mut rest: toml::Table = keys
-            .into_iter()
-            .filter(|(key, _)| !as_root.contains(&key.as_str()))
-            .collect();
-        let ship = rest["ship"].as_table_mut().unwrap();
-        assert_eq!(ship.len(), 8);
-        let folder = ship.remove("folder").unwrap();
-        let root = resolve(
-            "database = \"/var/lib/gleaner/trace.db\"",
-            GlobalArgs::default(),
-        );
-        assert_eq!(
-            Some(root.unwrap().ship.folder.as_path()),
-            folder.as_str().map(Path::new)
-        );
-        let text = toml::to_string(&rest).unwrap();
-        let documented = resolve(&text, GlobalArgs::default()).unwrap();
+        let as_is = resolve(documented, GlobalArgs::default()).unwrap();
         let empty = resolve("", GlobalArgs::default()).unwrap();
-        assert_eq!(format!("{documented:?}"), format!("{empty:?}"));
-        assert_eq!(rest.len(), 13);
+        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
+        let documented = config::uncommented(documented);
+        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
+        keys.sort();
+        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
+        assert_eq!(keys, known);
+        let as_root = |text: &str| {
+            let args = GlobalArgs {
+                database: Some("/var/lib/gleaner/trace.db".into()),
+                ..GlobalArgs::default()
+            };
+            let mut config = resolve(text, args).unwrap();
+            config.socket = Some(config.socket.unwrap_or("/run/gleaner/agent.sock".into()));
+            format!("{config:?}")
+        };
+        for key in documented.iter().filter(|key| key.is_default) {
+            assert_eq!(as_root(&key.text), as_root(""), "{}", key.text);
+        }
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_stays_and_is_named() {
+        let config = |text| resolve(text, GlobalArgs::default()).unwrap();
+        let before = config("interval = \"2s\"\ndatabase = \"/x/t.db\"");
+        let next = config("interval = \"3s\"\ndatabase = \"/y/t.db\"\nprivacy = \"plain\"");
+        let (taken_up, left_out) = before.followed_by(next);
+        assert_eq!(left_out, ["database", "ship"]);
+        assert_eq!(taken_up.interval, Duration::from_secs(3));
+        assert_eq!(taken_up.privacy, Privacy::Plain);
+        assert_eq!(taken_up.database, Path::new("/x/t.db"));
+        assert_eq!(taken_up.ship, before.ship);
+        assert_eq!(before.followed_by(before.clone()).1, [""; 0]);
     }
 
     #[test]
@@ -394,7 +357,7 @@ mod tests {
                 "line 1",
                 "8.0 MiB is the least",
             ),
-            ("[ship]\nrate = \"fast\"\n", "line 2", "64KiB"),
+            ("[ship]\nrate = \"fast\"\n", "line 2", "or none"),
             ("[ship]\ninterval = \"5ms\"\n", "line 2", "too short"),
             ("[ship]\nurl = \"https://c\"\n", "line 2", "url"),
             (
@@ -409,8 +372,17 @@ mod tests {
                 "{message}"
             );
         }
+        let typed = GlobalArgs {
+            interval: Some(Duration::from_millis(99)),
+            ..GlobalArgs::default()
+        };
+        let message = resolve("", typed).unwrap_err();
+        assert_eq!(message, "--interval: 99ms is too short: 100ms is the least");
         let message = resolve("interval = \"99ms\"", GlobalArgs::default()).unwrap_err();
         assert!(message.contains("99ms is too short"), "{message}");
+        let text = "[ship]\ncollector = \"http://elsewhere:1\"";
+        let message = resolve(text, GlobalArgs::default()).unwrap_err();
+        assert!(message.contains("line 2: ship.collector: "), "{message}");
         let message =
             resolve("mem_available_interval = \"5ms\"", GlobalArgs::default()).unwrap_err();
         assert!(message.contains("5ms is too short"), "{message}");

@@ -1,8 +1,6 @@
 //! What can go wrong, and what to do about it.
 
-use crate::interval;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Why the agent cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -33,21 +31,8 @@ pub enum Error {
         what: String,
     },
     /// The configuration.
-    #[error("{path}: {message}", path = .path.display())]
-    Config {
-        /// Which file.
-        path: PathBuf,
-        /// Key and line.
-        message: String,
-    },
-    /// An interval that would measure the agent rather than the host.
-    #[error("an interval of {} is too short: {} is the least", interval::format(*.interval), interval::format(*.least))]
-    Interval {
-        /// What was asked for.
-        interval: Duration,
-        /// What is possible.
-        least: Duration,
-    },
+    #[error(transparent)]
+    Config(#[from] gleaner_daemon::config::ConfigError),
     /// SQLite.
     #[error("{path}: {source}", path = .path.display())]
     Database {

@@ -22,6 +22,7 @@ pub mod print;
 pub mod read;
 pub mod run;
 pub mod sample;
+mod service;
 pub mod session;
 pub mod ship;
 pub mod status;

@@ -2,10 +2,11 @@
 
 use clap::Parser;
 use gleaner_agent::args::{Args, Command};
-use gleaner_agent::config::Config;
+use gleaner_agent::config::{Config, DAEMON};
 use gleaner_agent::live::watch;
 use gleaner_agent::trace::{export, vacuum};
 use gleaner_agent::{inspect, print, run, session, ship, status};
+use gleaner_daemon::config::check;
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -29,9 +30,20 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
-    let config = Config::resolve(args.global)?;
+    let config = match args.command {
+        Command::Run { samples } => {
+            run::serve(args.global, samples)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::CheckConfig { json } => {
+            let loaded = Config::load(args.global);
+            let found = loaded.as_ref().map(|loaded| &loaded.origin);
+            return Ok(check(DAEMON, found).tell(json)?);
+        }
+        _ => Config::resolve(args.global)?,
+    };
     match args.command {
-        Command::Run { samples } => run::run(&config, samples)?,
+        Command::Run { .. } | Command::CheckConfig { .. } => {} // done
         Command::Sample {
             json,
             settle,

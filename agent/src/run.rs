@@ -2,6 +2,7 @@
 //! both, until a signal comes. One thread, one poll.
 
 use crate::Error;
+use crate::args::GlobalArgs;
 use crate::clock::{Moment, monotonic_us};
 use crate::config::{Config, Privacy};
 use crate::identity::FileIdKey;
@@ -11,7 +12,8 @@ use crate::owner::Owner;
 use crate::owner::activity::{ActivityWatch, Sign};
 use crate::sample::Sample;
 use crate::sample::sampler::Sampler;
-use crate::ticker::{Due, Ticker, Wake};
+use crate::service::{Service, taken_up};
+use crate::ticker::{Due, Ticker};
 use crate::trace::events::{self, Clocks};
 use crate::trace::recorder::{Recorder, say};
 use crate::trace::store::{Event, beside};
@@ -34,46 +36,79 @@ const LOOK_FOR_OWNER_EVERY_US: i64 = 5000;
 /// When the database is not ours to write or the kernel's files cannot be read at all. A disk that is full
 /// or read-only is waited for.
 pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
+    run_as(config.clone(), samples, Service::default())
+}
+
+/// As [`run`], as the service that this process is: the service manager is told how it is, and SIGHUP has the configuration
+/// read again.
+///
+/// # Errors
+/// As [`run`], and [`Error::Config`].
+pub fn serve(args: GlobalArgs, samples: Option<u64>) -> Result<(), Error> {
+    let config = Config::resolve(args.clone())?;
+    run_as(config, samples, Service::of_this_process(args))
+}
+
+fn run_as(config: Config, samples: Option<u64>, mut service: Service) -> Result<(), Error> {
     let wait = |source| Error::Wait { source };
+    let mut config = Arc::new(config);
     heed_file_size_limit().map_err(wait)?;
     let mut ticker = Ticker::new(config.interval, config.mem_available_interval).map_err(wait)?;
-    let Some((recorder, sampler)) = begin(config, &mut ticker)? else {
+    service.follow(&ticker).map_err(wait)?;
+    let Some((recorder, sampler)) = begin(&mut config, &mut ticker, &mut service)? else {
+        service.stopping("ends without having begun");
         return Ok(());
     };
-    let mut run = Run::new(config, ticker, recorder, sampler);
+    let mut run = Run::new(config, ticker, recorder, sampler, service);
     let why = run.until_the_end(samples)?;
+    run.service.stopping(why);
     run.recorder.event(events::agent_stop(&Moment::now(), why));
     Ok(())
 }
 
 /// Opens the trace; while its disk is full or read-only, tries again at each interval. `None` when a
 /// signal came first.
-fn begin<'a>(
-    config: &'a Config,
+fn begin(
+    config: &mut Arc<Config>,
     ticker: &mut Ticker,
-) -> Result<Option<(Recorder<'a>, Sampler)>, Error> {
+    service: &mut Service,
+) -> Result<Option<(Recorder, Sampler)>, Error> {
+    let wait = |source| Error::Wait { source };
     let mut has_said = false;
     loop {
         match try_begin(config) {
             Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut has_said, true) {
                     say(&format!("{error}; waiting until it can be"));
+                    // To wait is all that it can do, and a restart would do no more.
+                    service.ready(format!("waiting: {error}"));
                 }
             }
             begun => return begun.map(Some),
         }
         loop {
-            match ticker.wait().map_err(|source| Error::Wait { source })? {
-                Wake::Look => {}
-                Wake::Sample => break,
-                Wake::Signal => return Ok(None),
+            let due = ticker.wait_with(&[]).map_err(wait)?;
+            if service.heed(&due).is_some() {
+                return Ok(None);
+            }
+            if due.hangup {
+                if let Some(next) = service.read_again() {
+                    *config = Arc::new(next); // all of it: nothing is open yet
+                    let (interval, looks) = (config.interval, config.mem_available_interval);
+                    ticker.set(interval, looks).map_err(wait)?;
+                }
+                has_said = false;
+                break;
+            }
+            if due.samples > 0 {
+                break;
             }
         }
     }
 }
 
-fn try_begin(config: &Config) -> Result<(Recorder<'_>, Sampler), Error> {
-    let mut recorder = Recorder::open(config)?;
+fn try_begin(config: &Arc<Config>) -> Result<(Recorder, Sampler), Error> {
+    let mut recorder = Recorder::open(Arc::clone(config))?;
     let key_file = beside(&config.database, "-key");
     let key = FileIdKey::load_or_create(&key_file).map_err(|source| Error::Write {
         path: key_file,
@@ -91,10 +126,11 @@ fn heed_file_size_limit() -> std::io::Result<()> {
 }
 
 /// What is at work from one wake to the next.
-struct Run<'a> {
-    config: &'a Config,
+struct Run {
+    config: Arc<Config>,
+    service: Service,
     ticker: Ticker,
-    recorder: Recorder<'a>,
+    recorder: Recorder,
     sampler: Sampler,
     live: Server,
     owner: Owner,
@@ -107,32 +143,32 @@ struct Run<'a> {
     said_blind: bool,
 }
 
-impl<'a> Run<'a> {
-    fn new(config: &'a Config, ticker: Ticker, recorder: Recorder<'a>, sampler: Sampler) -> Self {
+impl Run {
+    fn new(
+        config: Arc<Config>,
+        ticker: Ticker,
+        recorder: Recorder,
+        sampler: Sampler,
+        service: Service,
+    ) -> Self {
         let now = Moment::now();
-        say(&format!(
-            "sampling every {} into {} (paths {}); end with Ctrl-C",
-            interval::format(config.interval),
-            config.database.display(),
-            if config.privacy == Privacy::Plain {
-                "in plain"
-            } else {
-                "hashed"
-            },
-        ));
+        let begun = description(&config);
+        say(&format!("{begun}; end with Ctrl-C"));
         let mut run = Self {
-            config,
+            service,
             ticker,
             recorder,
             sampler,
-            live: listen(config),
+            live: listen(&config),
             owner: Owner::new(config.interval_ms(), config.owner_quiet_ms()),
             clocks: Clocks::new(now),
             last_due: now,
             overloaded: false,
             said_blind: false,
+            config,
         };
         run.write_beginning(&now);
+        run.service.ready(begun);
         run
     }
 
@@ -164,7 +200,7 @@ impl<'a> Run<'a> {
             if is_live {
                 self.live.serve(due.now.time_ms);
             }
-            if let Some(signal) = due.signal {
+            if let Some(signal) = self.service.heed(&due) {
                 return Ok(signal);
             }
             if due.samples > 0 {
@@ -172,8 +208,46 @@ impl<'a> Run<'a> {
             } else if due.look {
                 self.sampler.look();
             }
+            if due.hangup {
+                stored += u64::from(self.reload()?);
+            }
         }
         Ok("all samples taken")
+    }
+
+    /// Reads the configuration again, and goes on with it; whether a sample was stored on the way.
+    fn reload(&mut self) -> Result<bool, Error> {
+        let mut is_stored = false;
+        if let Some(next) = self.service.read_again() {
+            let next = taken_up(&self.config, next);
+            let intervals = |config: &Config| (config.interval, config.mem_available_interval);
+            if intervals(&next) != intervals(&self.config) {
+                // At once, so that what lies between the last of the old interval and the first of the new is no gap.
+                let due = Due {
+                    now: Moment::now(),
+                    samples: 1,
+                    ..Due::default()
+                };
+                is_stored = self.sample(&due)?;
+                let set = self.ticker.set(next.interval, next.mem_available_interval);
+                set.map_err(|source| Error::Wait { source })?;
+            }
+            self.sampler.configure(&next.settings);
+            self.owner
+                .configure(next.interval_ms(), next.owner_quiet_ms());
+            self.live.set_sample_interval(next.interval_ms());
+            self.recorder.configure(Arc::clone(&next));
+            self.config = next;
+        }
+        self.service.ready(self.status());
+        Ok(is_stored)
+    }
+
+    fn status(&self) -> String {
+        if self.recorder.is_failing() {
+            return "samples are dropped: they cannot be stored".to_owned();
+        }
+        description(&self.config)
     }
 
     /// Waits; whether something came for [`Self::live`], and whether from the owner.
@@ -235,6 +309,8 @@ impl<'a> Run<'a> {
             live.publish_owner(message);
         }
         let is_stored = recorder.sample(sample)?;
+        let status = self.status();
+        self.service.status(status);
         if found.is_away {
             self.wait_for_owner();
         } else {
@@ -270,6 +346,19 @@ impl<'a> Run<'a> {
             self.recorder.event(event);
         }
     }
+}
+
+/// What it does.
+fn description(config: &Config) -> String {
+    let paths = match config.privacy {
+        Privacy::Plain => "in plain",
+        Privacy::Hashed => "hashed",
+    };
+    format!(
+        "sampling every {} into {} (paths {paths})",
+        interval::format(config.interval),
+        config.database.display(),
+    )
 }
 
 /// Tells of the owner's return, and waits for it no longer.

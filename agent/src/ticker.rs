@@ -1,5 +1,5 @@
-//! Waiting: for the next sample, for a look in between, for a signal, for a clock that is set, and for
-//! whatever else the caller waits for.
+//! Waiting: for the next sample, for a look in between, for a signal, for a clock that is set, for the next sign of life, and
+//! for whatever else the caller waits for.
 
 use crate::clock::Moment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -7,7 +7,8 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use rustix::time::{timerfd_create, timerfd_settime};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -33,6 +34,10 @@ pub(crate) struct Due {
     pub(crate) samples: u64,
     /// Whether a look at MemAvailable is due.
     pub(crate) look: bool,
+    /// Whether SIGHUP came, where it is heeded.
+    pub(crate) hangup: bool,
+    /// Whether a sign of life is due.
+    pub(crate) beat: bool,
     /// Whether the wall clock was set, or the host woke from sleep, before `now` or just after it.
     pub(crate) clock_set: bool,
     /// Of the caller's descriptors, in order: whether something has come.
@@ -44,31 +49,52 @@ pub(crate) struct Due {
 pub(crate) struct Ticker {
     samples: OwnedFd,
     looks: OwnedFd,
+    beats: OwnedFd,
     clock_set: Option<OwnedFd>,
     signals: [(&'static str, UnixStream); 2],
+    /// Silent unless [`Self::heed_hangups`]: in a terminal SIGHUP means the end.
+    hangups: UnixStream,
+    on_hangup: UnixStream,
 }
 
 impl Ticker {
     /// A `look_interval` of zero means no looks: it leaves the kernel's timer unarmed (timerfd_create(2)).
     pub(crate) fn new(interval: Duration, look_interval: Duration) -> std::io::Result<Self> {
+        let (hangups, on_hangup) = UnixStream::pair()?;
+        hangups.set_nonblocking(true)?;
         Ok(Self {
             samples: timer(TimerfdClockId::Boottime, interval)?,
             looks: timer(TimerfdClockId::Boottime, look_interval)?,
+            beats: timer(TimerfdClockId::Boottime, Duration::ZERO)?,
             clock_set: clock_set_timer(),
             signals: [
                 ("SIGTERM", signal_pipe(SIGTERM)?),
                 ("SIGINT", signal_pipe(SIGINT)?),
             ],
+            hangups,
+            on_hangup,
         })
     }
 
-    /// Waits for what comes first; of what has come meanwhile a signal goes before a sample, and that
-    /// before a look.
-    pub(crate) fn wait(&mut self) -> std::io::Result<Wake> {
-        self.wait_or(None)
+    /// Goes on with other intervals, from now on.
+    pub(crate) fn set(&self, interval: Duration, look_interval: Duration) -> std::io::Result<()> {
+        set_timer(&self.samples, interval)?;
+        set_timer(&self.looks, look_interval)
     }
 
-    /// As [`Self::wait`], and a look is due also when `news` can be read, which is the caller's to do.
+    /// Has a sign of life due each so often.
+    pub(crate) fn beat_every(&self, interval: Duration) -> std::io::Result<()> {
+        set_timer(&self.beats, interval)
+    }
+
+    /// Takes SIGHUP for a wish instead of the end.
+    pub(crate) fn heed_hangups(&self) -> std::io::Result<()> {
+        let sender = self.on_hangup.try_clone()?;
+        signal_hook::low_level::pipe::register(SIGHUP, sender).map(drop)
+    }
+
+    /// Waits for what comes first; of what has come meanwhile a signal goes before a sample, and that
+    /// before a look, which is due also when `news` can be read: that is the caller's to do.
     pub(crate) fn wait_or(&mut self, news: Option<BorrowedFd<'_>>) -> std::io::Result<Wake> {
         let news: Vec<_> = news.into_iter().map(|fd| (fd, PollFlags::IN)).collect();
         loop {
@@ -94,6 +120,8 @@ impl Ticker {
             PollFd::new(&self.looks, PollFlags::IN),
             PollFd::new(terminate, PollFlags::IN),
             PollFd::new(interrupt, PollFlags::IN),
+            PollFd::new(&self.hangups, PollFlags::IN),
+            PollFd::new(&self.beats, PollFlags::IN),
         ];
         let own = sources.len();
         for &(fd, events) in others {
@@ -108,7 +136,7 @@ impl Ticker {
             }
         }
         let has_come: Vec<bool> = sources.iter().map(|s| !s.revents().is_empty()).collect();
-        let signal = self.signals.iter().zip(&has_come[2..own]);
+        let signal = self.signals.iter().zip(&has_come[2..4]);
         Ok(Due {
             now: Moment::now(),
             signal: signal
@@ -121,6 +149,8 @@ impl Ticker {
                 0
             },
             look: has_come[1] && expirations(&self.looks)? > 0,
+            hangup: has_come[4] && (&self.hangups).read(&mut [0; 64]).is_ok(),
+            beat: has_come[5] && expirations(&self.beats)? > 0,
             clock_set: self.clock_was_set(),
             ready: has_come[own..own + others.len()].to_vec(),
         })
@@ -202,13 +232,13 @@ mod tests {
 
     #[test]
     fn wakes_for_what_is_due_and_for_a_sample_before_a_look() {
-        let first = |interval, look| Ticker::new(interval, look).unwrap().wait().unwrap();
+        let first = |interval, look| Ticker::new(interval, look).unwrap().wait_or(None).unwrap();
         assert_eq!(first(SOON, NEVER), Wake::Sample);
         assert_eq!(first(NEVER, SOON), Wake::Look);
         let mut both = Ticker::new(SOON, SOON).unwrap();
         let mut looks = [PollFd::new(&both.looks, PollFlags::IN)];
         poll(&mut looks, None).unwrap();
-        assert_eq!(both.wait().unwrap(), Wake::Sample);
+        assert_eq!(both.wait_or(None).unwrap(), Wake::Sample);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::time::Duration;
   gleaner analyze out/demo/dataset              tables on the terminal
   gleaner analyze out/demo/dataset --json       the same for programs
   gleaner report out/demo/dataset -o week.html  one page that needs no network
+  gleaner doctor                                what does not work here, and what mends it
 
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.
 
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
+    Doctor(crate::doctor::args::Doctor),
     Collect(Collect),
     Analyze(Analyze),
     Explain(Explain),
@@ -346,6 +348,8 @@ pub(crate) enum SchemaForm {
     Findings,
     /// JSON Schema of what `explain --json` prints.
     Explanation,
+    /// JSON Schema of what `doctor --json` prints.
+    Diagnosis,
 }
 
 /// Print completions for a shell.

@@ -4,6 +4,7 @@ mod analyze;
 mod args;
 mod collect;
 mod demo;
+mod doctor;
 mod explain;
 mod export;
 mod fidelity;
@@ -27,7 +28,7 @@ use tables::plain;
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // `gleaner analyze … | head`: whoever reads has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::NothingToReport>() => {
@@ -42,8 +43,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: Args) -> anyhow::Result<()> {
-    match args.command {
+fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let done = match args.command {
+        Command::Doctor(args) => return doctor::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Collect(args) => collect::run(&args),
         Command::Analyze(args) => analyze::run(&args),
@@ -60,7 +62,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Pki(args) => pki::run(&args),
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::pages(&args),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,8 +1,9 @@
-//! The published JSON Schemas (draft 2020-12) of what programs read: the findings and the explanation.
+//! The published JSON Schemas (draft 2020-12) of what programs read: the findings, the explanation and the diagnosis.
 //!
-//! Made from the types in [`crate::findings`] and their doc comments. Records allow no further fields, so that
+//! Made from the types in [`crate::findings`] and [`crate::diagnosis`], and their doc comments. Records allow no further fields, so that
 //! whoever validates with the schema of the version in use learns of anything that it does not describe.
 
+use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};
 use crate::findings::{Explanation, FINDINGS_VERSION, Findings};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -12,26 +13,44 @@ use serde_json::Value;
 /// Of what `gleaner analyze --json` prints.
 #[must_use]
 pub fn findings() -> String {
-    published::<Findings>("findings", "Findings of gleaner analyze --json")
+    published::<Findings>(
+        "findings",
+        FINDINGS_VERSION,
+        "Findings of gleaner analyze --json",
+        "docs/analysis.md",
+    )
 }
 
 /// Of what `gleaner explain --json` prints.
 #[must_use]
 pub fn explanation() -> String {
-    published::<Explanation>("explanation", "Explanation of gleaner explain --json")
+    published::<Explanation>(
+        "explanation",
+        FINDINGS_VERSION,
+        "Explanation of gleaner explain --json",
+        "docs/analysis.md",
+    )
 }
 
-fn published<T: JsonSchema>(name: &str, title: &str) -> String {
+/// Of what `gleaner doctor --json` prints.
+#[must_use]
+pub fn diagnosis() -> String {
+    published::<Diagnosis>(
+        "diagnosis",
+        DIAGNOSIS_VERSION,
+        "Diagnosis of gleaner doctor --json",
+        "docs/doctor.md",
+    )
+}
+
+fn published<T: JsonSchema>(name: &str, version: u32, title: &str, page: &str) -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     RecursiveTransform(as_printed).transform(&mut schema);
-    schema.insert(
-        "$id".into(),
-        format!("urn:gleaner:{name}:{FINDINGS_VERSION}").into(),
-    );
+    schema.insert("$id".into(), format!("urn:gleaner:{name}:{version}").into());
     schema.insert("title".into(), title.into());
-    let comment = "What descriptions call absent is null. Times (_ms) are since 1970-01-01 UTC, in milliseconds. \
-                   Definitions: docs/analysis.md.";
+    let comment = "What descriptions call absent is null. Times (_ms) are since 1970-01-01 UTC, in milliseconds.";
+    let comment = format!("{comment} Definitions: {page}.");
     schema.insert("$comment".into(), comment.into());
     format!("{:#}\n", schema.as_value())
 }

@@ -8,6 +8,7 @@
 pub mod arrow;
 pub mod availability;
 pub mod column;
+pub mod diagnosis;
 pub mod findings;
 pub mod interval;
 #[cfg(feature = "json-schema")]

@@ -90,3 +90,13 @@ fn published_json_schema_of_the_explanation() {
         "schemas/explanation.schema.json",
     );
 }
+
+/// As for the findings: `DIAGNOSIS_VERSION`.
+#[test]
+fn published_json_schema_of_the_diagnosis() {
+    equal(
+        include_str!("../diagnosis.schema.json"),
+        &json_schema::diagnosis(),
+        "schemas/diagnosis.schema.json",
+    );
+}

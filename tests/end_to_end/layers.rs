@@ -5,19 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Crate → the crates of ours that it may depend on. A new crate is added here first.
-const MAY_DEPEND_ON: [(&str, &[&str]); 13] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 14] = [
     ("schemas", &[]),
     ("policy", &["schemas"]),
     ("dataset", &["schemas"]),
     ("traces", &["schemas", "policy", "dataset"]),
     ("trust", &[]),
-    ("listen", &["trust"]),
-    ("recruiter", &["schemas", "policy", "trust", "listen"]),
-    ("paging", &["schemas", "policy", "trust"]),
-    ("agent", &["schemas", "policy", "dataset", "trust"]),
+    ("daemon", &["schemas"]),
+    ("listen", &["trust", "daemon"]),
+    (
+        "recruiter",
+        &["schemas", "policy", "trust", "listen", "daemon"],
+    ),
+    ("paging", &["schemas", "policy", "trust", "daemon"]),
+    (
+        "agent",
+        &["schemas", "policy", "dataset", "trust", "daemon"],
+    ),
     (
         "collector",
-        &["schemas", "policy", "dataset", "trust", "listen"],
+        &["schemas", "policy", "dataset", "trust", "listen", "daemon"],
     ),
     ("analysis", &["schemas", "policy", "dataset"]),
     ("reports", &["schemas"]),
@@ -29,6 +36,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 13] = [
             "dataset",
             "traces",
             "trust",
+            "daemon",
             "agent",
             "collector",
             "recruiter",

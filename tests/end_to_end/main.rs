@@ -5,6 +5,7 @@ mod analyze;
 mod chain;
 mod collect;
 mod delivery;
+mod doctor;
 mod exports;
 mod fidelity;
 mod import;

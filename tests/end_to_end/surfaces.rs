@@ -20,6 +20,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
         "gleaner",
         &[
             "demo",
+            "doctor",
             "analyze",
             "report",
             "export",

@@ -66,7 +66,7 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
 
     ship = desk.path("/var/lib/gleaner/ship")
     assert (ship / "collector.url").read_text() == f"https://localhost:{port}\n"
-    assert (ship / "host.pem").stat().st_mode & 0o777 == 0o600
+    assert (ship / "host.pem").stat().st_mode & 0o007 == 0
     issued = json.loads(server.run("gleaner", "pki", "list", "--json").stdout)
     assert [one["state"] for one in issued if one["role"] == "host"] == ["valid"]
     # No token is left that somebody could use.

@@ -62,7 +62,7 @@ def test_a_host_is_installed_enrolled_and_left_alone_the_second_time(machines, p
     lines = desk.path("/command-lines").read_text()
     assert f"enroll {server.url} -\n" in lines and token not in lines
     certificate = desk.path(HOST).read_bytes()
-    assert desk.path(HOST).stat().st_mode & 0o777 == 0o600
+    assert desk.path(HOST).stat().st_mode & 0o007 == 0
     assert desk.path("/usr/bin/gleaner-memoryd").exists()
     assert '\nrecruiters = ["https://localhost:7444"]\n' in desk.path("/etc/gleaner/memoryd.toml").read_text()
 

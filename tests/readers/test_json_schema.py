@@ -68,7 +68,7 @@ def test_schemas_refuse_what_they_do_not_describe(findings):
     assert not refused(lambda f: f["dips"].clear())
 
 
-@pytest.mark.parametrize("name", ["findings", "explanation"])
+@pytest.mark.parametrize("name", ["findings", "explanation", "diagnosis"])
 def test_printed_schema_is_the_published_one(gleaner, name):
     committed = (CHECKOUT / "schemas" / f"{name}.schema.json").read_bytes()
     assert gleaner("schema", "--as", name) == committed

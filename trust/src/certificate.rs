@@ -4,8 +4,10 @@ use crate::{Result, TrustError, hex};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use sha2::{Digest, Sha256};
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
 use x509_parser::time::ASN1Time;
 
 /// From when until when a certificate is valid.
@@ -46,6 +48,26 @@ pub fn fingerprint(certificate_pem: &str) -> Result<String> {
 pub fn serial(certificate_pem: &str) -> Result<String> {
     let der = from_pem(certificate_pem)?;
     Ok(serial_of(&parse(&der)?))
+}
+
+/// DNS names and addresses in the first certificate of a PEM text: those by which a server may be called.
+pub fn server_names(certificate_pem: &str) -> Result<Vec<String>> {
+    let der = from_pem(certificate_pem)?;
+    let certificate = parse(&der)?;
+    let names = certificate
+        .subject_alternative_name()
+        .map_err(|e| TrustError::Certificate(format!("its names cannot be read: {e}")))?;
+    let names = names.map_or(&[][..], |names| names.value.general_names.as_slice());
+    let text = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => {
+            let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+            let either = four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
+            either.ok().map(|address| address.to_string())
+        }
+        _ => None,
+    };
+    Ok(names.iter().filter_map(text).collect())
 }
 
 pub(crate) fn from_pem(certificate_pem: &str) -> Result<CertificateDer<'static>> {

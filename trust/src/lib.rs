@@ -27,6 +27,7 @@ pub use host::{host_id, this_host_id};
 pub use identity::{Peer, Role};
 pub use register::{Record, State};
 pub use request::KeyAndRequest;
+pub use revocation::revocation_dates;
 pub use server::{ServerPaths, ServerTrust};
 
 use rustls::crypto::CryptoProvider;

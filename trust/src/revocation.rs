@@ -96,6 +96,27 @@ impl Revocations {
     }
 }
 
+/// When the first revocation list of a PEM file was made, and when it says that the next is due.
+///
+/// # Errors
+/// [`TrustError::Io`], [`TrustError::Content`].
+pub fn revocation_dates(path: &Path) -> Result<(SystemTime, Option<SystemTime>)> {
+    let content = |reason: String| TrustError::Content {
+        path: path.to_owned(),
+        wanted: "a revocation list",
+        reason,
+    };
+    let bytes = files::read(path)?;
+    let der =
+        CertificateRevocationListDer::from_pem_slice(&bytes).map_err(|e| content(e.to_string()))?;
+    let (_, list) =
+        CertificateRevocationList::from_der(&der).map_err(|e| content(e.to_string()))?;
+    Ok((
+        system_time(list.last_update()),
+        list.next_update().map(system_time),
+    ))
+}
+
 /// The bytes of hex digits (an even number, as [`hex`] writes them).
 fn bytes(hex: &str) -> Vec<u8> {
     hex.as_bytes()

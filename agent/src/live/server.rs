@@ -60,6 +60,13 @@ impl Server {
         })
     }
 
+    /// Says so from now on to those who come.
+    pub(crate) fn set_sample_interval(&mut self, sample_interval_ms: i64) {
+        if let Some(open) = &mut self.open {
+            open.sample_interval_ms = sample_interval_ms;
+        }
+    }
+
     /// What to wait for; when any of it comes, [`Self::serve`] is to be called.
     pub(crate) fn wait_on(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let Some(open) = &self.open else {

@@ -61,6 +61,12 @@ impl Owner {
         }
     }
 
+    /// Goes on with other lengths of time; what is known of the owner stays.
+    pub(crate) const fn configure(&mut self, interval_ms: i64, quiet_ms: i64) {
+        self.interval_ms = interval_ms;
+        self.quiet_ms = quiet_ms;
+    }
+
     /// Takes a sample in.
     pub(crate) fn sampled(&mut self, sample: &Sample) -> Found {
         let now = sample.moment;

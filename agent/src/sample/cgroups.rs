@@ -67,6 +67,11 @@ impl Cgroups {
         }
     }
 
+    /// Other groups than before.
+    pub(crate) fn set_always_active(&mut self, always_active: Vec<String>) {
+        self.always_active = always_active;
+    }
+
     /// The processes in groups that are always active. The groups list them, which costs less than to ask
     /// every process for its group.
     pub fn always_active_pids(&mut self, proc: &Tree, sys: Option<&Tree>) -> HashSet<i32> {

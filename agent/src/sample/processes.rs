@@ -111,6 +111,12 @@ impl ProcessWalk {
         }
     }
 
+    /// Other names than before.
+    pub(crate) fn set_names(&mut self, always_active: Vec<String>, guest_processes: Vec<String>) {
+        self.always_active = always_active;
+        self.guest_processes = guest_processes;
+    }
+
     /// Reads CPU times alone: what the first walk compares with.
     ///
     /// # Errors

@@ -128,6 +128,20 @@ impl Sampler {
         Ok(())
     }
 
+    /// Goes on with other settings; what it reads lies where it did.
+    pub(crate) fn configure(&mut self, settings: &Settings) {
+        self.process_walk.set_names(
+            settings.always_active.clone(),
+            settings.guest_processes.clone(),
+        );
+        self.cgroups
+            .set_always_active(settings.always_active_cgroups.clone());
+        if settings.opens != self.settings.opens {
+            self.opens = settings.opens.then(|| OpenWatch::new(&self.proc));
+        }
+        self.settings = settings.clone();
+    }
+
     /// This boot's name, hashed.
     #[must_use]
     pub fn boot_id(&self) -> Option<&str> {

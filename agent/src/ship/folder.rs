@@ -1,9 +1,10 @@
 //! The folder that enrolment fills: what this host needs to speak to its collector.
 
 use crate::Error;
-use std::fs::{DirBuilder, File, OpenOptions};
+use gleaner_daemon::folders::give_to_owner_of;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// The collector's address.
@@ -21,16 +22,28 @@ pub(crate) const REQUEST: &str = "request.pem";
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Makes the folder, for its owner alone.
+/// What a folder's group may do in it who may see what is there.
+const GROUP_READS: u32 = 0o050;
+/// Added to a file's mode, its group may read it.
+const OF_GROUP: u32 = 0o040;
+
+/// Makes the folder, for its owner alone, unless it is there already.
 ///
 /// # Errors
 /// [`Error::Put`].
 pub(crate) fn make(folder: &Path) -> Result<(), Error> {
+    if folder.is_dir() {
+        return Ok(());
+    }
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(Error::put(folder))
+    let given = made.and_then(|()| give_to_owner_of(&File::open(folder)?, folder));
+    given.map_err(Error::put(folder))
 }
 
 /// Puts a file there, whole and durable or not at all: written beside, then renamed.
+///
+/// It belongs to whom the folder belongs to, whoever runs the command: what an administrator enrols, the services use. Where
+/// the folder is open to its group, so is the file: the memory server shows the same certificate.
 ///
 /// # Errors
 /// [`Error::Put`].
@@ -45,6 +58,7 @@ pub(crate) fn put(path: &Path, content: &str, mode: u32) -> Result<(), Error> {
             .create_new(true)
             .mode(mode)
             .open(&beside)?;
+        share(&file, path, mode)?;
         file.write_all(content.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&beside, path)?;
@@ -54,10 +68,19 @@ pub(crate) fn put(path: &Path, content: &str, mode: u32) -> Result<(), Error> {
     write().map_err(Error::put(path))
 }
 
+fn share(file: &File, path: &Path, mode: u32) -> io::Result<()> {
+    give_to_owner_of(file, path)?;
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = std::fs::metadata(folder.unwrap_or(Path::new(".")))?;
+    if folder.mode() & GROUP_READS == GROUP_READS && folder.gid() == file.metadata()?.gid() {
+        file.set_permissions(Permissions::from_mode(mode | OF_GROUP))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn files_are_replaced_whole_and_keys_are_their_owners() {
@@ -74,5 +97,24 @@ mod tests {
             assert_eq!(mode(&path), 0o600);
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_root_puts_there_is_the_folders_owners_and_their_groups() {
+        let dir = tempfile::tempdir().unwrap();
+        let (agent, shared) = (65_533, 65_532); // nobody's, here
+        for (mode, expected) in [(0o750, 0o640), (0o700, 0o600), (0o710, 0o600)] {
+            let folder = dir.path().join(format!("{mode:o}"));
+            make(&folder).unwrap();
+            std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            std::os::unix::fs::chown(&folder, Some(agent), Some(shared)).unwrap();
+            put(&folder.join(HOST), "key", SECRET).unwrap();
+            let put = std::fs::metadata(folder.join(HOST)).unwrap();
+            assert_eq!((put.uid(), put.gid()), (agent, shared));
+            assert_eq!(put.mode() & 0o777, expected, "{mode:o}");
+            let below = folder.join("below");
+            make(&below).unwrap();
+            assert_eq!(std::fs::metadata(&below).unwrap().uid(), agent);
+        }
     }
 }

@@ -25,10 +25,11 @@ use crate::interval;
 use crate::trace::recorder::say;
 use crate::trace::store::lock_beside;
 use backoff::Backoff;
+use gleaner_daemon::notify::ServiceManager;
 use shipper::Shipper;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use summary::Summary;
@@ -43,29 +44,37 @@ const LOCK: &str = "-ship-lock";
 /// when no collector is named, or one that may not be spoken to.
 pub fn run(config: &Config) -> Result<(), Error> {
     let _lock = lock(config)?;
-    let mut shipper = Shipper::new(config)?;
-    end_on_signals().map_err(|source| Error::Wait { source })?;
+    let manager = Arc::new(ServiceManager::of_this_process());
+    let mut shipper = Shipper::new(config, Arc::clone(&manager))?;
+    end_on_signals(Arc::clone(&manager)).map_err(|source| Error::Wait { source })?;
     let every = config.ship.interval;
-    say(&format!(
+    let begun = format!(
         "shipping {} to {} every {}",
         config.database.display(),
         shipper.address(),
         interval::format(every),
-    ));
+    );
+    say(&begun);
+    manager.ready(&begun);
     // Ten thousand hosts that were switched on together must not send together.
     let mut due = Instant::now() + every.mul_f64(random_share());
     let mut trouble = Troubles::default();
     loop {
-        sleep(due.saturating_duration_since(Instant::now()));
+        rest(due.saturating_duration_since(Instant::now()), &manager);
         match shipper.round() {
             Ok(_) => {
-                trouble.over();
+                if trouble.over() {
+                    manager.status(&begun);
+                }
                 while due <= Instant::now() {
                     due += every;
                 }
             }
             Err(why) => {
                 let wait = trouble.wait(&why, shipper.batches_count());
+                if let Some(said) = &trouble.said {
+                    manager.status(&format!("waiting: {said}"));
+                }
                 due = Instant::now() + wait;
             }
         }
@@ -78,7 +87,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
 /// As [`run`], and [`Error::Unshipped`] when not all could be.
 pub fn once(config: &Config) -> Result<Summary, Error> {
     let _lock = lock(config)?;
-    let mut shipper = Shipper::new(config)?;
+    let mut shipper = Shipper::new(config, Arc::default())?;
     match shipper.round() {
         Ok(true) => shipper.summary(),
         Ok(false) => Err(Error::Unshipped {
@@ -99,12 +108,29 @@ fn lock(config: &Config) -> Result<std::fs::File, Error> {
 }
 
 /// At once, whatever is under way: all of it can be done again.
-fn end_on_signals() -> std::io::Result<()> {
-    for signal in [SIGINT, SIGTERM] {
-        let armed = Arc::new(AtomicBool::new(true));
-        signal_hook::flag::register_conditional_shutdown(signal, 0, armed)?;
+fn end_on_signals(manager: Arc<ServiceManager>) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let ending = move || {
+        if signals.forever().next().is_some() {
+            manager.stopping("ends");
+            signal_hook::low_level::exit(0);
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    thread.spawn(ending).map(drop)
+}
+
+/// Sleeps, and says now and then that this is no fault.
+pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
+    let due = Instant::now() + length;
+    loop {
+        manager.alive();
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        sleep(manager.alive_every().map_or(left, |every| left.min(every)));
     }
-    Ok(())
 }
 
 /// Failures in a row: said when they begin and when they are over, and waited out.
@@ -135,13 +161,16 @@ impl Troubles {
         self.backoff.next(why.retry_after(), random_share())
     }
 
-    fn over(&mut self) {
-        if let (Some(since), Some(_)) = (self.since.take(), self.said.take()) {
+    /// Whether it had been said that there was any.
+    fn over(&mut self) -> bool {
+        self.backoff = Backoff::default();
+        let (since, said) = (self.since.take(), self.said.take());
+        if let (Some(since), Some(_)) = (since, &said) {
             say(&format!(
                 "shipping again after {}",
                 interval::format(Duration::from_secs(since.elapsed().as_secs()))
             ));
         }
-        self.backoff = Backoff::default();
+        said.is_some()
     }
 }

@@ -1,15 +1,14 @@
 //! The configuration's table `[ship]`.
 
-use crate::interval;
 use crate::ship::folder::{AUTHORITY, HOST};
-use gleaner_schemas::units;
+use gleaner_daemon::config::values;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The tracing interval: sending more often would send batches of nothing.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+const SHORTEST_INTERVAL_MS: u64 = 100;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// As written; unknown keys are refused. Empty texts are keys left out.
@@ -21,12 +20,12 @@ pub(crate) struct ShipTable {
     authority: PathBuf,
     certificate: PathBuf,
     key: PathBuf,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
     interval: Option<Duration>,
-    #[serde(deserialize_with = "timeout_text")]
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
     timeout: Option<Duration>,
-    #[serde(deserialize_with = "rate_text")]
-    rate: Option<u64>,
+    #[serde(deserialize_with = "values::size_or_none::<1, _>")]
+    rate: Option<Option<u64>>,
 }
 
 /// Where and how to ship.
@@ -62,7 +61,7 @@ impl ShipTable {
             key: file(self.key, HOST),
             interval: self.interval.unwrap_or(DEFAULT_INTERVAL),
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            rate_bytes: self.rate,
+            rate_bytes: self.rate.flatten(),
             folder,
         }
     }
@@ -70,40 +69,4 @@ impl ShipTable {
 
 fn given(path: PathBuf) -> Option<PathBuf> {
     Some(path).filter(|path| !path.as_os_str().is_empty())
-}
-
-fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    at_least(value, SHORTEST_INTERVAL)
-}
-
-fn timeout_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    at_least(value, SHORTEST_INTERVAL)
-}
-
-fn at_least<'de, D: serde::Deserializer<'de>>(
-    value: D,
-    least: Duration,
-) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(value)?;
-    let length = interval::parse(&text).map_err(serde::de::Error::custom)?;
-    if length < least {
-        return Err(serde::de::Error::custom(format!(
-            "{text} is too short: {} is the least",
-            interval::format(least)
-        )));
-    }
-    Ok(Some(length))
-}
-
-fn rate_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(value)?;
-    if text == "none" {
-        return Ok(None);
-    }
-    match units::parse_bytes(&text) {
-        Some(bytes) if bytes > 0 => Ok(Some(bytes)),
-        _ => Err(serde::de::Error::custom(format!(
-            "`{text}` is no rate: write bytes a second like 64KiB, or none"
-        ))),
-    }
 }

@@ -10,6 +10,7 @@ use crate::ship::client::Client;
 use crate::ship::folder::{COLLECTOR, HOST};
 use crate::ship::grant;
 use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, Shipped};
+use crate::ship::rest;
 use crate::ship::settings::ShipSettings;
 use crate::ship::summary::Summary;
 use crate::ship::tls;
@@ -17,10 +18,11 @@ use crate::trace::damage;
 use crate::trace::database::open_to_read;
 use crate::trace::recorder::say;
 use crate::trace::rows::Trace;
+use gleaner_daemon::notify::ServiceManager;
 use gleaner_dataset::batch::is_id;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A record that the collector refused is offered again so often.
@@ -59,6 +61,8 @@ impl Progress {
 
 pub(crate) struct Shipper {
     client: Client,
+    /// Told between batches that all is well: a backlog takes long.
+    manager: Arc<ServiceManager>,
     /// Where an enrolled host's certificate lies.
     host_file: PathBuf,
     /// Whether it is in use: certificates brought by somebody else are theirs to renew.
@@ -79,7 +83,7 @@ pub(crate) struct Shipper {
 impl Shipper {
     /// # Errors
     /// [`Error::Collector`], [`Error::Read`].
-    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config, manager: Arc<ServiceManager>) -> Result<Self, Error> {
         let address = Address::parse(&collector(&config.ship)?)?;
         let trust = address.is_secret().then(|| tls::load(&config.ship));
         Ok(Self {
@@ -88,6 +92,7 @@ impl Shipper {
                 ..Summary::default()
             },
             client: Client::new(address, trust.transpose()?, config.ship.timeout)?,
+            manager,
             host_file: config.ship.folder.join(HOST),
             is_enrolled: config.ship.certificate == config.ship.folder.join(HOST),
             renew_after: None,
@@ -177,6 +182,7 @@ impl Shipper {
     /// Sends what is left of one database, in order; whether that was all.
     fn ship(&mut self, path: &Path, is_set_aside: bool) -> Result<bool, Trouble> {
         loop {
+            self.manager.alive();
             // Open for one batch, and not while it travels: the agent's log could not come round.
             let trace = Trace::open(path)?;
             let (host_id, id) = (trace.host_id.clone(), trace.database_id.clone());
@@ -303,7 +309,8 @@ impl Shipper {
     fn keep_to_rate(&self, sent_bytes: usize, begun: Instant) {
         if let Some(rate) = self.rate_bytes {
             let seconds = sent_bytes as f64 / rate as f64;
-            sleep(Duration::from_secs_f64(seconds).saturating_sub(begun.elapsed()));
+            let left = Duration::from_secs_f64(seconds).saturating_sub(begun.elapsed());
+            rest(left, &self.manager);
         }
     }
 

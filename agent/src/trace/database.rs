@@ -100,6 +100,12 @@ pub(crate) fn migrate(
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;
+        // From the log into the file, if need be when those who read have done so: the package of an older agent looks at the
+        // version in the header.
+        let into_the_file = "PRAGMA wal_checkpoint(FULL)";
+        connection
+            .query_row(into_the_file, [], |_| Ok(()))
+            .map_err(&database)?;
     }
     let recorded = meta(connection, "host_id").map_err(&database)?;
     if host_id.is_some() && recorded.as_deref() != host_id {

@@ -21,6 +21,8 @@ pub(crate) struct History {
     last: Option<Moment>,
     /// Why what came after it is not.
     lost: Option<Cause>,
+    /// Whether the next sample tells all anew though nothing is lost.
+    is_anew: bool,
     /// For the next sample's transaction.
     events: VecDeque<Event>,
     files: Changes<FileRow>,
@@ -40,6 +42,11 @@ impl History {
     /// What was stored can no longer be built upon: the next sample follows a gap, and tells all anew.
     pub(crate) fn lose(&mut self, cause: Cause) {
         self.lost = Some(cause);
+    }
+
+    /// The next sample tells all anew, the host included, without a gap before it.
+    pub(crate) fn tell_anew(&mut self) {
+        self.is_anew = true;
     }
 
     /// Writes a sample with the events noted, the gap before it, and the host where it begins anew. What
@@ -65,8 +72,9 @@ impl History {
             }),
         };
         let follows = self.last.filter(|_| gap.is_none());
-        let begins_anew =
-            self.lost.is_some() || follows.is_none_or(|before| before.utc_day() != now.utc_day());
+        let begins_anew = self.is_anew
+            || self.lost.is_some()
+            || follows.is_none_or(|before| before.utc_day() != now.utc_day());
         sample.row.interval_ms = follows.map(|before| now.boottime_ms - before.boottime_ms);
         sample.row.files_whole = begins_anew;
         if config.privacy == Privacy::Hashed {
@@ -99,6 +107,7 @@ impl History {
         self.events.clear();
         self.last = Some(now);
         self.lost = None;
+        self.is_anew = false;
         Ok(())
     }
 }

@@ -13,10 +13,11 @@ use crate::trace::gap::Cause;
 use crate::trace::history::History;
 use crate::trace::store::{Event, Store};
 use gleaner_schemas::rows::EventRow;
+use std::sync::Arc;
 
 /// The trace, as the running agent writes it.
-pub(crate) struct Recorder<'a> {
-    config: &'a Config,
+pub(crate) struct Recorder {
+    config: Arc<Config>,
     host_id: Option<String>,
     /// None after a damaged database could not be replaced, until it can.
     store: Option<Store>,
@@ -25,12 +26,12 @@ pub(crate) struct Recorder<'a> {
     failing_since: Option<Moment>,
 }
 
-impl<'a> Recorder<'a> {
+impl Recorder {
     /// Opens the trace.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub(crate) fn open(config: &'a Config) -> Result<Self, Error> {
+    pub(crate) fn open(config: Arc<Config>) -> Result<Self, Error> {
         let mut recorder = Self {
             config,
             host_id: host::id(),
@@ -40,6 +41,12 @@ impl<'a> Recorder<'a> {
         };
         recorder.open_store()?;
         Ok(recorder)
+    }
+
+    /// Goes on as another configuration says, whose trace is the same: the next sample tells all anew.
+    pub(crate) fn configure(&mut self, config: Arc<Config>) {
+        self.config = config;
+        self.history.tell_anew();
     }
 
     /// Leaves record numbers out where this is another boot: see [`Store::begin_boot`].
@@ -91,6 +98,11 @@ impl<'a> Recorder<'a> {
         self.history.note(event);
     }
 
+    /// Whether nothing can be stored at the moment.
+    pub(crate) const fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
+    }
+
     /// Whether the trace holds an event of this kind and detail, as far as it can be read.
     pub(crate) fn has_event(&self, kind: &str, detail: &str) -> bool {
         let found = self.store.as_ref().map(|s| s.has_event(kind, detail));
@@ -102,7 +114,7 @@ impl<'a> Recorder<'a> {
             self.open_store()?;
         }
         match &mut self.store {
-            Some(store) => self.history.write(self.config, store, sample),
+            Some(store) => self.history.write(&self.config, store, sample),
             None => Ok(()), // just opened
         }
     }

@@ -8,6 +8,7 @@ use crate::trace::damage::{
 use crate::trace::database::{FLOOR, last_sequence, migrate};
 use crate::trace::gap::LastSample;
 use crate::trace::retention::{Limits, Retention};
+use gleaner_daemon::folders::give_to_owner_of;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
@@ -353,6 +354,8 @@ pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Err
         source,
     };
     let file = options.open(&path_of_lock).map_err(failed)?;
+    // A command that root ran must not keep the service out afterwards.
+    give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Ok(None),

@@ -19,6 +19,7 @@ mod namespaces;
 mod opens;
 mod retention;
 mod running;
+mod service;
 mod session;
 mod ship;
 mod trace;

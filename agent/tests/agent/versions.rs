@@ -94,6 +94,9 @@ fn a_database_of_version_1_is_gone_on_with() {
     let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
     assert_eq!(aside, None);
     assert_eq!(store.last_sample().unwrap().unwrap().time_ms, 1000);
+    // In the file itself while the agent is at work: packages of older agents look there.
+    let header = std::fs::read(&path).unwrap();
+    assert_eq!(header[60..64], SCHEMA_VERSION.to_be_bytes());
     drop(store);
     let connection = open_to_read(&path).unwrap();
     let version: u32 = connection

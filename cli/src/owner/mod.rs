@@ -56,7 +56,11 @@ fn default_socket() -> PathBuf {
         .unwrap_or_else(|| SYSTEM_SOCKET.into())
 }
 
-fn ask(socket: &Path, command: OwnerCommand) -> anyhow::Result<OwnerReply> {
+/// Asks the memory server that listens there.
+///
+/// # Errors
+/// That none does, and what to do; or what was wrong with its answer.
+pub(crate) fn ask(socket: &Path, command: OwnerCommand) -> anyhow::Result<OwnerReply> {
     const START: &str = "start it with `systemctl start gleaner-memoryd`, or `gleaner-memoryd run`; --socket names another place. \
         Without it nothing is lent";
     let mut stream = match UnixStream::connect(socket) {

@@ -32,13 +32,18 @@ pub(crate) fn run(args: &Top) -> anyhow::Result<()> {
     }
 }
 
+/// Whether the environment says that the terminal has colours.
+pub(crate) fn has_colours() -> bool {
+    Ink::of_environment().has_colours()
+}
+
 fn print(text: &str) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 
 /// The width that a frame is printed in: `COLUMNS`, or the terminal's, where there is one.
-fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     let set = std::env::var("COLUMNS").ok().and_then(|v| v.parse().ok());
     let terminal = || {
         let size = ratatui::crossterm::terminal::size().ok()?;

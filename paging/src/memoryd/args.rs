@@ -7,11 +7,12 @@ use std::path::PathBuf;
 const AFTER_HELP: &str = "\
 Examples:
   gleaner-memoryd run                                as /etc/gleaner/memoryd.toml says
+  gleaner-memoryd check-config                       is that file good?
   gleaner-memoryd run --standalone 8GiB --fill       to measure how fast memory comes back (docs/lending.md)
   gleaner owner status                               what is lent; pause, resume and cap are there as well
 
 Exit codes:
-  0  ended by SIGTERM or SIGINT; all memory was given back first
+  0  ended by SIGTERM or SIGINT, all memory was given back first; check-config: it is good
   1  failed; standard error says why
   2  wrong usage";
 
@@ -53,6 +54,13 @@ pub(crate) enum Command {
         /// With --standalone: every page of it is written
         #[arg(long, requires = "standalone")]
         fill: bool,
+    },
+    /// Tell whether the configuration is good, and which settings of the environment win over it
+    #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
+    CheckConfig {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -1,67 +1,55 @@
-//! The configuration, resolved: the command line over the file over the defaults.
+//! The configuration, resolved: the command line over the environment over the file over the defaults.
 
 use crate::args::GlobalArgs;
+use crate::link::Address;
+use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
-use gleaner_schemas::{interval, units};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Read where no other file is named.
-const DEFAULT_FILE: &str = "/etc/gleaner/memoryd.toml";
-
-/// What is wrong with the configuration.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// It cannot be read.
-    #[error("read {}: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    /// It says what cannot be; by name and line.
-    #[error("{}: {message}", path.display())]
-    Wrong { path: PathBuf, message: String },
-    /// Neither root nor a user with a runtime folder.
-    #[error(
-        "where is the agent? XDG_RUNTIME_DIR is not set: name its socket with --agent, and ours with --socket"
-    )]
-    NoRuntimeFolder,
-}
+/// As part of the names of the file and of variables.
+pub(crate) const DAEMON: &str = "memoryd";
 
 /// The file as written; unknown keys are refused.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
     mode: Mode,
+    #[serde(deserialize_with = "values::share")]
     headroom_share: Option<f64>,
+    #[serde(deserialize_with = "values::share")]
     spare_headroom_share: Option<f64>,
     leases_limit: Option<usize>,
-    #[serde(deserialize_with = "cap_text")]
+    #[serde(deserialize_with = "values::size_or_none::<0, _>")]
     cap: Option<Option<u64>>,
     grants: Option<bool>,
     agent: Option<PathBuf>,
     socket: Option<PathBuf>,
     state: Option<PathBuf>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     rise_after: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     longest_term: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     outage_grace: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     pressure_pause: Option<Duration>,
-    #[serde(deserialize_with = "size_text")]
+    #[serde(deserialize_with = "values::size")]
     shrink_step: Option<u64>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     shrink_every: Option<Duration>,
     huge_pages: Option<bool>,
     lock: Lock,
+    #[serde(deserialize_with = "addresses")]
     recruiters: Vec<String>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     announce_every: Option<Duration>,
+    #[serde(deserialize_with = "host_id")]
     host_id: Option<String>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -117,45 +105,28 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// [`Error`], about the file or for want of a runtime folder.
-    pub(crate) fn resolve(args: &GlobalArgs) -> Result<Self, Error> {
-        let default = Path::new(DEFAULT_FILE);
-        let path = args.config.clone();
-        let path = path.or_else(|| default.exists().then(|| default.to_owned()));
-        let file = match &path {
-            Some(path) => read(path)?,
-            None => ConfigFile::default(),
+    /// What is wrong with them, the environment or the file; the want of a runtime folder.
+    pub(crate) fn load(args: &GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
+        let Loaded {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
+        let values = Self::of(args, file, &origin)?;
+        Ok(Loaded { values, origin })
+    }
+
+    fn of(args: &GlobalArgs, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
+        let in_runtime = |typed: Option<&PathBuf>, given: Option<&PathBuf>, name: &str| {
+            let default = || Some(folders::runtime()?.join(format!("{name}.sock")));
+            typed.or(given).cloned().or_else(default)
         };
-        let wrong = |message: &str| Error::Wrong {
-            path: path.clone().unwrap_or_default(),
-            message: message.to_owned(),
+        let nowhere = |key| {
+            let what = "XDG_RUNTIME_DIR is not set: name the agent's socket with --agent, and ours with --socket";
+            origin.wrong(key, what)
         };
-        for share in [file.headroom_share, file.spare_headroom_share] {
-            if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-                return Err(wrong(
-                    "headroom_share, spare_headroom_share: a share lies between 0 and 1",
-                ));
-            }
-        }
-        let is_id = |id: &String| {
-            id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        if file
-            .host_id
-            .as_ref()
-            .is_some_and(|id| !id.is_empty() && !is_id(id))
-        {
-            return Err(wrong(
-                "host_id: 32 lower-case hex digits, or \"\" for the agent's name of this host",
-            ));
-        }
-        let in_runtime = |given: Option<&PathBuf>, name: &str| {
-            let default = || Some(runtime()?.join(name));
-            given
-                .cloned()
-                .or_else(default)
-                .ok_or(Error::NoRuntimeFolder)
-        };
+        let agent = in_runtime(args.agent.as_ref(), file.agent.as_ref(), "agent");
+        let socket = in_runtime(args.socket.as_ref(), file.socket.as_ref(), "memoryd");
+        let state = args.state.clone().or(file.state.clone());
         Ok(Self {
             settings: settings(&file),
             store: Options {
@@ -166,19 +137,34 @@ impl Config {
                     Lock::Never => false,
                 },
             },
-            agent: in_runtime(args.agent.as_ref().or(file.agent.as_ref()), "agent.sock")?,
-            socket: in_runtime(
-                args.socket.as_ref().or(file.socket.as_ref()),
-                "memoryd.sock",
-            )?,
-            state: args
-                .state
-                .clone()
-                .or(file.state.clone())
-                .unwrap_or_else(|| state().join("memoryd")),
+            agent: agent.ok_or_else(|| nowhere("agent"))?,
+            socket: socket.ok_or_else(|| nowhere("socket"))?,
+            state: state.unwrap_or_else(|| folders::state("memoryd")),
             announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms).max(1),
             recruiters: recruiters(file),
         })
+    }
+
+    /// Keys by which `next` differs that only a restart changes.
+    pub(crate) fn left_out(&self, next: &Self) -> Vec<&'static str> {
+        let (ours, theirs) = (&self.recruiters, &next.recruiters);
+        let fixed = [
+            ("agent", self.agent != next.agent),
+            ("socket", self.socket != next.socket),
+            ("state", self.state != next.state),
+            ("huge_pages, lock", self.store != next.store),
+            ("recruiters", ours.urls != theirs.urls),
+            ("host_id", ours.host_id != theirs.host_id),
+            ("certificate", ours.certificate != theirs.certificate),
+            ("key", ours.key != theirs.key),
+            ("authority", ours.authority != theirs.authority),
+            (
+                "announce_every",
+                self.announce_every_ms != next.announce_every_ms,
+            ),
+        ];
+        let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
+        left_out.map(|(key, _)| key).collect()
     }
 }
 
@@ -209,7 +195,7 @@ fn settings(file: &ConfigFile) -> Settings {
 
 fn recruiters(file: ConfigFile) -> Recruiters {
     // What `gleaner-agent enroll` got: the host has one certificate.
-    let enrolled = state().join("ship");
+    let enrolled = folders::state_of_another("ship");
     let host = enrolled.join("host.pem");
     let named = |given: Option<PathBuf>| given.filter(|path| path != Path::new(""));
     let certificate = named(file.certificate).unwrap_or(host);
@@ -231,64 +217,23 @@ fn has_huge_pages() -> bool {
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-/// `None` without a runtime folder.
-fn runtime() -> Option<PathBuf> {
-    let runtime = if is_root() {
-        PathBuf::from("/run")
-    } else {
-        PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?)
-    };
-    Some(runtime.join("gleaner"))
-}
-
-fn state() -> PathBuf {
-    let state = if is_root() {
-        PathBuf::from("/var/lib")
-    } else {
-        let home =
-            || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
-        std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from)
-    };
-    state.join("gleaner")
-}
-
-fn read(path: &Path) -> Result<ConfigFile, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    toml::from_str(&text).map_err(|e| Error::Wrong {
-        path: path.to_owned(),
-        message: e.to_string().trim_end().to_owned(),
-    })
-}
-
-fn cap_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<u64>>, D::Error> {
-    let text = String::deserialize(value)?;
-    if text == "none" {
-        return Ok(Some(None));
+fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let urls = Vec::<String>::deserialize(value)?;
+    for url in &urls {
+        Address::parse(url).map_err(D::Error::custom)?;
     }
-    parsed_size(&text).map(|bytes| Some(Some(bytes)))
+    Ok(urls)
 }
 
-fn size_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(value)?;
-    parsed_size(&text).map(Some)
-}
-
-fn parsed_size<E: serde::de::Error>(text: &str) -> Result<u64, E> {
-    let wrong = || E::custom(format!("`{text}` is no size: write it like 512MiB or 2GiB"));
-    units::parse_bytes(text).ok_or_else(wrong)
-}
-
-fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(value)?;
-    let parsed = interval::parse(&text).map_err(serde::de::Error::custom)?;
-    Ok(Some(parsed))
+fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let id = String::deserialize(value)?;
+    let is_hex = id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if id.is_empty() || (id.len() == 32 && is_hex) {
+        return Ok(Some(id));
+    }
+    Err(D::Error::custom(
+        "32 lower-case hex digits, or \"\" for the agent's name of this host",
+    ))
 }
 
 #[cfg(test)]
@@ -304,18 +249,34 @@ mod tests {
             agent: Some("/x/agent.sock".into()),
             ..GlobalArgs::default()
         };
-        Config::resolve(&args).map_err(|e| e.to_string())
+        let loaded = Config::load(&args).map_err(|e| e.to_string())?;
+        Ok(loaded.values)
     }
 
     #[test]
     fn the_documented_file_has_every_key_and_its_default() {
         let documented = include_str!("../../../docs/memoryd.toml");
-        let (as_is, empty) = (resolve(documented).unwrap(), resolve("").unwrap());
-        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
-        let keys = documented
-            .lines()
-            .filter(|line| !line.starts_with('#') && line.contains(" = "));
-        assert_eq!(keys.count(), 23);
+        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
+        assert_eq!(as_is, empty);
+        let documented = config::uncommented(documented);
+        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
+        keys.sort();
+        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
+        assert_eq!(keys, known);
+        for key in documented {
+            let with = format!("{:?}", resolve(&key.text).unwrap());
+            assert!(with == empty || !key.is_default, "{}", key.text);
+        }
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_is_named() {
+        let before = resolve("cap = \"1GiB\"\nlock = \"never\"").unwrap();
+        let next =
+            resolve("lock = \"always\"\nrecruiters = [\"http://127.0.0.1:1\"]\nmode = \"paper\"");
+        let left_out = before.left_out(&next.unwrap());
+        assert_eq!(left_out, ["huge_pages, lock", "recruiters"]);
+        assert_eq!(before.left_out(&before.clone()), [""; 0]);
     }
 
     #[test]
@@ -325,7 +286,11 @@ mod tests {
             ("\nquota = 4", "line 2"),
             ("cap = \"much\"", "`much` is no size"),
             ("mode = \"greedy\"", "unknown variant `greedy`"),
-            ("headroom_share = 1.5", "between 0 and 1"),
+            ("headroom_share = 1.5", "from 0 to 1"),
+            (
+                "recruiters = [\"http://elsewhere:1\"]",
+                "line 1: recruiters: ",
+            ),
             ("host_id = \"otter\"", "32 lower-case hex digits"),
             ("rise_after = \"soon\"", "soon"),
         ] {

@@ -7,18 +7,20 @@ mod core;
 mod itself;
 mod link;
 mod log;
+mod reload;
 mod run;
 mod standalone;
 mod wishes;
 
 use args::{Args, Command};
 use clap::Parser;
-use config::Config;
+use config::{Config, DAEMON};
+use gleaner_daemon::config::check;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match dispatch(Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("gleaner-memoryd: {error:#}");
             ExitCode::FAILURE
@@ -26,17 +28,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(args: Args) -> anyhow::Result<()> {
-    let config = Config::resolve(&args.global)?;
+fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Run { standalone, fill } => {
             let measured = standalone.map(|bytes| run::Measured {
                 bytes,
                 is_filled: fill,
             });
-            run::run(config, measured)
+            run::run(args.global, measured)?;
+        }
+        Command::CheckConfig { json } => {
+            let loaded = Config::load(&args.global);
+            let found = loaded.as_ref().map(|loaded| &loaded.origin);
+            return Ok(check(DAEMON, found).tell(json)?);
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Bytes that nobody can guess.

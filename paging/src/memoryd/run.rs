@@ -1,13 +1,16 @@
 //! Sets everything up, and runs the core.
 
+use crate::args::GlobalArgs;
 use crate::config::Config;
 use crate::core::{Core, Ends, Told};
+use crate::reload::Reload;
 use crate::standalone::Standalone;
 use crate::{itself, link};
 use anyhow::Context;
+use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::store::Store;
 use gleaner_trust::ClientPaths;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -24,12 +27,16 @@ pub(crate) struct Measured {
 ///
 /// # Errors
 /// When it cannot begin.
-pub(crate) fn run(mut config: Config, measured: Option<Measured>) -> anyhow::Result<()> {
+pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Result<()> {
+    let mut config = Config::load(&args)?.values;
     // Before any thread: their memory is locked as well, and their errors are this one's.
     let (end, on_signal) = UnixStream::pair().context("make a pipe")?;
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
     }
+    let (hangups, on_hangup) = UnixStream::pair().context("make a pipe")?;
+    signal_hook::low_level::pipe::register(SIGHUP, on_hangup)?;
+    let manager = Arc::new(ServiceManager::of_this_process());
     // 53 bits: as many as every reader of JSON keeps.
     let generation = u64::from_le_bytes(crate::random().context("random bytes")?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
@@ -46,12 +53,30 @@ pub(crate) fn run(mut config: Config, measured: Option<Measured>) -> anyhow::Res
         }
         None => None,
     };
-    let (core, ends) = Core::new(&config, store.clone(), generation, end, standalone)?;
+    let is_measured = standalone.is_some();
+    let (core, ends) = Core::new(
+        &config,
+        store.clone(),
+        generation,
+        end,
+        standalone,
+        Arc::clone(&manager),
+    )?;
     let Ends {
         links,
         looks,
         inbox,
     } = ends;
+    let reload = Reload {
+        args,
+        config: config.clone(),
+        is_measured,
+        inbox: inbox.clone(),
+        manager,
+        end: on_signal,
+    };
+    let reloading = thread::Builder::new().name("reload".to_owned());
+    reloading.spawn(move || reload.follow(hangups))?;
     let guests = store.addresses();
     thread::Builder::new()
         .name("look".to_owned())

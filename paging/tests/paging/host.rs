@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -67,6 +68,11 @@ impl Host {
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
 
+    /// Exactly this configuration.
+    pub(crate) fn write_configuration(&self, text: &str) {
+        std::fs::write(self.path("memoryd.toml"), text).unwrap();
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -89,9 +95,19 @@ impl Host {
             command.arg(format!("--{name}")).arg(self.path(file));
         }
         command.arg("run").args(options);
-        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, said) = channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
         let daemon = Daemon {
             child,
+            said,
             socket: self.path("memoryd.sock"),
         };
         wait_for("the owner's socket", || {
@@ -180,6 +196,7 @@ impl Agent {
 /// A running `gleaner-memoryd`.
 pub(crate) struct Daemon {
     child: Child,
+    said: Receiver<String>,
     socket: PathBuf,
 }
 
@@ -264,13 +281,23 @@ impl Daemon {
         kill_process(pid, signal).unwrap();
     }
 
-    /// What it said on standard error, and how it ended.
+    /// Waits for a line of standard error that has `words`; gives it.
+    #[track_caller]
+    pub(crate) fn hear(&self, words: &str) -> String {
+        let mut heard = Vec::new();
+        while let Ok(line) = self.said.recv_timeout(PATIENCE) {
+            if line.contains(words) {
+                return line;
+            }
+            heard.push(line);
+        }
+        panic!("never said {words:?}, but {heard:#?}");
+    }
+
+    /// How it ended, and what it said on standard error since it was last listened to.
     pub(crate) fn ended(&mut self) -> (ExitStatus, String) {
         let status = self.child.wait().unwrap();
-        let mut said = String::new();
-        for line in BufReader::new(self.child.stderr.take().unwrap()).lines() {
-            said += &(line.unwrap() + "\n");
-        }
+        let said = self.said.iter().map(|line| line + "\n").collect();
         (status, said)
     }
 

@@ -5,3 +5,4 @@ mod giving_back;
 mod granting;
 mod host;
 mod owner;
+mod reload;

@@ -189,6 +189,13 @@ impl Allowance {
         self.seen = Some(seen);
     }
 
+    /// What was seen last, by other settings: less holds at once, and more rises as ever.
+    pub(super) fn reckon_anew(&mut self, settings: &Settings, now_ms: i64) {
+        if let Some(seen) = self.seen {
+            self.see(settings, seen, now_ms);
+        }
+    }
+
     pub(super) fn pause(&mut self, until_ms: Option<i64>) {
         self.paused = Some(Pause { until_ms });
     }

@@ -100,6 +100,8 @@ pub enum Event {
     },
     /// Whether any recruiter can be reached.
     Linked(bool),
+    /// The administrator wants it otherwise from now on. Leases that there are go on, as far as the new quota lets them.
+    Settings(Settings),
     /// What was given back after [`Action::Shrink`]: of each lease so much. Due after each, even where it is nothing: there
     /// is no next step before.
     Shrunk(Vec<(String, u64)>),

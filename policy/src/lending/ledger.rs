@@ -49,6 +49,16 @@ impl Clock {
         }
     }
 
+    /// Another grace: an outage that lasts begins anew by it, so that no time that stood still passes after all.
+    fn set_grace(&mut self, grace_ms: i64, now_ms: i64) {
+        if grace_ms == self.grace_ms {
+            return;
+        }
+        self.stood_ms = now_ms.saturating_sub(self.at(now_ms));
+        self.outage_since_ms = self.outage_since_ms.map(|_| now_ms);
+        self.grace_ms = grace_ms;
+    }
+
     /// When it shows `clock_ms`, if nothing changes; that lies ahead.
     fn shows_at_ms(&self, clock_ms: i64) -> i64 {
         let grace_ms = self.outage_since_ms.map_or(0, |_| self.grace_ms.max(0));
@@ -241,6 +251,10 @@ impl Ledger {
     }
 
     /// When the next lease runs out, if nothing changes.
+    pub(super) fn set_grace(&mut self, grace_ms: i64, now_ms: i64) {
+        self.clock.set_grace(grace_ms, now_ms);
+    }
+
     pub(super) fn next_expiry_ms(&self) -> Option<i64> {
         let first = self.entries.values().map(|e| e.expires_ms).min()?;
         Some(self.clock.shows_at_ms(first))

@@ -118,6 +118,12 @@ impl Lender {
                 self.shrinking.is_at_once = true;
             }
             Event::Linked(is_linked) => self.ledger.set_linked(*is_linked, now_ms),
+            Event::Settings(settings) => {
+                self.settings = settings.clone();
+                self.ledger.set_grace(settings.outage_grace_ms, now_ms);
+                self.allowance.reckon_anew(settings, now_ms);
+                has_news = true;
+            }
             Event::Shrunk(given_back) => {
                 self.shrinking.is_under_way = false;
                 has_news = !given_back.is_empty();

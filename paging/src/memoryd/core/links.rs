@@ -1,5 +1,6 @@
 //! What the core and the links to recruiters tell each other: links ask, the core answers and announces.
 
+use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{Announcement, Answer, Request};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,6 +27,13 @@ pub(crate) enum Told {
         link: usize,
         /// Up.
         is_up: bool,
+    },
+    /// The administrator wants it otherwise; heard once it is so, by what the core says that it does now.
+    Configured {
+        /// How memory is lent.
+        settings: Box<Settings>,
+        /// Told then.
+        done: Sender<String>,
     },
     /// Where memory is, looked up for the owner who asked `connection`.
     Looked {

@@ -23,11 +23,13 @@ use act::Lent;
 use agent::Agent;
 use anyhow::Context;
 use control::Control;
+use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::store::Store;
 use gleaner_policy::lending::{Cause, Event, Lender};
 use gleaner_schemas::lending::{
-    Announcement, GivenBack, HostQuota, Outcome, OwnerReply, Refusal, Request, VERSION,
+    Announcement, GivenBack, HostQuota, Outcome, OwnerReply, QuotaReason, Refusal, Request, VERSION,
 };
+use gleaner_schemas::units::Bytes;
 use pressure::{Available, Pressure};
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -60,6 +62,11 @@ pub(crate) struct Core {
     announce_every_ms: i64,
     announced_ms: i64,
     looked_ms: i64,
+    manager: Arc<ServiceManager>,
+    /// When the service manager was last told that all is well.
+    alive_ms: i64,
+    /// What it was last told that goes on.
+    status: String,
 }
 
 /// What the other threads need of the core.
@@ -82,6 +89,7 @@ impl Core {
         generation: u64,
         end: UnixStream,
         standalone: Option<Standalone>,
+        manager: Arc<ServiceManager>,
     ) -> anyhow::Result<(Self, Ends)> {
         let (links, link_ends) = Links::new(&config.recruiters.urls)?;
         let (looks, looked_for) = channel();
@@ -127,6 +135,9 @@ impl Core {
             announced_ms: i64::MIN,
             looked_ms: i64::MIN,
             store,
+            manager,
+            alive_ms: i64::MIN,
+            status: String::new(),
         };
         Ok((core, ends))
     }
@@ -137,6 +148,8 @@ impl Core {
     /// When the kernel refuses to wait.
     pub(crate) fn run(mut self) -> anyhow::Result<()> {
         self.restore_wishes();
+        let status = self.doing();
+        self.manager.ready(&status);
         loop {
             let now_ms = clock::boot_ms();
             let found = self.wait(now_ms)?;
@@ -150,6 +163,7 @@ impl Core {
             if found.end {
                 self.step(Event::Returned(Cause::Ending), woke);
                 self.announce(now_ms);
+                self.manager.stopping("all memory is back");
                 return Ok(());
             }
             if found.pressure && Available::read().is_none_or(Available::is_short) {
@@ -187,6 +201,10 @@ impl Core {
 
     fn tick(&mut self, woke: Instant) {
         let now_ms = clock::boot_ms();
+        if self.alive_due_ms().is_some_and(|due| due <= now_ms) {
+            self.manager.alive();
+            self.alive_ms = now_ms;
+        }
         for event in self.agent.tick(now_ms) {
             self.step(event, woke);
         }
@@ -231,7 +249,39 @@ impl Core {
                 }
             }
             Told::Looked { connection, memory } => self.answer_owner(connection, memory),
+            Told::Configured { settings, done } => {
+                self.step(Event::Settings(*settings), woke);
+                let _ = done.send(self.doing()); // who asked may have gone
+            }
         }
+    }
+
+    /// When the service manager is to be told that all is well.
+    fn alive_due_ms(&self) -> Option<i64> {
+        let every = self.manager.alive_every()?;
+        let every_ms = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
+        Some(self.alive_ms.saturating_add(every_ms))
+    }
+
+    /// What it does, in a few words.
+    fn doing(&self) -> String {
+        let quota = self.quota();
+        let lent = Bytes::from(quota.lent_bytes);
+        if quota.lent_bytes > 0 {
+            return format!("lends {lent} of {}", Bytes::from(quota.quota_bytes));
+        }
+        let why = match quota.reason {
+            QuotaReason::Idle | QuotaReason::Spare => {
+                return format!("lends nothing of {}", Bytes::from(quota.quota_bytes));
+            }
+            QuotaReason::Waiting => "not idle for long enough",
+            QuotaReason::InUse => "the owner is there",
+            QuotaReason::Loaded => "the load is too high",
+            QuotaReason::Paused => "the owner has paused it",
+            QuotaReason::Pressure => "memory runs short",
+            QuotaReason::Unknown => "nothing is heard of the agent, or of the owner",
+        };
+        format!("lends nothing: {why}")
     }
 
     fn ask(&mut self, link: usize, request: Request, woke: Instant) {
@@ -278,6 +328,11 @@ impl Core {
             requests_per_s: self.links.requests_per_s(),
             leases: self.lender.leases(now_ms),
         });
+        let status = self.doing();
+        if status != self.status {
+            self.manager.status(&status);
+            self.status = status;
+        }
     }
 
     /// Where memory is, as the kernel tells it, goes to the owner who asked.

@@ -82,6 +82,7 @@ impl Core {
             Some(self.agent.due_ms()),
             Some(self.announced_ms.saturating_add(self.announce_every_ms)),
             self.lender.next_tick_ms(),
+            self.alive_due_ms(),
             look_ms,
         ];
         all.into_iter().flatten().min().unwrap_or(now_ms)

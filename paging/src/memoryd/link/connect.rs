@@ -2,7 +2,7 @@
 
 use super::LinkError;
 use super::address::Address;
-use gleaner_trust::ClientTrust;
+use super::identity::Identity;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -31,21 +31,23 @@ pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
 pub(super) async fn connect(
     address: &Address,
     host_id: &str,
-    trust: Option<&ClientTrust>,
+    identity: &Identity,
 ) -> Result<Socket, LinkError> {
+    let trust = match address.is_secret() {
+        true => Some(identity.now()?),
+        false => None,
+    };
     let stream = in_time(TcpStream::connect(address.host_and_port())).await?;
     stream.set_nodelay(true).map_err(LinkError::Connect)?;
     let stream: Box<dyn Stream> = match trust {
-        Some(trust) if address.is_secret() => {
-            // Certificates that were renewed meanwhile; of no use, those from before are gone on with.
-            let _ = trust.reload_if_changed();
+        Some(trust) => {
             let (host, _) = address.host_and_port();
             let name = ServerName::try_from(host.to_owned());
             let name = name.map_err(|e| LinkError::Connect(io::Error::other(e)))?;
             let connector = TlsConnector::from(trust.credentials().config());
             Box::new(in_time(connector.connect(name, stream)).await?)
         }
-        _ => Box::new(stream),
+        None => Box::new(stream),
     };
     let url = address.socket(&format!("/v1/hosts/{host_id}/link"));
     let config = WebSocketConfig::default()

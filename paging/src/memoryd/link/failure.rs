@@ -21,7 +21,9 @@ pub(crate) enum LinkError {
     )]
     Nameless,
     /// Certificates that are not there, or of no use.
-    #[error("for https:// recruiters: {0}; `gleaner-agent enroll` gets a host's certificate")]
+    #[error(
+        "no certificate to show it: {0}; `gleaner-agent enroll` gets this host one, and it is taken up then"
+    )]
     Trust(#[from] gleaner_trust::TrustError),
     /// No thread.
     #[error("cannot start the thread of the links: {0}")]

@@ -4,11 +4,11 @@ use super::address::Address;
 use super::announced::Announced;
 use super::backoff::Backoff;
 use super::connect::{Socket, connect};
+use super::identity::Identity;
 use super::{FAREWELL, LinkError, REQUESTS_AT_ONCE};
 use crate::core::{LinkEnd, Told};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
-use gleaner_trust::ClientTrust;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ const BUSY_MS: i64 = 1000;
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) host_id: String,
-    pub(super) trust: Option<Arc<ClientTrust>>,
+    pub(super) identity: Arc<Identity>,
     pub(super) announce_every: Duration,
     pub(super) end: LinkEnd,
     /// What the core has said last; `None`: nothing so far.
@@ -91,7 +91,7 @@ impl Link {
 
     async fn connect_and_talk(&mut self, said: &mut Option<String>) -> Result<End, LinkError> {
         let socket = tokio::select! {
-            socket = connect(&self.address, &self.host_id, self.trust.as_deref()) => socket?,
+            socket = connect(&self.address, &self.host_id, &self.identity) => socket?,
             End = core_gone(&mut self.end, &mut self.latest) => return Ok(End),
         };
         if said.take().is_some() {

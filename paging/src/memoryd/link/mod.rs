@@ -9,16 +9,19 @@ mod announced;
 mod backoff;
 mod connect;
 mod failure;
+mod identity;
 mod keep;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use address::Address;
 pub(crate) use failure::LinkError;
 
 use crate::core::LinkEnd;
-use address::Address;
-use gleaner_trust::{ClientPaths, ClientTrust};
+use gleaner_trust::ClientPaths;
+use identity::Identity;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -43,7 +46,7 @@ pub(crate) struct Settings {
 /// Connects, and goes on trying until the core is gone: then the last word goes out, and the thread ends.
 ///
 /// # Errors
-/// What can never work: addresses, certificates that are not there, no name, no thread.
+/// What can never work: addresses, no name, no thread. Certificates that are not there yet are waited for.
 pub(crate) fn start(settings: &Settings, ends: Vec<LinkEnd>) -> Result<JoinHandle<()>, LinkError> {
     let addresses: Vec<Address> = settings
         .urls
@@ -54,14 +57,11 @@ pub(crate) fn start(settings: &Settings, ends: Vec<LinkEnd>) -> Result<JoinHandl
     if host_id.is_none() && !addresses.is_empty() {
         return Err(LinkError::Nameless);
     }
-    let trust = match addresses.iter().any(Address::is_secret) {
-        true => Some(ClientTrust::load(&settings.certificates)?),
-        false => None,
-    };
+    let identity = Arc::new(Identity::new(settings.certificates.clone()));
     let link = |(end, address)| keep::Link {
         address,
         host_id: host_id.clone().unwrap_or_default(),
-        trust: trust.clone(),
+        identity: Arc::clone(&identity),
         announce_every: settings.announce_every,
         end,
         latest: None,

@@ -74,6 +74,32 @@ fn request() -> impl Strategy<Value = Event> {
     )
 }
 
+fn mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![Just(Mode::Gentle), Just(Mode::Paper), Just(Mode::Spare)]
+}
+
+fn other_settings() -> impl Strategy<Value = Settings> {
+    let limits = (mode(), 0.0..=1.0f64, prop::option::of(size()));
+    (limits, number(), number(), any::<bool>(), 0..4usize).prop_map(
+        |((mode, headroom_share, cap_bytes), rise_after_ms, outage_grace_ms, grants, most)| {
+            let limits = Limits {
+                mode,
+                headroom_share,
+                cap_bytes,
+                ..Limits::default()
+            };
+            Settings {
+                limits,
+                rise_after_ms,
+                outage_grace_ms,
+                grants,
+                most_leases_count: most,
+                ..settings()
+            }
+        },
+    )
+}
+
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         4 => sample(),
@@ -90,6 +116,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Resume),
         1 => prop::option::of(size()).prop_map(Event::Cap),
         1 => any::<bool>().prop_map(Event::Linked),
+        1 => other_settings().prop_map(Event::Settings),
         2 => (0..4u8, size()).prop_map(|(id, bytes)| Event::Shrunk(vec![(format!("{id:032x}"), bytes)])),
         2 => Just(Event::Tick),
     ]
@@ -99,7 +126,7 @@ proptest! {
     /// No panic, whole slabs, grants within the quota, no readable word missing.
     #[test]
     fn nothing_upsets_it(
-        mode in prop_oneof![Just(Mode::Gentle), Just(Mode::Paper), Just(Mode::Spare)],
+        mode in mode(),
         events in prop::collection::vec((event(), number()), 1..60),
     ) {
         let limits = Limits { mode, ..Limits::default() };

@@ -203,6 +203,57 @@ fn an_idle_period_from_before_the_return_says_nothing() {
 }
 
 #[test]
+fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
+    let mut host = Host::idle(10);
+    host.granted("a", 6, 1);
+    let with = |change: fn(&mut Settings)| {
+        let mut settings = settings();
+        change(&mut settings);
+        Event::Settings(settings)
+    };
+    // Nothing else than before: nothing is done.
+    assert_eq!(host.step(&with(|_| {}), 10), []);
+    assert_eq!(host.quota(10), (8, 6, 2, QuotaReason::Idle));
+    // A lower cap: step by step.
+    let capped = with(|s| s.limits.cap_bytes = Some(3 * SLAB));
+    assert_eq!(host.step(&capped, 20), shrink(2, Cause::Quota));
+    assert_eq!(host.quota(20), (3, 6, 0, QuotaReason::Idle));
+    host.step(&Event::Shrunk(vec![(format!("{:032x}", 1), 2 * SLAB)]), 20);
+    assert_eq!(host.step(&Event::Tick, 30), shrink(1, Cause::Quota));
+    host.step(&Event::Shrunk(vec![(format!("{:032x}", 1), SLAB)]), 30);
+    // Lifted: a cap was never a part of what rises slowly.
+    assert_eq!(host.step(&with(|_| {}), 40), []);
+    assert_eq!(host.quota(40), (8, 3, 5, QuotaReason::Idle));
+    // More held back holds at once, less after a while.
+    host.step(&with(|s| s.limits.headroom_share = 0.25), 50);
+    assert_eq!(host.quota(50), (6, 3, 3, QuotaReason::Idle));
+    host.step(&with(|_| {}), 60);
+    assert_eq!(host.quota(159).0, 6);
+    assert_eq!(host.quota(160).0, 8);
+    // No more grants, and what is lent goes on.
+    host.step(&with(|s| s.grants = false), 170);
+    assert_eq!(host.quota(170), (8, 3, 0, QuotaReason::Idle));
+    assert_eq!(host.held(170), [3]);
+}
+
+#[test]
+fn another_grace_lets_no_time_pass_that_stood_still() {
+    let mut host = Host::idle(10);
+    host.granted("a", 1, 0); // for 300 ms
+    host.step(&Event::Linked(false), 100);
+    let grace = |outage_grace_ms| {
+        Event::Settings(Settings {
+            outage_grace_ms,
+            ..settings()
+        })
+    };
+    host.step(&grace(50), 500);
+    assert_eq!(host.lender.leases(500)[0].expires_in_ms, 200);
+    assert_eq!(host.lender.leases(550)[0].expires_in_ms, 200);
+    assert_eq!(host.lender.leases(600)[0].expires_in_ms, 150);
+}
+
+#[test]
 fn every_verdict_that_is_not_idle_takes_all_back() {
     for (verdict, cause) in [
         (Verdict::Waiting { at_ms: 300_010 }, Cause::Owner),

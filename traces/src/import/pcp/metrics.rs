@@ -171,9 +171,9 @@ const BEFORE: [Filled<'static>; 9] = [
 ];
 
 const AFTER: [Filled<'static>; 12] = [
-    Filled::new("gaps", "from_time_ms", "the last sample before a <mark>"),
+    Filled::new("gaps", "from_time_ms", "the last sample before a `<mark>`"),
     Filled::new("gaps", "to_time_ms", "the first sample after it"),
-    Filled::new("gaps", "cause", "`stopped`: <mark> records"),
+    Filled::new("gaps", "cause", "`stopped`: `<mark>` records"),
     Filled::new("hosts", "host_name", "the archive's host"),
     Filled::new("hosts", FACTS[0].0, FACTS[0].1),
     Filled::new("hosts", FACTS[1].0, FACTS[1].1),

@@ -1,0 +1,106 @@
+//! The running agent as a service: another configuration by SIGHUP, without a gap in the trace.
+
+use crate::agent;
+use crate::running::{Running, column, query, wait_for};
+use rustix::process::Signal;
+use std::path::Path;
+use std::time::Duration;
+
+/// The agent on a configuration that a test may write anew.
+struct Service {
+    dir: tempfile::TempDir,
+}
+
+impl Service {
+    fn new(text: &str) -> Self {
+        let service = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        service.configure(text);
+        service
+    }
+
+    fn configure(&self, text: &str) {
+        let path = self.dir.path().join("trace.db");
+        let text = format!("database = {path:?}\n{text}");
+        std::fs::write(self.dir.path().join("agent.toml"), text).unwrap();
+    }
+
+    fn start(&self) -> Running {
+        let mut command = agent();
+        command
+            .arg("--config")
+            .arg(self.dir.path().join("agent.toml"));
+        Running::start(command.arg("run"))
+    }
+}
+
+fn samples(database: &Path) -> i64 {
+    query(database, "SELECT count(*) FROM samples")
+}
+
+#[test]
+fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
+    // One sample an hour: all that come are due to SIGHUP.
+    let service = Service::new("interval = \"1h\"\n");
+    let database = service.dir.path().join("trace.db");
+    let running = service.start();
+    running.hear("sampling every 1h");
+
+    service.configure("intervall = \"100ms\"\n");
+    running.signal(Signal::HUP);
+    let said = running.hear("goes on with the settings it has");
+    assert!(
+        said.contains("line 2") && said.contains("intervall"),
+        "{said}"
+    );
+
+    service.configure("interval = \"2h\"\n");
+    running.signal(Signal::HUP);
+    wait_for("a sample for the interval that ends", || {
+        samples(&database) == 1
+    });
+    let first_ms: i64 = query(&database, "SELECT time_ms FROM samples");
+    // Far more than two of the intervals to come.
+    std::thread::sleep(Duration::from_millis(800));
+
+    service.configure(
+        "interval = \"150ms\"\nprivacy = \"plain\"\nheadroom_share = 0.25\nsocket = \"/x/s\"\n",
+    );
+    running.signal(Signal::HUP);
+    running.hear("the configuration was read again");
+    // The command line has a socket too, and it still wins.
+    wait_for("samples at the new interval", || samples(&database) >= 5);
+    let hosts = "SELECT privacy || ' ' || sample_interval_ms || ' ' || headroom_share FROM hosts ORDER BY sequence";
+    wait_for("the host as it is now", || {
+        let told: Vec<String> = column(&database, hosts);
+        told.last().is_some_and(|host| host == "plain 150 0.25")
+    });
+    let paths = "SELECT count(*) FROM files WHERE path IS NOT NULL";
+    wait_for("paths", || query::<i64>(&database, paths) > 0);
+
+    service.configure("interval = \"1h\"\nprivacy = \"hashed\"\n");
+    running.signal(Signal::HUP);
+    running.hear("the configuration was read again");
+    let (code, _) = running.end();
+    assert_eq!(code, Some(0));
+    let hosts: Vec<String> = column(&database, hosts);
+    assert_eq!(hosts[0], "hashed 3600000 0.15");
+    // What lies between the last sample of one interval and the first of the next is no gap. On a busy machine there are others.
+    let gaps: Vec<i64> = column(&database, "SELECT from_time_ms FROM gaps");
+    assert!(!gaps.contains(&first_ms), "{first_ms}: {gaps:?}");
+}
+
+#[test]
+fn what_needs_a_restart_is_said_by_key() {
+    let service = Service::new("interval = \"1h\"\n");
+    let running = service.start();
+    running.hear("sampling every");
+    let elsewhere = "interval = \"1h\"\n[ship]\nrate = \"1MiB\"\n";
+    service.configure(elsewhere);
+    running.signal(Signal::HUP);
+    let said = running.hear("holds after a restart");
+    assert!(said.contains("what changed in ship holds"), "{said}");
+    let (code, said) = running.end();
+    assert_eq!(code, Some(0), "{said:?}");
+}

@@ -1,0 +1,517 @@
+//! A daemon's certificate, its key, and its authority.
+
+use crate::doctor::finding::Finding;
+use crate::doctor::message::Message;
+use crate::doctor::place::quoted;
+use crate::doctor::user::{Access, Node, User, Want, access};
+use gleaner_schemas::units::Seconds;
+use gleaner_trust::{
+    ClientPaths, ClientTrust, Credentials, Dates, ServerPaths, ServerTrust, certificate,
+};
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+const SUBJECT: &str = "certificate";
+const DAY: Duration = Duration::from_secs(86_400);
+/// An authority is followed by the next in time: enrolling a fleet anew takes weeks.
+const AUTHORITY_ENDS: Duration = Duration::from_secs(182 * 86_400);
+/// A server's certificate is issued by hand.
+const SERVER_ENDS: Duration = Duration::from_secs(30 * 86_400);
+/// A host's is renewed when two thirds of its life are gone; when so much of it is gone, it was not.
+const HOST_ENDS: f64 = 0.75;
+
+/// Where the files are, and whose.
+#[derive(Clone, Debug)]
+pub(in crate::doctor) enum Files {
+    Host(ClientPaths),
+    Server(ServerPaths),
+}
+
+impl Files {
+    fn all(&self) -> Vec<&Path> {
+        let mut paths: Vec<&Path> = match self {
+            Self::Host(paths) => vec![&paths.certificate, &paths.key, &paths.authority],
+            Self::Server(paths) => {
+                let mut all: Vec<&Path> = vec![&paths.certificate, &paths.key, &paths.authority];
+                all.extend(paths.revoked.as_deref());
+                all
+            }
+        };
+        paths.dedup();
+        paths
+    }
+
+    fn certificate(&self) -> &Path {
+        match self {
+            Self::Host(paths) => &paths.certificate,
+            Self::Server(paths) => &paths.certificate,
+        }
+    }
+
+    fn key(&self) -> &Path {
+        match self {
+            Self::Host(paths) => &paths.key,
+            Self::Server(paths) => &paths.key,
+        }
+    }
+
+    fn authority(&self) -> &Path {
+        match self {
+            Self::Host(paths) => &paths.authority,
+            Self::Server(paths) => &paths.authority,
+        }
+    }
+}
+
+/// What was found of them.
+#[derive(Clone, Debug, Default)]
+pub(in crate::doctor) struct Found {
+    missing: Option<PathBuf>,
+    /// The daemon's user may not read it.
+    closed: Option<(PathBuf, Node)>,
+    /// The doctor may not read it.
+    unseen: Option<PathBuf>,
+    /// Key and certificate were put together.
+    trouble: Option<String>,
+    dates: Option<Dates>,
+    authority: Option<Dates>,
+    /// DNS names and addresses in it.
+    pub(in crate::doctor) names: Vec<String>,
+    /// When the list of the revoked was made, and when there should be another.
+    revoked: Option<(SystemTime, Option<SystemTime>)>,
+    key_mode: Option<u32>,
+}
+
+/// Reads them, for the daemon's user; with what a client connects, where they are good.
+pub(in crate::doctor) fn read(
+    files: &Files,
+    user: &User,
+    me: &User,
+) -> (Found, Option<Arc<Credentials>>) {
+    let mut found = Found::default();
+    for path in files.all() {
+        match access(me, path, &[Want::Read]) {
+            Access::Missing => found.missing = found.missing.or(Some(path.to_owned())),
+            Access::No(..) | Access::Unseen(_) => {
+                found.unseen = found.unseen.or(Some(path.to_owned()))
+            }
+            Access::Yes | Access::ReadOnly => {
+                if let Access::No(closed, node) = access(user, path, &[Want::Read]) {
+                    found.closed = found.closed.or(Some((closed, node)));
+                }
+            }
+        }
+    }
+    let text = |path: &Path| std::fs::read_to_string(path).ok();
+    if let Some(pem) = text(files.certificate()) {
+        found.dates = certificate::dates(&pem).ok();
+        found.names = certificate::server_names(&pem).unwrap_or_default();
+    }
+    found.authority = text(files.authority()).and_then(|pem| certificate::dates(&pem).ok());
+    found.key_mode = Node::of(files.key()).ok().map(|node| node.mode);
+    if found.missing.is_some() || found.unseen.is_some() {
+        return (found, None);
+    }
+    match files {
+        Files::Host(paths) => match ClientTrust::load(paths) {
+            Ok(trust) => return (found, Some(trust.credentials())),
+            Err(e) => found.trouble = Some(e.to_string()),
+        },
+        Files::Server(paths) => {
+            found.trouble = ServerTrust::load(paths).err().map(|e| e.to_string());
+            let revoked = paths.revoked.as_deref();
+            found.revoked = revoked.and_then(|path| gleaner_trust::revocation_dates(path).ok());
+        }
+    }
+    (found, None)
+}
+
+/// `renew`: what gets a new one; `None` for people with a PKI of their own.
+pub(in crate::doctor) fn judge(
+    found: &Found,
+    files: &Files,
+    user: &User,
+    renew: Option<&str>,
+    now: SystemTime,
+) -> Vec<Finding> {
+    let path = files.certificate().display();
+    let of = |message, text: String| {
+        let finding = Finding::of(message, SUBJECT, text);
+        match renew {
+            Some(renew) => finding.mend(renew),
+            None => finding,
+        }
+    };
+    let mut findings = Vec::new();
+    if let Some(mode) = found.key_mode.filter(|mode| mode & 0o004 != 0) {
+        let key = files.key();
+        let text = format!(
+            "{} (mode {mode:04o}) is open to every user of this host",
+            key.display()
+        );
+        findings.push(
+            Finding::of(Message::KeyOpen, "key", text)
+                .mend(format!("sudo chmod o-rwx {}", quoted(key))),
+        );
+    }
+    let main = if let Some(missing) = &found.missing {
+        of(
+            Message::CertificateMissing,
+            format!("{} is not there", missing.display()),
+        )
+    } else if let Some((closed, node)) = &found.closed {
+        let owner = User::of(node.uid).name;
+        let text = format!(
+            "{} belongs to {owner} (mode {:04o}): {} may not read it",
+            closed.display(),
+            node.mode,
+            user.name
+        );
+        let path = quoted(closed);
+        let mend = match node.is_folder {
+            true => format!("sudo chmod o+x {path}"),
+            false => format!("sudo chown {}: {path}", user.name),
+        };
+        Finding::of(Message::CertificateUnread, SUBJECT, text).mend(mend)
+    } else if let Some(unseen) = &found.unseen {
+        let text = format!("this user may not read {}", unseen.display());
+        Finding::of(Message::CertificateUnseen, SUBJECT, text).mend("sudo gleaner doctor")
+    } else if let Some(trouble) = &found.trouble {
+        of(Message::CertificateWrong, trouble.clone())
+    } else {
+        match found.dates {
+            None => of(
+                Message::CertificateWrong,
+                format!("{path} holds no certificate"),
+            ),
+            Some(dates) if now > dates.until => {
+                let text = format!(
+                    "{path} has ended {} ago, on {}",
+                    length(dates.until, now),
+                    day(dates.until)
+                );
+                of(Message::CertificateExpired, text)
+            }
+            Some(dates) if now < dates.from => {
+                let text = format!(
+                    "{path} is valid from {} on, {} from now",
+                    day(dates.from),
+                    length(now, dates.from)
+                );
+                Finding::of(Message::CertificateEarly, SUBJECT, text)
+                    .mend("sudo timedatectl set-ntp true")
+            }
+            Some(dates) if ends_soon(files, dates, now) => of(
+                Message::CertificateEnds,
+                format!(
+                    "{path} ends in {}, on {}",
+                    length(now, dates.until),
+                    day(dates.until)
+                ),
+            ),
+            Some(dates) => {
+                let text = format!(
+                    "{path} until {} ({})",
+                    day(dates.until),
+                    length(now, dates.until)
+                );
+                Finding::ok(SUBJECT, text)
+            }
+        }
+    };
+    findings.push(main);
+    findings.extend(
+        found
+            .authority
+            .and_then(|dates| authority(files, dates, now)),
+    );
+    if let Some((made, Some(until))) = found
+        .revoked
+        .filter(|(_, until)| until.is_some_and(|until| now > until))
+    {
+        let text = format!(
+            "the list of revoked certificates is of {}, and a newer one was due on {}",
+            day(made),
+            day(until)
+        );
+        findings.push(Finding::of(Message::RevocationsOld, "revocations", text));
+    } else if let Some((made, _)) = found.revoked {
+        findings.push(Finding::ok(
+            "revocations",
+            format!("the list is of {}, {} ago", day(made), length(made, now)),
+        ));
+    }
+    findings
+}
+
+fn ends_soon(files: &Files, dates: Dates, now: SystemTime) -> bool {
+    let left = dates.until.duration_since(now).unwrap_or_default();
+    let life = dates.until.duration_since(dates.from).unwrap_or_default();
+    match files {
+        Files::Host(_) => left < life.mul_f64(1.0 - HOST_ENDS),
+        Files::Server(_) => left < SERVER_ENDS,
+    }
+}
+
+fn authority(files: &Files, dates: Dates, now: SystemTime) -> Option<Finding> {
+    let path = files.authority().display();
+    let mend = "sudo gleaner pki init /etc/gleaner/pki-next --name COLLECTOR";
+    if now > dates.until {
+        let text = format!("{path} has ended on {}", day(dates.until));
+        return Some(Finding::of(Message::AuthorityExpired, "authority", text).mend(mend));
+    }
+    let left = dates.until.duration_since(now).unwrap_or_default();
+    (left < AUTHORITY_ENDS).then(|| {
+        let text = format!(
+            "{path} ends in {} days, on {}",
+            left.as_secs() / DAY.as_secs(),
+            day(dates.until)
+        );
+        Finding::of(Message::AuthorityEnds, "authority", text).mend(mend)
+    })
+}
+
+/// Of the authority's own folder, on the machine where it lies.
+pub(in crate::doctor) fn judge_authority_folder(folder: &Path) -> Option<Finding> {
+    let key = folder.join("authority.key");
+    let of = |path: &Path, allowed: u32| {
+        let node = Node::of(path).ok()?;
+        (node.mode & 0o777 & !allowed != 0).then(|| (path.to_owned(), node.mode, allowed))
+    };
+    let (path, mode, allowed) = of(&key, 0o600).or_else(|| of(folder, 0o750))?;
+    let text = format!(
+        "{} has mode {mode:04o}, {allowed:04o} at most: whoever reads the authority's key can be anybody",
+        path.display()
+    );
+    Some(
+        Finding::of(Message::KeyOpen, "authority", text)
+            .mend(format!("sudo chmod {allowed:04o} {}", quoted(&path))),
+    )
+}
+
+fn day(time: SystemTime) -> String {
+    Timestamp::try_from(time).map_or_else(
+        |_| "?".to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+    )
+}
+
+fn length(from: SystemTime, until: SystemTime) -> String {
+    Seconds(until.duration_since(from).unwrap_or_default().as_secs_f64()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Files {
+        Files::Host(ClientPaths {
+            certificate: "/s/host.pem".into(),
+            key: "/s/host.pem".into(),
+            authority: "/s/authority.crt".into(),
+        })
+    }
+
+    fn server() -> Files {
+        Files::Server(ServerPaths {
+            certificate: "/p/c.crt".into(),
+            key: "/p/c.key".into(),
+            authority: "/p/a.crt".into(),
+            revoked: None,
+        })
+    }
+
+    #[test]
+    fn certificates_are_judged_by_their_dates_and_readers() {
+        let now = SystemTime::UNIX_EPOCH + DAY * 20_000;
+        let dates = |from: u32, until: u32| {
+            Some(Dates {
+                from: now - DAY * from,
+                until: now + DAY * until,
+            })
+        };
+        let ended = Some(Dates {
+            from: now - DAY * 90,
+            until: now - DAY,
+        });
+        let node = Node {
+            uid: 0,
+            gid: 0,
+            mode: 0o600,
+            is_folder: false,
+        };
+        let good = Found {
+            dates: dates(10, 80),
+            authority: dates(10, 3000),
+            key_mode: Some(0o600),
+            ..Found::default()
+        };
+        for (files, found, messages) in [
+            (host(), good.clone(), vec![]),
+            (
+                host(),
+                Found {
+                    dates: dates(70, 20),
+                    ..good.clone()
+                },
+                vec![Message::CertificateEnds],
+            ),
+            (
+                server(),
+                Found {
+                    dates: dates(300, 65),
+                    ..good.clone()
+                },
+                vec![],
+            ),
+            (
+                server(),
+                Found {
+                    dates: dates(340, 25),
+                    ..good.clone()
+                },
+                vec![Message::CertificateEnds],
+            ),
+            (
+                host(),
+                Found {
+                    dates: ended,
+                    ..good.clone()
+                },
+                vec![Message::CertificateExpired],
+            ),
+            (
+                host(),
+                Found {
+                    dates: Some(Dates {
+                        from: now + DAY,
+                        until: now + DAY * 2,
+                    }),
+                    ..good.clone()
+                },
+                vec![Message::CertificateEarly],
+            ),
+            (
+                host(),
+                Found {
+                    dates: None,
+                    ..good.clone()
+                },
+                vec![Message::CertificateWrong],
+            ),
+            (
+                host(),
+                Found {
+                    trouble: Some("x".to_owned()),
+                    ..good.clone()
+                },
+                vec![Message::CertificateWrong],
+            ),
+            (
+                host(),
+                Found {
+                    missing: Some("/x".into()),
+                    ..good.clone()
+                },
+                vec![Message::CertificateMissing],
+            ),
+            (
+                host(),
+                Found {
+                    unseen: Some("/x".into()),
+                    ..good.clone()
+                },
+                vec![Message::CertificateUnseen],
+            ),
+            (
+                host(),
+                Found {
+                    closed: Some(("/x".into(), node)),
+                    ..good.clone()
+                },
+                vec![Message::CertificateUnread],
+            ),
+            (
+                host(),
+                Found {
+                    key_mode: Some(0o644),
+                    ..good.clone()
+                },
+                vec![Message::KeyOpen],
+            ),
+            (
+                host(),
+                Found {
+                    key_mode: Some(0o640),
+                    ..good.clone()
+                },
+                vec![],
+            ),
+            (
+                host(),
+                Found {
+                    authority: dates(3000, 100),
+                    ..good.clone()
+                },
+                vec![Message::AuthorityEnds],
+            ),
+            (
+                host(),
+                Found {
+                    authority: ended,
+                    ..good.clone()
+                },
+                vec![Message::AuthorityExpired],
+            ),
+            (
+                server(),
+                Found {
+                    revoked: Some((now - DAY, Some(now + DAY))),
+                    ..good.clone()
+                },
+                vec![],
+            ),
+            (
+                server(),
+                Found {
+                    revoked: Some((now - DAY * 9, Some(now - DAY))),
+                    ..good.clone()
+                },
+                vec![Message::RevocationsOld],
+            ),
+        ] {
+            let user = User {
+                name: "gleaner".to_owned(),
+                ..User::default()
+            };
+            let findings = judge(&found, &files, &user, Some("renew"), now);
+            let said: Vec<_> = findings.iter().filter_map(|f| f.message).collect();
+            assert_eq!(said, messages, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_authoritys_key_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+        };
+        assert_eq!(judge_authority_folder(&folder.path().join("none")), None);
+        let key = folder.path().join("authority.key");
+        std::fs::write(&key, "").unwrap();
+        for (folder_mode, key_mode, mend) in [
+            (0o700, 0o600, None),
+            (0o700, 0o640, Some("authority.key")),
+            (0o755, 0o600, Some("0750")),
+        ] {
+            set(folder.path(), folder_mode);
+            set(&key, key_mode);
+            let finding = judge_authority_folder(folder.path());
+            assert_eq!(finding.is_some(), mend.is_some());
+            assert!(mend.is_none_or(|mend| finding.unwrap().mend.unwrap().contains(mend)));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The daemons, and what they are called.
+
+use clap::ValueEnum;
+
+/// A daemon. `ship` is a service of the agent's program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Daemon {
+    /// Traces this host
+    Agent,
+    /// Sends the trace to a collector
+    Ship,
+    /// Gathers traces
+    Collector,
+    /// Places leases of memory
+    Recruiter,
+    /// Lends this host's memory
+    Memoryd,
+}
+
+impl Daemon {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Agent,
+        Self::Ship,
+        Self::Collector,
+        Self::Recruiter,
+        Self::Memoryd,
+    ];
+
+    /// As the diagnosis has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Ship => "ship",
+            Self::Collector => "collector",
+            Self::Recruiter => "recruiter",
+            Self::Memoryd => "memoryd",
+        }
+    }
+
+    /// Its program, and the package that brings it.
+    pub(super) const fn program(self) -> &'static str {
+        match self {
+            Self::Agent | Self::Ship => "gleaner-agent",
+            Self::Collector => "gleaner-collector",
+            Self::Recruiter => "gleaner-recruiter",
+            Self::Memoryd => "gleaner-memoryd",
+        }
+    }
+
+    /// The word that makes a daemon of it.
+    pub(super) const fn command(self) -> &'static str {
+        match self {
+            Self::Agent | Self::Collector | Self::Memoryd => "run",
+            Self::Ship => "ship",
+            Self::Recruiter => "serve",
+        }
+    }
+
+    /// Its unit, without `.service`.
+    pub(super) const fn unit(self) -> &'static str {
+        match self {
+            Self::Ship => "gleaner-ship",
+            other => other.program(),
+        }
+    }
+
+    /// Its configuration.
+    pub(super) const fn file(self) -> &'static str {
+        match self {
+            Self::Agent | Self::Ship => "agent.toml",
+            Self::Collector => "collector.toml",
+            Self::Recruiter => "recruiter.toml",
+            Self::Memoryd => "memoryd.toml",
+        }
+    }
+
+    /// Of the environment's variables that stand over the file.
+    pub(super) const fn variables(self) -> &'static str {
+        match self {
+            Self::Agent | Self::Ship => "GLEANER_AGENT_",
+            Self::Collector => "GLEANER_COLLECTOR_",
+            Self::Recruiter => "GLEANER_RECRUITER_",
+            Self::Memoryd => "GLEANER_MEMORYD_",
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The collector: does it gather?
+
+use super::Patient;
+use crate::doctor::checks::certificate::{self, Files};
+use crate::doctor::checks::{collector, disk, folder, limits};
+use crate::doctor::finding::Finding;
+use crate::doctor::user::{Access, Want, access};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+const LOCAL: &str = "127.0.0.1:7480";
+const CONNECTIONS_LIMIT: u64 = 20_000;
+const RESERVE_BYTES: u64 = 512 << 20;
+
+pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
+    let (place, settings) = (patient.place, &patient.settings);
+    let data = settings
+        .path("data")
+        .unwrap_or_else(|| PathBuf::from("/var/lib/gleaner/collector"));
+    if !patient.is_used(access(&place.me, &data, &[Want::Enter]) != Access::Missing) {
+        return None;
+    }
+    let (mut findings, _) = patient.common();
+    let local = patient.local(LOCAL);
+    let said = local.map(|local| {
+        let url = format!("http://{local}");
+        (collector::read(&url), url)
+    });
+    let answers = said.as_ref().is_some_and(|(said, _)| said.is_ok());
+    let is_running = answers || patient.process.is_some() || patient.unit.is_active();
+    findings.extend(patient.running(is_running));
+    if let Some((said, url)) = said.filter(|_| is_running) {
+        let look = format!("sudo {}", place.line(patient.daemon, "status"));
+        findings.extend(collector::judge(&said, &url, &look, &patient.start()));
+    }
+    if let Some(paths) = patient.server_files("collector") {
+        let files = Files::Server(paths);
+        let (found, _) = certificate::read(&files, &patient.user, &place.me);
+        let issue = patient.issue(&found.names);
+        findings.extend(certificate::judge(
+            &found,
+            &files,
+            &patient.user,
+            issue.as_deref(),
+            SystemTime::now(),
+        ));
+    }
+    if let Some(pki) = settings.path("pki") {
+        findings.extend(certificate::judge_authority_folder(&pki));
+    }
+    findings.push(folder::judge(
+        &folder::read(&data, &patient.user),
+        &data,
+        &patient.user,
+    ));
+    let reserve_bytes = settings.bytes("reserve").unwrap_or(RESERVE_BYTES);
+    let need = disk::Need {
+        least_bytes: reserve_bytes,
+        enough_bytes: reserve_bytes.saturating_mul(2),
+    };
+    findings.extend(disk::judge(disk::read(&data), need, &data));
+    if let Some(process) = &patient.process {
+        let connections_limit = settings
+            .number("connections_limit")
+            .unwrap_or(CONNECTIONS_LIMIT);
+        findings.push(limits::judge_server(
+            process,
+            connections_limit,
+            patient.restore().as_deref(),
+        ));
+    }
+    Some(findings)
+}

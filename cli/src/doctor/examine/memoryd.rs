@@ -1,0 +1,126 @@
+//! The memory server: can it lend?
+
+use super::Patient;
+use crate::doctor::checks::certificate::{self, Files};
+use crate::doctor::checks::{folder, lending, limits, network, socket};
+use crate::doctor::command::within;
+use crate::doctor::daemon::Daemon;
+use crate::doctor::finding::Finding;
+use crate::doctor::place::quoted;
+use crate::owner;
+use gleaner_schemas::lending::{OwnerCommand, OwnerReply};
+use gleaner_trust::ClientPaths;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// It answers at once, unless it is giving memory back.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
+    let (place, settings) = (patient.place, &patient.settings);
+    let path = settings
+        .path("socket")
+        .unwrap_or_else(|| place.runtime("memoryd.sock"));
+    let state = settings
+        .path("state")
+        .unwrap_or_else(|| place.state("memoryd"));
+    if !patient.is_used(path.exists() || state.exists()) {
+        return None;
+    }
+    let (mut findings, _) = patient.common();
+    let call = socket::read(&path);
+    let is_running =
+        call == socket::Call::Answered || patient.process.is_some() || patient.unit.is_active();
+    findings.extend(patient.running(is_running));
+    let recruiters = settings.list("recruiters");
+    if is_running {
+        findings.push(socket::judge(&call, &path, &place.me, &patient.start()));
+        findings.extend(lends(patient, &path, &recruiters));
+    }
+    findings.push(folder::judge(
+        &folder::read(&state, &patient.user),
+        &state,
+        &patient.user,
+    ));
+    if let Some(process) = &patient.process {
+        let program = patient
+            .program_path()
+            .map_or_else(|| patient.daemon.program().to_owned(), quoted);
+        let by_hand = format!("sudo setcap cap_ipc_lock,cap_sys_nice+ep {program}");
+        findings.extend(limits::judge_memoryd(
+            process,
+            &patient.restore().unwrap_or(by_hand),
+        ));
+    }
+    findings.extend(ways(patient, &recruiters));
+    Some(findings)
+}
+
+fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String]) -> Vec<Finding> {
+    let path = socket.to_owned();
+    match within(PATIENCE, move || owner::ask(&path, OwnerCommand::Status)) {
+        Some(Ok(OwnerReply::Lending(lending))) => {
+            let restart = (patient.start_of(Daemon::Agent), patient.start());
+            lending::judge(&lending, recruiters, &restart.0, &restart.1)
+        }
+        _ => Vec::new(), // the socket's own finding says why
+    }
+}
+
+/// To each recruiter, side by side.
+fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
+    if recruiters.is_empty() {
+        return Vec::new();
+    }
+    let (place, settings) = (patient.place, &patient.settings);
+    let enrolled = |name: &str| place.state("ship").join(name);
+    let named = |key: &str| settings.path(key);
+    let certificate = named("certificate").unwrap_or_else(|| enrolled("host.pem"));
+    let files = Files::Host(ClientPaths {
+        key: named("key").unwrap_or_else(|| certificate.clone()),
+        certificate,
+        authority: named("authority").unwrap_or_else(|| enrolled("authority.crt")),
+    });
+    let mut findings = Vec::new();
+    let mut config = None;
+    let enrol = patient.enrol(&collector(&enrolled("collector.url")));
+    if recruiters.iter().any(|url| url.starts_with("https://")) {
+        let (found, good) = certificate::read(&files, &patient.user, &place.me);
+        config = good.map(|good| good.config());
+        let renew = named("certificate").is_none().then_some(enrol.as_str());
+        findings.extend(certificate::judge(
+            &found,
+            &files,
+            &patient.user,
+            renew,
+            SystemTime::now(),
+        ));
+    }
+    let mends = || network::Mends {
+        server: "recruiter",
+        enrol: enrol.clone(),
+        address: patient.edit(),
+    };
+    let ways = thread::scope(|scope| {
+        let each = recruiters.iter().map(|url| {
+            let config = config.clone();
+            scope.spawn(move || network::read(url, config, "/healthz"))
+        });
+        let each: Vec<_> = each.collect();
+        each.into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect::<Vec<_>>()
+    });
+    findings.extend(ways.iter().flat_map(|way| network::judge(way, &mends())));
+    findings
+}
+
+/// Where this host was enrolled.
+fn collector(file: &PathBuf) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    match text.trim() {
+        "" => "https://COLLECTOR:7443".to_owned(),
+        url => url.to_owned(),
+    }
+}

@@ -1,0 +1,265 @@
+//! Each daemon, examined: its checks put together. What all daemons have in common is here.
+
+mod agent;
+mod collector;
+mod memoryd;
+mod recruiter;
+mod ship;
+
+use super::checks::{configuration, program, unit};
+use super::daemon::Daemon;
+use super::finding::Finding;
+use super::message::Message;
+use super::place::{Place, quoted};
+use super::process::{self, Process};
+use super::settings::Settings;
+use super::user::User;
+use std::path::{Path, PathBuf};
+
+/// A daemon's findings.
+pub(super) struct Examined {
+    pub(super) daemon: Daemon,
+    pub(super) is_used: bool,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// What is known of a daemon before its own checks.
+struct Patient<'a> {
+    place: &'a Place,
+    daemon: Daemon,
+    unit: unit::Unit,
+    program: program::Program,
+    settings: Settings,
+    process: Option<Process>,
+    /// Who runs it, or would.
+    user: User,
+    /// Whether it was asked for by name.
+    is_asked: bool,
+}
+
+/// Looks at a daemon; `is_asked`: by name.
+pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined {
+    let unit = unit::read(place, daemon);
+    let process = process::find(place, daemon, unit.main_pid());
+    let settings = Settings::read(place, daemon, &unit.variables());
+    let patient = Patient {
+        user: user(place, &unit, process.as_ref()),
+        program: program::read(place, daemon),
+        settings,
+        process,
+        unit,
+        place,
+        daemon,
+        is_asked,
+    };
+    let findings = match daemon {
+        Daemon::Agent => agent::examine(&patient),
+        Daemon::Ship => ship::examine(&patient),
+        Daemon::Collector => collector::examine(&patient),
+        Daemon::Recruiter => recruiter::examine(&patient),
+        Daemon::Memoryd => memoryd::examine(&patient),
+    };
+    match findings {
+        Some(findings) => Examined {
+            daemon,
+            is_used: true,
+            findings,
+        },
+        None => Examined {
+            daemon,
+            is_used: false,
+            findings: vec![patient.unused()],
+        },
+    }
+}
+
+fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>) -> User {
+    let of_unit = unit
+        .user()
+        .and_then(|(name, groups)| Some(User::named(&name)?.with_groups(&groups)));
+    let of_process = || process.and_then(|process| process.uid).map(User::of);
+    of_unit
+        .or_else(of_process)
+        .unwrap_or_else(|| place.me.clone())
+}
+
+impl Patient<'_> {
+    /// Whether anything but the program says that it is wanted here. `has_left`: it has left something.
+    fn is_used(&self, has_left: bool) -> bool {
+        self.is_asked
+            || self.unit.is_wanted()
+            || self.settings.is_there
+            || self.process.is_some()
+            || has_left
+    }
+
+    /// Nobody wants it here.
+    fn unused(&self) -> Finding {
+        let name = self.daemon.program();
+        match (&self.program.path, self.daemon) {
+            (_, Daemon::Ship) => {
+                let found = "this host is not enrolled with a collector: nothing leaves it";
+                Finding::of(Message::NotEnrolled, "ship", found)
+                    .mend(self.enrol("https://COLLECTOR:7443"))
+            }
+            (Some(path), _) => {
+                let found = format!("{} is installed, and nothing here uses it", path.display());
+                Finding::of(Message::NotUsed, "program", found)
+            }
+            (None, _) => Finding::of(
+                Message::NotUsed,
+                "program",
+                format!("{name} is not installed"),
+            ),
+        }
+    }
+
+    /// Program, unit and configuration; whether the program is there to be asked more, and takes its configuration.
+    fn common(&self) -> (Vec<Finding>, bool) {
+        let mut findings = vec![program::judge(
+            &self.program,
+            self.daemon,
+            env!("CARGO_PKG_VERSION"),
+        )];
+        findings.extend(unit::judge(&self.unit, self.daemon));
+        let said = self.program.path.as_deref();
+        let said = said.map(|program| configuration::read(self.place, self.daemon, program));
+        findings.extend(configuration::judge(
+            self.place,
+            self.daemon,
+            &self.settings,
+            said,
+        ));
+        let stops = [
+            Message::ProgramMissing,
+            Message::ProgramFails,
+            Message::ConfigurationWrong,
+        ];
+        let is_sound = !findings
+            .iter()
+            .any(|f| f.message.is_some_and(|m| stops.contains(&m)));
+        (findings, is_sound)
+    }
+
+    /// That it does not run, where systemd has not said so already.
+    fn running(&self, is_running: bool) -> Option<Finding> {
+        let is_told = self.unit.is_loaded() && !self.unit.is_active();
+        let found = format!(
+            "no {} {} is at work here",
+            self.daemon.program(),
+            self.daemon.command()
+        );
+        (!is_running && !is_told)
+            .then(|| Finding::of(Message::NotRunning, "running", found).mend(self.start()))
+    }
+
+    /// How it is started, or started anew.
+    fn start(&self) -> String {
+        match self.unit.is_loaded() {
+            true => format!("sudo systemctl restart {}", self.daemon.unit()),
+            false => format!("sudo {}", self.start_by_hand()),
+        }
+    }
+
+    /// Its command line.
+    fn start_by_hand(&self) -> String {
+        self.place.line(self.daemon, self.daemon.command())
+    }
+
+    /// The same of another daemon, whose unit comes with the same packages.
+    fn start_of(&self, daemon: Daemon) -> String {
+        match self.unit.is_loaded() {
+            true => format!("sudo systemctl restart {}", daemon.unit()),
+            false => format!("sudo {}", self.place.line(daemon, daemon.command())),
+        }
+    }
+
+    /// Takes back what was changed of its unit; `None` where it has none.
+    fn restore(&self) -> Option<String> {
+        let unit = self.daemon.unit();
+        self.unit
+            .is_loaded()
+            .then(|| format!("sudo systemctl revert {unit} && sudo systemctl restart {unit}"))
+    }
+
+    fn program_path(&self) -> Option<&Path> {
+        self.program.path.as_deref()
+    }
+
+    /// What gets a server its next certificate; `None` for people with a PKI of their own.
+    fn issue(&self, names: &[String]) -> Option<String> {
+        let pki = self.settings.path("pki")?;
+        if self.settings.text("certificate").is_some() {
+            return None;
+        }
+        let names = match names {
+            [] => vec!["NAME".to_owned()],
+            some => some.to_vec(),
+        };
+        let (role, file) = match self.daemon {
+            Daemon::Recruiter => (format!("--recruiter {}", names.join(" ")), "recruiter"),
+            _ => (
+                format!("--collector --name {}", names.join(" --name ")),
+                "collector",
+            ),
+        };
+        let command = self.place.gleaner(&format!(
+            "pki issue {role} -o {} --pki {}",
+            quoted(&pki.join(file)),
+            quoted(&pki)
+        ));
+        Some(format!("sudo {command}"))
+    }
+
+    /// What gets this host its next certificate from the collector at `url`; the agent's configuration says where it goes.
+    fn enrol(&self, url: &str) -> String {
+        format!(
+            "sudo {} {url} TOKEN",
+            self.place.line(Daemon::Agent, "enroll")
+        )
+    }
+
+    /// Opens the configuration.
+    fn edit(&self) -> String {
+        format!(
+            "sudo ${{EDITOR:-vi}} {}",
+            quoted(&self.place.configuration_of(self.daemon))
+        )
+    }
+
+    /// A server's files, where its configuration names them.
+    fn server_files(&self, name: &str) -> Option<gleaner_trust::ServerPaths> {
+        self.settings.text("listen")?;
+        let pki = self.settings.path("pki");
+        let in_pki = |file: &str| pki.as_ref().map(|pki| pki.join(file));
+        let file = |key: &str, file: &str| self.settings.path(key).or_else(|| in_pki(file));
+        Some(gleaner_trust::ServerPaths {
+            certificate: file("certificate", &format!("{name}.crt"))?,
+            key: file("key", &format!("{name}.key"))?,
+            authority: file("authority", "authority.crt")?,
+            revoked: file("revoked", "revoked.crl"),
+        })
+    }
+
+    /// A server's address for this machine alone; `None` where it has none.
+    fn local(&self, usual: &str) -> Option<String> {
+        let local = self
+            .settings
+            .text("local")
+            .unwrap_or_else(|| usual.to_owned());
+        (local != "none").then_some(local)
+    }
+}
+
+/// Where the agent's trace is.
+fn database(place: &Place, settings: &Settings) -> PathBuf {
+    settings
+        .path("database")
+        .unwrap_or_else(|| place.state("trace.db"))
+}
+
+/// What `enroll` got, for those who ship and those who lend.
+fn enrolled(place: &Place, settings: &Settings) -> PathBuf {
+    let beside = || database(place, settings).with_file_name("ship");
+    settings.path("ship.folder").unwrap_or_else(beside)
+}

@@ -1,0 +1,89 @@
+//! What a check has found.
+
+use super::message::Message;
+use gleaner_schemas::diagnosis::{Check, CheckState};
+
+/// One line of the diagnosis, before it is known who reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) subject: &'static str,
+    /// `None`: all is well.
+    pub(super) message: Option<Message>,
+    pub(super) found: String,
+    /// `sudo` stands before what needs root.
+    pub(super) mend: Option<String>,
+}
+
+impl Finding {
+    /// All is well.
+    pub(super) fn ok(subject: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            subject,
+            message: None,
+            found: found.into(),
+            mend: None,
+        }
+    }
+
+    /// Not all is.
+    pub(super) fn of(message: Message, subject: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            message: Some(message),
+            ..Self::ok(subject, found)
+        }
+    }
+
+    /// The command that mends it, with `sudo` before what needs root.
+    pub(super) fn mend(mut self, command: impl Into<String>) -> Self {
+        self.mend = Some(command.into());
+        self
+    }
+
+    pub(super) fn state(&self) -> CheckState {
+        self.message.map_or(CheckState::Ok, Message::state)
+    }
+
+    /// For whoever reads it: root needs no `sudo`, and no terminal obeys what is quoted.
+    pub(super) fn into_check(self, daemon: &str, is_root: bool) -> Check {
+        let state = self.state();
+        let mend = self.mend.map(|command| match is_root {
+            true => command.replace("sudo ", ""),
+            false => command,
+        });
+        Check {
+            daemon: daemon.to_owned(),
+            state,
+            subject: self.subject.to_owned(),
+            code: self.message.map(|message| message.code().to_owned()),
+            found: plain(&self.found),
+            mend: mend.map(|command| plain(&command)),
+        }
+    }
+}
+
+/// In one line, without what a terminal would obey.
+fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    words.join(" ").chars().map(harmless).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_needs_no_sudo_and_terminals_obey_nothing() {
+        let finding = Finding::of(Message::NotRunning, "running", "a\n  b\u{1b}[31m")
+            .mend("sudo systemctl restart x && sudo journalctl -u x");
+        let check = finding.clone().into_check("agent", true);
+        assert_eq!(
+            check.mend.as_deref(),
+            Some("systemctl restart x && journalctl -u x")
+        );
+        assert_eq!(check.found, "a b\u{fffd}[31m");
+        assert_eq!(check.code.as_deref(), Some("not-running"));
+        let check = finding.into_check("agent", false);
+        assert!(check.mend.is_some_and(|mend| mend.starts_with("sudo ")));
+    }
+}

@@ -1,0 +1,131 @@
+//! What `check-config` says.
+
+use super::{ConfigError, Origin, Override, Place};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What every daemon's help has below its options.
+pub const CHECK_HELP: &str = "\
+Nothing is started. Variables of the environment win over the file: GLEANER_NAME_KEY, GLEANER_NAME_TABLE_KEY, where NAME is what \
+follows gleaner- in the program's name; those of a service stand in its unit.
+
+Exit codes: 0 the daemon would start with it; 1 it says what cannot be: standard error says where, by file, key and line.";
+
+/// What is found of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// `gleaner-agent`, …
+    pub program: String,
+    /// Whether the daemon would start with it.
+    pub is_valid: bool,
+    /// The file; `None`: none was named and the default one is not there, or it is not known.
+    pub file: Option<PathBuf>,
+    /// What wins over it.
+    pub overrides: Vec<Override>,
+    /// What is wrong.
+    pub problem: Option<Problem>,
+}
+
+/// What is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// In a file.
+    pub file: Option<PathBuf>,
+    /// In this line of it, from 1 on.
+    pub line: Option<usize>,
+    /// In the environment.
+    pub variable: Option<String>,
+    /// The key, with its table.
+    pub key: Option<String>,
+    /// All of it, for people.
+    pub text: String,
+}
+
+/// What there is to say of the configuration of `daemon` (`"agent"`, …), resolved.
+#[must_use]
+pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
+    Checked {
+        program: format!("gleaner-{daemon}"),
+        is_valid: resolved.is_ok(),
+        file: match resolved {
+            Ok(origin) => origin.path().map(Path::to_owned),
+            Err(error) => file_of(error),
+        },
+        overrides: resolved.map_or_else(|_| Vec::new(), |origin| origin.overrides().to_vec()),
+        problem: resolved.err().map(problem),
+    }
+}
+
+impl Checked {
+    /// For people: a line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let program = &self.program;
+        if let Some(problem) = &self.problem {
+            return format!("{program}: {}\n", problem.text);
+        }
+        let read = match &self.file {
+            Some(file) => format!("{} is good", file.display()),
+            None => "there is no file, and the defaults hold".to_owned(),
+        };
+        let by = |by: &Override| format!("{} ({})", by.variable, by.key);
+        let by: Vec<_> = self.overrides.iter().map(by).collect();
+        if by.is_empty() {
+            return format!("{program}: {read}\n");
+        }
+        let wins = if by.len() == 1 { "wins" } else { "win" };
+        format!("{program}: {read}; {} {wins} over it\n", by.join(", "))
+    }
+
+    /// Tells it, what is wrong on standard error unless it is JSON; the program's exit code.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn tell(&self, as_json: bool) -> std::io::Result<ExitCode> {
+        if as_json {
+            let document = serde_json::to_string_pretty(self)?;
+            writeln!(std::io::stdout(), "{document}")?;
+        } else if self.is_valid {
+            std::io::stdout().write_all(self.text().as_bytes())?;
+        } else {
+            std::io::stderr().write_all(self.text().as_bytes())?;
+        }
+        Ok(if self.is_valid {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+fn file_of(error: &ConfigError) -> Option<PathBuf> {
+    match error {
+        ConfigError::Read { path, .. }
+        | ConfigError::Wrong {
+            place: Place::File { path, .. },
+            ..
+        } => Some(path.clone()),
+        ConfigError::Wrong { .. } => None,
+    }
+}
+
+fn problem(error: &ConfigError) -> Problem {
+    let mut problem = Problem {
+        file: file_of(error),
+        line: None,
+        variable: None,
+        key: None,
+        text: error.to_string(),
+    };
+    if let ConfigError::Wrong { place, key, .. } = error {
+        problem.key.clone_from(key);
+        match place {
+            Place::File { line, .. } => problem.line = *line,
+            Place::Variable(name) => problem.variable = Some(name.clone()),
+            Place::Argument(_) | Place::Default(_) => {}
+        }
+    }
+    problem
+}

@@ -1,0 +1,71 @@
+//! What can be wrong with a configuration, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a daemon cannot do as it is configured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file is not there, or may not be read.
+    #[error("cannot read the configuration {}: {source}; name another by --config", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It says what cannot be.
+    #[error("{}", said(place, key.as_deref(), what))]
+    Wrong {
+        /// Where.
+        place: Place,
+        /// Which key, with its table: `ship.rate`.
+        key: Option<String>,
+        /// What is expected.
+        what: String,
+    },
+}
+
+/// Where a setting was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a file.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// From 1 on; `None`: the file as a whole.
+        line: Option<usize>,
+    },
+    /// In the environment, by this name.
+    Variable(String),
+    /// On the command line, by this name.
+    Argument(&'static str),
+    /// Nowhere: the default, in a daemon of this name that has no file.
+    Default(&'static str),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line: None } => write!(f, "{}", path.display()),
+            Self::File {
+                path,
+                line: Some(line),
+            } => write!(f, "{}, line {line}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::Argument(name) => f.write_str(name),
+            Self::Default(daemon) => write!(f, "the configuration of gleaner-{daemon}"),
+        }
+    }
+}
+
+fn said(place: &Place, key: Option<&str>, what: &str) -> String {
+    match (place, key) {
+        // Its name is the key's.
+        (Place::Variable(_) | Place::Argument(_), _) | (_, None) => format!("{place}: {what}"),
+        // It names the key itself.
+        _ if what.starts_with("unknown field") => format!("{place}: {what}"),
+        (_, Some(key)) => format!("{place}: {key}: {what}"),
+    }
+}

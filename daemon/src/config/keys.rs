@@ -1,0 +1,143 @@
+//! Which keys a configuration has: asked of its type, so that no list of them need be kept.
+
+use serde::de::value::{Error, MapDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text: names, lengths of time, sizes, paths.
+    Text,
+    /// A list.
+    List,
+    /// A table of keys that are not ours to know.
+    Map,
+    /// A number or a truth value.
+    Other,
+}
+
+/// Every key of the configuration `T`, with the tables that it lies in: `["ship", "rate"]`.
+#[must_use]
+pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
+    let (mut found, mut to_ask) = (BTreeMap::new(), vec![Vec::new()]);
+    while let Some(path) = to_ask.pop() {
+        let asked = Cell::new(Asked::Other);
+        let probe = Probe {
+            path: &path,
+            asked: &asked,
+        };
+        // It always fails: all that it is for is what was asked of it.
+        let _ = T::deserialize(probe);
+        let kind = match asked.get() {
+            Asked::Fields(names) => {
+                let below = |name: &&'static str| [&path[..], &[*name]].concat();
+                to_ask.extend(names.iter().map(below));
+                continue;
+            }
+            Asked::Text => Kind::Text,
+            Asked::List => Kind::List,
+            Asked::Map => Kind::Map,
+            Asked::Other => Kind::Other,
+        };
+        found.insert(path, kind);
+    }
+    found
+}
+
+/// What a type asked for.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Fields(&'static [&'static str]),
+    Text,
+    List,
+    Map,
+    Other,
+}
+
+/// Notes what the key at `path` asks for, instead of giving it.
+#[derive(Clone, Copy)]
+struct Probe<'a> {
+    path: &'a [&'static str],
+    asked: &'a Cell<Asked>,
+}
+
+impl Probe<'_> {
+    fn answer<'de, V: Visitor<'de>>(self, visitor: V, asked: Asked) -> Result<V::Value, Error> {
+        if let Some((first, rest)) = self.path.split_first() {
+            let within = Probe { path: rest, ..self };
+            return visitor.visit_map(MapDeserializer::new(std::iter::once((*first, within))));
+        }
+        self.asked.set(asked);
+        Err(Error::custom("only asked"))
+    }
+}
+
+impl<'de> Deserializer<'de> for Probe<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::Other)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::Fields(fields))
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::Map)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::List)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::Text)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::Text)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.answer(visitor, Asked::Text)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
+        ignored_any
+    }
+}
+
+impl IntoDeserializer<'_, Error> for Probe<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}

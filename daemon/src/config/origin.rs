@@ -1,0 +1,151 @@
+//! Where a configuration is from, down to the line.
+
+use super::{ConfigError, Place};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+/// A variable of the environment that wins over the file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Override {
+    /// The variable.
+    pub variable: String,
+    /// The key, with its table: `ship.rate`.
+    pub key: String,
+}
+
+/// Where a configuration is from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    daemon: &'static str,
+    path: Option<PathBuf>,
+    text: String,
+    overrides: Vec<Override>,
+}
+
+impl Origin {
+    pub(super) const fn new(daemon: &'static str, path: Option<PathBuf>, text: String) -> Self {
+        Self {
+            daemon,
+            path,
+            text,
+            overrides: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, variable: String, path: Vec<String>) {
+        let key = path.join(".");
+        self.overrides.push(Override { variable, key });
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Of `gleaner-agent` it is `agent`.
+    #[must_use]
+    pub const fn daemon(&self) -> &'static str {
+        self.daemon
+    }
+
+    /// The file; `None`: no file was named, and the default one is not there.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What wins over it, by name.
+    #[must_use]
+    pub fn overrides(&self) -> &[Override] {
+        &self.overrides
+    }
+
+    /// That the setting of `key` cannot be, said of the place where it was made. `key` is the most guilty of several.
+    #[must_use]
+    pub fn wrong(&self, key: &str, what: impl Into<String>) -> ConfigError {
+        ConfigError::Wrong {
+            place: self.place(key),
+            key: Some(key.to_owned()),
+            what: what.into(),
+        }
+    }
+
+    /// That a setting on the command line cannot be.
+    #[must_use]
+    pub fn wrong_argument(name: &'static str, what: impl Into<String>) -> ConfigError {
+        ConfigError::Wrong {
+            place: Place::Argument(name),
+            key: None,
+            what: what.into(),
+        }
+    }
+
+    fn place(&self, key: &str) -> Place {
+        if let Some(by) = self.overrides.iter().find(|by| by.key == key) {
+            return Place::Variable(by.variable.clone());
+        }
+        let Some(path) = &self.path else {
+            return Place::Default(self.daemon);
+        };
+        let set = self.settings().into_iter().find(|set| set.key == key);
+        Place::File {
+            path: path.clone(),
+            line: set.map(|set| self.line_of(set.span.start)),
+        }
+    }
+
+    /// What the file says that cannot be.
+    pub(super) fn refused(&self, error: &toml::de::Error) -> ConfigError {
+        let at = error.span().map(|span| span.start);
+        // Tables come before what they hold: the last is the closest.
+        let holds = |set: &Set, at: usize| set.span.contains(&at);
+        let mut settings = self.settings().into_iter();
+        let key = at.and_then(|at| settings.rfind(|set| holds(set, at)));
+        ConfigError::Wrong {
+            place: Place::File {
+                path: self.path.clone().unwrap_or_default(),
+                line: at.map(|at| self.line_of(at)),
+            },
+            key: key.map(|set| set.key),
+            what: in_one_line(error.message()),
+        }
+    }
+
+    fn line_of(&self, at: usize) -> usize {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        before.matches('\n').count() + 1
+    }
+
+    /// Every key that the file sets; none where it is no TOML.
+    fn settings(&self) -> Vec<Set> {
+        let mut found = Vec::new();
+        if let Ok(table) = DeTable::parse(&self.text) {
+            gather(table.get_ref(), "", &mut found);
+        }
+        found
+    }
+}
+
+/// A key in the file, from its name to the end of its value.
+struct Set {
+    key: String,
+    span: Range<usize>,
+}
+
+fn gather(table: &DeTable<'_>, within: &str, found: &mut Vec<Set>) {
+    for (name, value) in table {
+        let key = format!("{within}{}", name.get_ref());
+        found.push(Set {
+            key: key.clone(),
+            span: name.span().start..value.span().end.max(name.span().end),
+        });
+        if let DeValue::Table(table) = value.get_ref() {
+            gather(table, &format!("{key}."), found);
+        }
+    }
+}
+
+/// For logs: the parser's own words may have several.
+pub(super) fn in_one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,152 @@
+//! What people write into configuration files, read: for `#[serde(deserialize_with = …)]`. Each key may be absent, and is `None`
+//! then.
+
+use gleaner_schemas::{interval, units};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// In place of a value: that there shall be none.
+const NONE: &str = "none";
+
+/// A length of time: `90s`, `1m30s`, `500ms`.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
+    interval_from::<0, D>(value)
+}
+
+/// A length of time of so many milliseconds at least.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn interval_from<'de, const LEAST_MS: u64, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(value)?;
+    let length = interval::parse(&text).map_err(Error::custom)?;
+    check_interval(length, Duration::from_millis(LEAST_MS)).map_err(Error::custom)?;
+    Ok(Some(length))
+}
+
+/// That a length of time is not too short.
+///
+/// # Errors
+/// In words, that it is.
+pub fn check_interval(length: Duration, least: Duration) -> Result<(), String> {
+    if length >= least {
+        return Ok(());
+    }
+    let (length, least) = (interval::format(length), interval::format(least));
+    Err(format!("{length} is too short: {least} is the least"))
+}
+
+/// A size: `512MiB`, `2GiB`.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn size<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    size_from::<0, D>(value)
+}
+
+/// A size of so many bytes at least.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn size_from<'de, const LEAST: u64, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<u64>, D::Error> {
+    parsed_size(&String::deserialize(value)?, LEAST, "512MiB or 2GiB").map(Some)
+}
+
+/// A size of so many bytes at least, or `none`.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn size_or_none<'de, const LEAST: u64, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Option<u64>>, D::Error> {
+    or_none(value, |text| parsed_size(text, LEAST, "512MiB, or none"))
+}
+
+/// A share: a number from 0 to 1.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn share<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
+    let share = f64::deserialize(value)?;
+    if (0.0..=1.0).contains(&share) {
+        return Ok(Some(share));
+    }
+    let wrong = format!("{share} is no share: that is a number from 0 to 1, like 0.15");
+    Err(Error::custom(wrong))
+}
+
+/// An address to listen on: `0.0.0.0:7443`.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
+    parsed_address(&String::deserialize(value)?, "0.0.0.0:7443 or [::]:7443").map(Some)
+}
+
+/// An address of this machine alone, where there is no TLS, or `none`: `127.0.0.1:7480`.
+///
+/// # Errors
+/// Of the format: what is wrong with the value.
+pub fn loopback_or_none<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Option<SocketAddr>>, D::Error> {
+    or_none(value, |text| {
+        let address = parsed_address(text, "127.0.0.1:7480, or none")?;
+        check_loopback(address).map_err(Error::custom)?;
+        Ok(address)
+    })
+}
+
+/// That an address is one of this machine's alone.
+///
+/// # Errors
+/// In words, that others come there too.
+pub fn check_loopback(address: SocketAddr) -> Result<(), String> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(format!(
+        "{address} is no loopback address: only 127.0.0.1 and ::1 may be served without TLS; for all others set listen, and \
+         pki = the folder of `gleaner pki init`"
+    ))
+}
+
+fn or_none<'de, D: Deserializer<'de>, T>(
+    value: D,
+    parse: impl FnOnce(&str) -> Result<T, D::Error>,
+) -> Result<Option<Option<T>>, D::Error> {
+    let text = String::deserialize(value)?;
+    let value = if text == NONE {
+        None
+    } else {
+        Some(parse(&text)?)
+    };
+    Ok(Some(value))
+}
+
+fn parsed_size<E: Error>(text: &str, least: u64, example: &str) -> Result<u64, E> {
+    match units::parse_bytes(text) {
+        Some(bytes) if bytes >= least => Ok(bytes),
+        Some(_) => Err(E::custom(format!(
+            "{text} is too little: {} is the least",
+            units::Bytes::from(least)
+        ))),
+        None => Err(E::custom(format!(
+            "`{text}` is no size: write it like {example}"
+        ))),
+    }
+}
+
+fn parsed_address<E: Error>(text: &str, example: &str) -> Result<SocketAddr, E> {
+    let wrong = || E::custom(format!("`{text}` is no address: write it like {example}"));
+    text.parse().map_err(|_| wrong())
+}

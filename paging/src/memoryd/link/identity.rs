@@ -1,0 +1,34 @@
+//! Who this host is to recruiters.
+
+use super::LinkError;
+use gleaner_trust::{ClientPaths, ClientTrust};
+use std::sync::{Arc, OnceLock};
+
+/// The host's certificate: a host may be enrolled long after its memory server has started.
+pub(super) struct Identity {
+    paths: ClientPaths,
+    loaded: OnceLock<Arc<ClientTrust>>,
+}
+
+impl Identity {
+    /// Reads nothing yet.
+    pub(super) const fn new(paths: ClientPaths) -> Self {
+        Self {
+            paths,
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// As the files have it now; of no use, those from before are gone on with.
+    ///
+    /// # Errors
+    /// [`LinkError::Trust`] where it has never been of use.
+    pub(super) fn now(&self) -> Result<&ClientTrust, LinkError> {
+        if let Some(trust) = self.loaded.get() {
+            let _ = trust.reload_if_changed();
+            return Ok(trust);
+        }
+        let trust = ClientTrust::load(&self.paths)?;
+        Ok(self.loaded.get_or_init(|| trust))
+    }
+}

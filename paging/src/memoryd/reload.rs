@@ -1,0 +1,69 @@
+//! Another configuration without a restart, which would give back all memory.
+//!
+//! By a thread of its own: a file may be slow to read, and the core waits for nobody.
+
+use crate::args::GlobalArgs;
+use crate::config::Config;
+use crate::core::{Inbox, Told};
+use crate::standalone::Standalone;
+use gleaner_daemon::notify::ServiceManager;
+use gleaner_daemon::terminal;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+/// What it takes.
+pub(crate) struct Reload {
+    pub(crate) args: GlobalArgs,
+    /// By which the daemon was started.
+    pub(crate) config: Config,
+    /// Settings are those of a measurement, whatever the file says.
+    pub(crate) is_measured: bool,
+    pub(crate) inbox: Inbox,
+    pub(crate) manager: Arc<ServiceManager>,
+    /// Written to, it ends the daemon.
+    pub(crate) end: UnixStream,
+}
+
+impl Reload {
+    /// Reads the configuration again each time that something comes out of `hangups`, until the core is gone.
+    pub(crate) fn follow(mut self, mut hangups: UnixStream) {
+        while hangups.read(&mut [0; 64]).is_ok_and(|read| read > 0) {
+            if terminal::has_hung_up() {
+                let _ = self.end.write_all(&[0]); // it ends already
+                return;
+            }
+            self.manager.reloading();
+            let doing = match Config::load(&self.args) {
+                Ok(next) => match self.hand_over(next.values) {
+                    Some(doing) => doing,
+                    None => return,
+                },
+                Err(error) => {
+                    eprintln!("gleaner-memoryd: goes on with the settings it has: {error}");
+                    String::new()
+                }
+            };
+            self.manager.ready(&doing);
+        }
+    }
+
+    /// What the core does from now on; `None`: it is gone.
+    fn hand_over(&self, next: Config) -> Option<String> {
+        let left_out = self.config.left_out(&next);
+        let mut settings = Box::new(next.settings);
+        if self.is_measured {
+            Standalone::adapt(&mut settings);
+        }
+        let (done, doing) = channel();
+        let told = Told::Configured { settings, done };
+        let doing = self.inbox.tell(told).then(|| doing.recv().ok())??;
+        eprintln!("gleaner-memoryd: the configuration was read again");
+        if !left_out.is_empty() {
+            let keys = left_out.join(", ");
+            eprintln!("gleaner-memoryd: what changed in {keys} holds after a restart");
+        }
+        Some(doing)
+    }
+}

@@ -1,0 +1,74 @@
+//! Another configuration without a restart: what is lent stays lent, as far as the new one lets it.
+
+use crate::host::{Host, MIB, SIZE, wait_for};
+use gleaner_schemas::lending::Mode;
+use rustix::process::Signal;
+
+/// Of [`SIZE`] that is lent, and given back in one go.
+const QUICK: &str = "shrink_step = \"1GiB\"\nshrink_every = \"1ms\"\n";
+
+#[test]
+fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
+    let host = Host::new();
+    let mut daemon = host.daemon();
+    let mut agent = host.agent();
+    let lent = agent.lend(&daemon);
+    let generation = lent.leases[0].generation;
+    agent.stays();
+
+    let broken = format!("{QUICK}cap = \"16MiB\"\nmode = \"greedy\"");
+    host.write_configuration(&broken);
+    daemon.signal(Signal::HUP);
+    daemon.hear("goes on with the settings it has");
+    let lending = daemon.status();
+    assert_eq!(lending.quota.lent_bytes, SIZE);
+
+    host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock = \"always\""));
+    daemon.signal(Signal::HUP);
+    daemon.hear("the configuration was read again");
+    let lending = wait_for("the cap", || {
+        let lending = daemon.status();
+        (lending.resident_bytes <= 16 * MIB).then_some(lending)
+    });
+    assert_eq!(lending.quota.lent_bytes, 16 * MIB);
+    let lease = &lending.leases[0];
+    assert_eq!((lease.held_bytes, lease.generation), (16 * MIB, generation));
+    let log = daemon.log();
+    assert_eq!(log.last().unwrap().cause, "quota");
+
+    // Lifted again, by the same process with the same lease.
+    host.write_configuration(&format!(
+        "{QUICK}lock = \"always\"\nmode = \"spare\"\nhuge_pages = false"
+    ));
+    daemon.signal(Signal::HUP);
+    daemon.hear("the configuration was read again");
+    let said = daemon.hear("holds after a restart");
+    assert!(
+        said.contains("what changed in huge_pages, lock holds"),
+        "{said}"
+    );
+    let lending = daemon.status();
+    assert_eq!(lending.leases[0].generation, generation);
+    // A measurement has a mode of its own, whatever the file says.
+    assert_eq!(lending.quota.mode, Mode::Paper);
+    assert!(lending.quota.quota_bytes > SIZE, "{lending:?}");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.ended().0.code(), Some(0));
+}
+
+#[test]
+fn a_host_that_is_not_enrolled_starts_and_waits_for_its_certificate() {
+    let host = Host::new();
+    let [host_pem, authority] = ["host.pem", "authority.crt"].map(|name| host.path(name));
+    let config = format!(
+        "recruiters = [\"https://127.0.0.1:1\"]\ncertificate = {host_pem:?}\nauthority = {authority:?}\n"
+    );
+    host.configure(&config);
+    let daemon = host.daemon_with(&[]);
+    let said = daemon.hear("no certificate to show it");
+    assert!(
+        said.contains(authority.to_str().unwrap()) && said.contains("gleaner-agent enroll"),
+        "{said}"
+    );
+    assert!(daemon.status().recruiters.is_empty());
+}

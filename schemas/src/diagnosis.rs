@@ -1,0 +1,84 @@
+//! What `gleaner doctor` found on one host: one JSON document.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the form of the diagnosis. Fields and codes may be added at any time; one that is taken away, renamed or given
+/// another meaning raises it.
+pub const DIAGNOSIS_VERSION: u32 = 1;
+
+/// What works on one host, and what does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Diagnosis {
+    /// Version of this document's form.
+    #[cfg_attr(feature = "json-schema", schemars(extend("const" = DIAGNOSIS_VERSION)))]
+    pub diagnosis_version: u32,
+    /// Version of the `gleaner` that looked.
+    pub gleaner_version: String,
+    /// When.
+    pub time_ms: i64,
+    /// Under which user: others may see more, or less.
+    pub user: String,
+    /// How long it took.
+    pub took_ms: u64,
+    /// Checks that found all well.
+    pub ok_count: u64,
+    /// Checks that found something to look at, which keeps nothing from working.
+    pub warning_count: u64,
+    /// Checks that found something that does not work.
+    pub wrong_count: u64,
+    /// Checks of what is not used here.
+    pub not_used_count: u64,
+    /// One a line of the printed text, in its order.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Check {
+    /// Whose: `host`, `agent`, `ship`, `collector`, `recruiter` or `memoryd`.
+    pub daemon: String,
+    /// How it is.
+    pub state: CheckState,
+    /// What was looked at, in a word or two.
+    pub subject: String,
+    /// Names the message, which docs/doctor.md explains. Absent where all is well.
+    pub code: Option<String>,
+    /// What was found, for people.
+    pub found: String,
+    /// The command that mends it, for a shell; words in capitals are to be filled in. Absent where all is well, or where no
+    /// command mends it.
+    pub mend: Option<String>,
+}
+
+/// How something is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// It works.
+    #[default]
+    Ok,
+    /// To be looked at; nothing is kept from working.
+    Warning,
+    /// It does not work.
+    Wrong,
+    /// Not used on this host.
+    NotUsed,
+}
+
+impl CheckState {
+    /// As people read it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Wrong => "wrong",
+            Self::NotUsed => "not used",
+        }
+    }
+}

@@ -1,0 +1,29 @@
+"""docs/messages.md: every message that it explains is one that the programs can say."""
+
+import re
+
+import pytest
+from pages import CHECKOUT, DOCS
+
+# A message stands in a row's first cell; "…" for what differs.
+MESSAGES = re.findall(r"^\| `([^`]+)` \|", (DOCS / "messages.md").read_text(), re.MULTILINE)
+ROOMS = ("agent", "collector", "dataset", "daemon", "listen", "paging", "recruiter", "trust", "cli")
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    """The sources, their strings as they are printed: without line ends in them, arguments as "…"."""
+    sources = [path for room in ROOMS for path in sorted((CHECKOUT / room).glob("src/**/*.rs"))]
+    text = "\n".join(path.read_text() for path in sources)
+    return re.sub(r"\{[\w.:#?]*\}", "…", re.sub(r"\\\n\s*", "", text))
+
+
+def test_there_are_messages():
+    assert len(MESSAGES) > 30
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_is_one_that_programs_say(message, said):
+    for part in filter(None, (part.strip(" ;:,") for part in message.split("…"))):
+        if len(part) > 5:
+            assert part in said, f"nobody says {part!r}"

@@ -1,0 +1,36 @@
+"""The quick start, as a person follows it: its commands alone, copied from the page, in a clone of its own."""
+
+import re
+
+from machine import assert_shown
+from pages import CHECKOUT, DOCS, blocks
+
+PAGE_S = 900
+
+
+def test_the_quick_start_leads_to_a_lease_that_is_taken_back(machine, programs, tmp_path, capsys):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    steps = blocks(DOCS / "quick-start.md")
+    assert all(step.is_run_here and not step.before for step in steps), "the reader has nothing but the page"
+    lines = ["set -eo pipefail"]
+    for step in steps:
+        # The page cannot know from where it was got.
+        text = step.text.replace("REPOSITORY", f"file://{CHECKOUT}")
+        lines += [f"echo '=== {step.name}'", "begun=$EPOCHREALTIME", text]
+        lines.append(f'printf "took %s %s %s\\n" {step.line} "$begun" "$EPOCHREALTIME"')
+        if "git clone" in text:
+            # What is built already need not be built again: the clone is older than that, and builds to the same place.
+            lines += ["find . -name .git -prune -o -type f -exec touch -d 2000-01-01 {} +", f"ln -s '{programs.parent}' target"]
+    code, said = machine.run("\n".join(lines) + "\n", folder, PAGE_S, network=True)
+    assert code == 0, f"exit code {code}; the last that was said:\n{said[-4000:]}"
+    for step in steps:
+        assert_shown(step, said)
+    took = [(line, float(end) - float(begun)) for line, begun, end in re.findall(r"took (\d+) (\S+) (\S+)", said)]
+    assert len(took) == len(steps)
+    with capsys.disabled():
+        print("\nthe quick start, block by block (built before):")
+        for line, seconds in took:
+            print(f"  docs/quick-start.md:{line}: {seconds:.1f} s")
+    report = folder / "gleaner" / "report.html"
+    assert "Gleaner" in report.read_text()

@@ -1,0 +1,293 @@
+//! `gleaner doctor` with daemons that are well, then broken one thing at a time: it names what is broken, and its command mends it.
+
+mod clinic;
+mod disks;
+
+use crate::delivery::running::{Running, wait_for};
+use clinic::{Clinic, DAY, free_port, shell};
+use gleaner_tests::program;
+use gleaner_trust::{Authority, Role, Validity};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+const ALL: [&str; 3] = ["agent", "ship", "collector"];
+
+#[test]
+fn certificates_and_the_way_to_the_collector() {
+    let mut clinic = Clinic::start();
+    clinic.is_well(&ALL);
+    let host_id = gleaner_trust::this_host_id().unwrap();
+    let enrol = |mend: &str| mend.replace("TOKEN", &clinic.token(Some(&host_id)));
+
+    // The host's certificate has ended, as after a long absence.
+    clinic.replace_host_certificate(&host_id, 90, 2);
+    let found = clinic.finds(
+        &ALL,
+        &[("ship", "certificate-expired"), ("ship", "host-refused")],
+    );
+    assert!(
+        found.find("ship", "certificate-expired")["found"]
+            .as_str()
+            .unwrap()
+            .contains("has ended 2 d")
+    );
+    clinic.mends(&enrol(&found.mend("ship", "certificate-expired")));
+    clinic.is_well(&ALL);
+
+    // It trusts another deployment's authority.
+    let authority = clinic.path("trace/ship/authority.crt");
+    Authority::init(&clinic.path("other"), "other", 10).unwrap();
+    fs::copy(clinic.path("other/authority.crt"), &authority).unwrap();
+    let found = clinic.finds(&["ship"], &[("ship", "authority-other")]);
+    clinic.mends(&enrol(&found.mend("ship", "authority-other")));
+    clinic.is_well(&ALL);
+
+    // The collector's certificate has ended: told at both ends, mended on the server.
+    let now = SystemTime::now();
+    let names = vec!["127.0.0.1".to_owned()];
+    let validity = Validity {
+        from: now - DAY * 365,
+        until: now - DAY,
+    };
+    let issued = clinic
+        .authority
+        .issue_for(&Role::Collector { names }, &validity)
+        .unwrap();
+    issued
+        .write(
+            &clinic.path("pki/collector.crt"),
+            &clinic.path("pki/collector.key"),
+        )
+        .unwrap();
+    wait_for("the collector to take it up", || {
+        clinic
+            .diagnose(&["ship"])
+            .wrong()
+            .iter()
+            .any(|(_, code)| code == "server-expired")
+    });
+    let found = clinic.diagnose(&["collector"]);
+    clinic.mends(&found.mend("collector", "certificate-expired"));
+    clinic.is_well(&ALL);
+
+    // Its key lies open.
+    let key = clinic.path("pki/authority.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let found = clinic.finds(&["collector"], &[("collector", "key-open")]);
+    clinic.mends(&found.mend("collector", "key-open"));
+    clinic.is_well(&["collector"]);
+
+    // The collector is down; the command starts it.
+    clinic.collector.take().unwrap().kill();
+    let found = clinic.finds(
+        &ALL,
+        &[("ship", "connection-refused"), ("collector", "not-running")],
+    );
+    let start = found.mend("collector", "not-running");
+    clinic.collector = Some(Running::start(&mut shell(&format!("exec {start}"))));
+    clinic.is_well(&ALL);
+}
+
+#[test]
+fn the_agent_and_what_it_says_of_itself() {
+    let mut clinic = Clinic::start();
+    clinic.is_well(&ALL);
+
+    // Nobody traces; the command starts it again.
+    clinic.agent.take().unwrap().end();
+    wait_for("the newest sample to be old", || {
+        !clinic.diagnose(&["agent"]).wrong().is_empty()
+    });
+    let found = clinic.finds(
+        &["agent"],
+        &[("agent", "not-running"), ("agent", "trace-old")],
+    );
+    let start = found.mend("agent", "trace-old");
+    clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
+    clinic.is_well(&["agent"]);
+
+    // Nobody ships.
+    clinic.shipper.take().unwrap().end();
+    clinic.finds(&["ship"], &[("ship", "not-running")]);
+
+    // A trace that everybody may read.
+    let trace = clinic.path("trace/trace.db");
+    fs::set_permissions(&trace, fs::Permissions::from_mode(0o644)).unwrap();
+    let found = clinic.diagnose(&["agent"]);
+    clinic.mends(&found.mend("agent", "trace-open"));
+    assert_eq!(
+        fs::metadata(&trace).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+}
+
+/// What stands in for programs says what a service manager, or a daemon that looks at its configuration, would.
+fn stand_in(folder: &Path, name: &str, script: &str) {
+    let file = folder.join(name);
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn what_the_service_manager_and_the_configuration_say() {
+    let clinic = Clinic::start();
+    let programs = clinic.path("bin");
+    fs::create_dir(&programs).unwrap();
+    let agent = program("gleaner-agent").unwrap();
+    stand_in(
+        &programs,
+        "gleaner-agent",
+        &format!(
+            "[ \"$1\" = check-config ] || exec {} \"$@\"\necho 'gleaner-agent: agent.toml, line 1: intervall: unknown field' >&2; exit 1",
+            agent.display()
+        ),
+    );
+    let found = clinic.diagnose_with(&programs, &["agent"]);
+    let wrong = found.find("agent", "configuration-wrong");
+    assert_eq!(
+        wrong["found"],
+        "agent.toml, line 1: intervall: unknown field"
+    );
+    assert!(
+        wrong["mend"].as_str().unwrap().ends_with("etc/agent.toml"),
+        "{wrong}"
+    );
+
+    // systemd runs the agent as a user who may not write to its folder.
+    stand_in(
+        &programs,
+        "gleaner-agent",
+        &format!(
+            "[ \"$1\" = check-config ] || exec {} \"$@\"",
+            agent.display()
+        ),
+    );
+    let unit = "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nUser=nobody";
+    stand_in(&programs, "systemctl", &format!("cat <<'END'\n{unit}\nEND"));
+    let found = clinic.finds_with(&programs, &["agent"], &[("agent", "folder-unwritable")]);
+    clinic.mends(&found.mend("agent", "folder-unwritable"));
+    clinic.finds_with(&programs, &["agent"], &[]);
+
+    // A unit that has failed, and a systemd that does not answer.
+    let failed = "LoadState=loaded\nActiveState=failed\nResult=exit-code\nStateChangeTimestamp=Mon 2026-11-16 07:00:00 UTC";
+    stand_in(
+        &programs,
+        "systemctl",
+        &format!("cat <<'END'\n{failed}\nEND"),
+    );
+    let found = clinic.diagnose_with(&programs, &["agent"]);
+    assert_eq!(
+        found.find("agent", "unit-failed")["found"],
+        "gleaner-agent.service has failed since Mon 2026-11-16 07:00:00 UTC: exit-code"
+    );
+    stand_in(
+        &programs,
+        "systemctl",
+        "echo 'Failed to connect to bus' >&2; exit 1",
+    );
+    let found = clinic.diagnose_with(&programs, &["agent"]);
+    found.find("agent", "systemd-silent");
+
+    // A program that is not there.
+    fs::remove_file(programs.join("systemctl")).unwrap();
+    stand_in(&programs, "gleaner-agent", "echo gleaner-agent 0.0.9");
+    clinic
+        .diagnose_with(&programs, &["agent"])
+        .find("agent", "program-version");
+}
+
+#[test]
+fn memory_servers_and_recruiters() {
+    let mut clinic = Clinic::start();
+    let port = free_port();
+    fs::write(
+        clinic.configuration("recruiter.toml"),
+        format!("local = \"127.0.0.1:{port}\"\nlocal_access = \"all\"\n"),
+    )
+    .unwrap();
+    let text = format!(
+        "agent = {:?}\nsocket = {:?}\nstate = {:?}\nrecruiters = [\"http://127.0.0.1:{port}\"]\n",
+        clinic.path("agent.sock"),
+        clinic.path("memoryd.sock"),
+        clinic.path("memoryd")
+    );
+    fs::write(clinic.configuration("memoryd.toml"), text).unwrap();
+    let recruiter = clinic.run(
+        "gleaner-recruiter",
+        "recruiter.toml",
+        "serve",
+        "listening on http:",
+    );
+    let mut memoryd = Command::new(program("gleaner-memoryd").unwrap());
+    let memoryd = Running::start(
+        memoryd
+            .arg("run")
+            .arg("--config")
+            .arg(clinic.configuration("memoryd.toml")),
+    );
+    clinic.is_well(&["agent", "recruiter", "memoryd"]);
+
+    recruiter.kill();
+    wait_for("the link to be missed", || {
+        let wrong = clinic.diagnose(&["memoryd"]).wrong();
+        wrong.iter().any(|(_, code)| code == "recruiter-unlinked")
+    });
+    let found = clinic.finds(
+        &["memoryd", "recruiter"],
+        &[
+            ("recruiter", "not-running"),
+            ("memoryd", "recruiter-unlinked"),
+            ("memoryd", "connection-refused"),
+        ],
+    );
+    let start = found.mend("recruiter", "not-running");
+    let recruiter = Running::start(&mut shell(&format!("exec {start}")));
+    clinic.is_well(&["recruiter", "memoryd"]);
+
+    clinic.agent.take().unwrap().end();
+    wait_for("the agent to be missed", || {
+        let wrong = clinic.diagnose(&["memoryd"]).wrong();
+        wrong.iter().any(|(_, code)| code == "agent-unheard")
+    });
+    let start = clinic
+        .diagnose(&["memoryd"])
+        .mend("memoryd", "agent-unheard");
+    clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
+    clinic.is_well(&["agent", "recruiter", "memoryd"]);
+    assert_eq!(memoryd.end(), Some(0));
+    recruiter.kill();
+}
+
+#[test]
+fn hosts_without_any_daemon_and_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let doctor = |arguments: &[&str]| {
+        let mut doctor = Command::new(program("gleaner").unwrap());
+        doctor
+            .arg("doctor")
+            .args(arguments)
+            .env("COLUMNS", "80")
+            .env("XDG_STATE_HOME", folder.path());
+        doctor.output().unwrap()
+    };
+    assert_eq!(doctor(&["smith"]).status.code(), Some(2));
+    let config = folder.path().to_str().unwrap();
+    let output = doctor(&["recruiter", "--config", config]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("[not-running]") && !text.contains('\u{1b}'),
+        "{text}"
+    );
+    let is_command = |line: &&str| line.trim_start().starts_with("mend: ");
+    let wide = text
+        .lines()
+        .filter(|line| !is_command(line))
+        .find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None, "{text}");
+    let messages = String::from_utf8(doctor(&["--messages"]).stdout).unwrap();
+    assert!(messages.contains("### certificate-expired\n"));
+}

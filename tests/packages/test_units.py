@@ -1,0 +1,28 @@
+"""The units, as systemd judges them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+UNITS = Path(__file__).resolve().parents[2] / "packaging" / "systemd"
+SERVICES = sorted(path.name for path in UNITS.glob("*.service"))
+# From 0 (safe) to 10.
+WORST = 2.5
+
+
+def test_every_daemon_has_a_unit():
+    daemons = ("agent", "collector", "memoryd", "recruiter", "report", "ship")
+    assert [f"gleaner-{daemon}.service" for daemon in daemons] == SERVICES
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_unit_is_hardened(service: str):
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=yes", "--no-pager", UNITS / service],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+    assert float(exposure[1]) <= WORST, done.stdout
+    assert not done.stderr, done.stderr
