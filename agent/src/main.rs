@@ -7,6 +7,7 @@ use gleaner_agent::live::watch;
 use gleaner_agent::trace::{export, vacuum};
 use gleaner_agent::{inspect, print, run, session, ship, status};
 use gleaner_daemon::config::check;
+use std::io::Read;
 use std::process::ExitCode;
 
 /// Exit code of `status` when no sample has been written lately.
@@ -14,6 +15,9 @@ const NOT_HEALTHY: u8 = 3;
 
 /// Exit code of `export` when a damaged database could not be read whole.
 const NOT_ALL_READ: u8 = 4;
+
+/// Bytes of a token on standard input: 97, and a line's end.
+const LONGEST_TOKEN: u64 = 4096;
 
 fn main() -> ExitCode {
     match dispatch(Args::parse()) {
@@ -105,6 +109,10 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             token,
             json,
         } => {
+            let token = match token.as_str() {
+                "-" => std::io::read_to_string(std::io::stdin().take(LONGEST_TOKEN))?,
+                _ => token,
+            };
             let enrolled = ship::grant::enroll(&config, &collector, &token)?;
             print(if json {
                 print::document(&enrolled)

@@ -35,7 +35,7 @@ pub struct GlobalArgs {
     /// Configuration in TOML [default: /etc/gleaner/collector.toml, where there is one]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder of journal and dataset [default: /var/lib/gleaner/collector]
+    /// Folder of journal and dataset [default: /var/lib/gleaner/collector as root, else $XDG_STATE_HOME/gleaner/collector]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }
@@ -45,6 +45,13 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Take in batches, until interrupted
     Run,
+    /// Tell whether the configuration is good, and which settings of the environment win over it
+    #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
+    CheckConfig {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Compare every file of a dataset with its hashes and counts
     Verify {
         /// Folder of the dataset

@@ -1,20 +1,20 @@
-//! The configuration, resolved: the command line over the file over the defaults.
+//! The configuration, resolved: the command line over the environment over the file over the defaults.
 
 use crate::args::GlobalArgs;
 use crate::publish::{self, Target};
-use crate::{Error, journal, sealer};
+use crate::{journal, sealer};
+use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::folders;
 use gleaner_dataset::{Compaction, Policy as Retention, batch};
 use gleaner_schemas::rows::DATASET_TABLES;
-use gleaner_schemas::{interval, units};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Read where no other file is named.
-const DEFAULT_FILE: &str = "/etc/gleaner/collector.toml";
-const DEFAULT_DATA: &str = "/var/lib/gleaner/collector";
+/// As part of the names of the file and of variables.
+pub const DAEMON: &str = "collector";
 /// Of old samples one for each of these is kept, where they are thinned.
 const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
 /// What is replaced stays as long on the object store as in the dataset itself.
@@ -28,8 +28,9 @@ const DEFAULT_LOCAL: &str = "127.0.0.1:7480";
 struct ConfigFile {
     data: Option<PathBuf>,
     dataset: Option<PathBuf>,
+    #[serde(deserialize_with = "values::address")]
     listen: Option<SocketAddr>,
-    #[serde(deserialize_with = "local_text")]
+    #[serde(deserialize_with = "values::loopback_or_none")]
     local: Option<Option<SocketAddr>>,
     local_access: LocalAccess,
     certificate: Option<PathBuf>,
@@ -37,20 +38,20 @@ struct ConfigFile {
     authority: Option<PathBuf>,
     revoked: Option<PathBuf>,
     pki: Option<PathBuf>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     seal_after: Option<Duration>,
-    #[serde(deserialize_with = "size_text")]
+    #[serde(deserialize_with = "values::size")]
     batch_limit: Option<u64>,
-    #[serde(deserialize_with = "size_text")]
+    #[serde(deserialize_with = "values::size")]
     memory_limit: Option<u64>,
-    #[serde(deserialize_with = "size_text")]
+    #[serde(deserialize_with = "values::size")]
     reserve: Option<u64>,
     connections_limit: Option<usize>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     reader_patience: Option<Duration>,
     name: Option<String>,
     publish: Option<String>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     publish_grace: Option<Duration>,
     publish_options: BTreeMap<String, toml::Value>,
     keep: Keep,
@@ -63,7 +64,7 @@ struct Keep {
     days: Option<u32>,
     details_days: Option<u32>,
     thin_after_days: Option<u32>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval")]
     thin_to: Option<Duration>,
 }
 
@@ -140,35 +141,72 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Config`] about the file, [`Error::NotLoopback`], [`Error::NoListener`].
-    pub fn resolve(args: &GlobalArgs) -> Result<Self, Error> {
-        let default = Path::new(DEFAULT_FILE);
-        let path = args.config.clone();
-        let path = path.or_else(|| default.exists().then(|| default.to_owned()));
-        let file = match &path {
-            Some(path) => read(path)?,
-            None => ConfigFile::default(),
-        };
-        let wrong = |message: &str| Error::Config {
-            path: path.clone().unwrap_or_default(),
-            message: message.to_owned(),
-        };
+    /// What is wrong with them, the environment or the file.
+    pub fn resolve(args: &GlobalArgs) -> Result<Self, ConfigError> {
+        Self::load(args).map(|loaded| loaded.values)
+    }
+
+    /// As [`Self::resolve`], and where it is from.
+    ///
+    /// # Errors
+    /// What is wrong with them, the environment or the file.
+    pub fn load(args: &GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
+        let Loaded {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
         let data = args.data.clone().or(file.data.clone());
-        let data = data.unwrap_or_else(|| DEFAULT_DATA.into());
+        let data = data.unwrap_or_else(|| folders::state("collector"));
         let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
-        if let Some(address) = local.filter(|address| !address.ip().is_loopback()) {
-            return Err(Error::NotLoopback { address });
-        }
         let listen = match file.listen {
-            Some(address) => Some((address, certificates(&file).map_err(|e| wrong(&e))?)),
+            Some(address) => Some((address, certificates(&file, &origin)?)),
             None => None,
         };
-        Ok(Self {
+        if listen.is_none() && local.is_none() {
+            let what = "nothing to listen on: set listen (TLS) or local (loopback)";
+            return Err(origin.wrong("local", what));
+        }
+        let publish = published(&file).map_err(|what| origin.wrong("publish", what))?;
+        let values = Self {
             listen,
             local,
-            publish: published(&file).map_err(|e| wrong(&e))?,
+            publish,
             ..Self::from_file(&file, data)
-        })
+        };
+        Ok(Loaded { values, origin })
+    }
+
+    /// Keys by which `next` differs that only a restart changes.
+    #[must_use]
+    pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
+        let fixed = [
+            (
+                "data or dataset",
+                (&self.data, &self.dataset) != (&next.data, &next.dataset),
+            ),
+            (
+                "listen, local or certificates",
+                (&self.listen, self.local) != (&next.listen, next.local),
+            ),
+            ("local_access", self.local_access != next.local_access),
+            ("memory_limit", self.memory_bytes != next.memory_bytes),
+            (
+                "connections_limit",
+                self.connections_limit != next.connections_limit,
+            ),
+            (
+                "reader_patience",
+                self.reader_patience != next.reader_patience,
+            ),
+            ("reserve", self.journal != next.journal),
+            ("name", self.seal.collector_name != next.seal.collector_name),
+            (
+                "publish",
+                format!("{:?}", self.publish) != format!("{:?}", next.publish),
+            ),
+        ];
+        let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
+        left_out.map(|(key, _)| key).collect()
     }
 
     /// All but what may be wrong: the listeners, and where to publish.
@@ -210,15 +248,12 @@ impl Config {
     #[must_use]
     pub fn local(folder: &Path, pki: &Path, local: Option<SocketAddr>) -> Self {
         let file = ConfigFile {
-            pki: Some(pki.to_owned()),
             reserve: Some(64 << 20),
             ..ConfigFile::default()
         };
         Self {
             dataset: folder.join("dataset"),
-            listen: certificates(&file)
-                .ok()
-                .map(|c| (([127, 0, 0, 1], 0).into(), c)),
+            listen: Some((([127, 0, 0, 1], 0).into(), Certificates::in_pki(pki))),
             local,
             ..Self::from_file(&file, folder.join("collector"))
         }
@@ -241,55 +276,36 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
     }))
 }
 
-fn certificates(file: &ConfigFile) -> Result<Certificates, String> {
-    let named = |given: &Option<PathBuf>, in_pki: &str, key: &str| {
-        let default = file.pki.as_ref().map(|pki| pki.join(in_pki));
+impl Certificates {
+    /// All of a deployment's authority.
+    fn in_pki(pki: &Path) -> Self {
+        Self {
+            certificate: pki.join("collector.crt"),
+            key: pki.join("collector.key"),
+            authority: pki.join("authority.crt"),
+            revoked: Some(pki.join("revoked.crl")),
+            pki: Some(pki.to_owned()),
+        }
+    }
+}
+
+fn certificates(file: &ConfigFile, origin: &Origin) -> Result<Certificates, ConfigError> {
+    let pki = file.pki.as_deref().map(Certificates::in_pki);
+    let named = |given: &Option<PathBuf>, in_pki: fn(&Certificates) -> &PathBuf, key: &str| {
+        let default = pki.as_ref().map(|pki| in_pki(pki).clone());
         given.clone().or(default).ok_or_else(|| {
-            format!("listen needs TLS: set {key}, or pki = the folder of `gleaner pki init`")
+            let what =
+                format!("listen needs TLS: set {key}, or pki = the folder of `gleaner pki init`");
+            origin.wrong("listen", what)
         })
     };
     Ok(Certificates {
-        certificate: named(&file.certificate, "collector.crt", "certificate")?,
-        key: named(&file.key, "collector.key", "key")?,
-        authority: named(&file.authority, "authority.crt", "authority")?,
-        revoked: named(&file.revoked, "revoked.crl", "revoked").ok(),
+        certificate: named(&file.certificate, |pki| &pki.certificate, "certificate")?,
+        key: named(&file.key, |pki| &pki.key, "key")?,
+        authority: named(&file.authority, |pki| &pki.authority, "authority")?,
+        revoked: file.revoked.clone().or(pki.and_then(|pki| pki.revoked)),
         pki: file.pki.clone(),
     })
-}
-
-fn read(path: &Path) -> Result<ConfigFile, Error> {
-    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
-    toml::from_str(&text).map_err(|e| Error::Config {
-        path: path.to_owned(),
-        message: e.to_string().trim_end().to_owned(),
-    })
-}
-
-fn local_text<'de, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<Option<SocketAddr>>, D::Error> {
-    let text = String::deserialize(value)?;
-    if text == "none" {
-        return Ok(Some(None));
-    }
-    let address = text.parse().map_err(|_| {
-        serde::de::Error::custom(format!("`{text}` is no address: 127.0.0.1:7480, or none"))
-    })?;
-    Ok(Some(Some(address)))
-}
-
-fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(value)?;
-    let parsed = interval::parse(&text).map_err(serde::de::Error::custom)?;
-    Ok(Some(parsed))
-}
-
-fn size_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(value)?;
-    let parsed = units::parse_bytes(&text).ok_or_else(|| {
-        serde::de::Error::custom(format!("`{text}` is no size: write it like 512MiB or 2GiB"))
-    })?;
-    Ok(Some(parsed))
 }
 
 #[cfg(test)]
@@ -310,30 +326,42 @@ mod tests {
     #[test]
     fn the_documented_file_has_every_key_and_its_default() {
         let documented = include_str!("../../docs/collector.toml");
-        let (as_is, empty) = (resolve(documented).unwrap(), resolve("").unwrap());
-        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
-        // Each key that is not set there is a key: taken out of its comment, it is no unknown one.
-        let mut keys = 0;
-        for line in documented.lines() {
-            let Some((key, _)) = line.trim_start_matches("# ").split_once(" = ") else {
-                continue;
+        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
+        assert_eq!(as_is, empty);
+        let documented = config::uncommented(documented);
+        let known = config::keys::<ConfigFile>();
+        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
+        // Of these the object store knows the names: they are examples.
+        keys.retain(|path| path[0] != "publish_options");
+        keys.push(vec!["publish_options".to_owned()]);
+        keys.sort();
+        let known: Vec<_> = known.into_keys().collect();
+        assert_eq!(keys, known);
+        for key in documented {
+            let text = if key.path[0] == "publish_options" {
+                format!("publish = \"s3://traces\"\n{}", key.text)
+            } else {
+                key.text
             };
-            keys += 1;
-            let line = line.trim_start_matches("# ");
-            let text = match key {
-                "days" | "details_days" | "thin_after_days" | "thin_to" => {
-                    format!("[keep]\n{line}")
-                }
-                "region" | "endpoint" | "allow_http" => {
-                    format!("publish = \"s3://traces\"\n[publish_options]\n{line}")
-                }
-                _ => line.to_owned(),
-            };
-            let said = resolve(&text).err().unwrap_or_default();
-            assert!(!said.contains("unknown field"), "{said}");
-            assert!(!said.contains("publish"), "{said}");
+            // An example is of the right kind, be it of no use by itself.
+            let with = toml::from_str::<ConfigFile>(&text);
+            assert!(with.is_ok(), "{text}: {with:?}");
+            if key.is_default {
+                assert_eq!(format!("{:?}", resolve(&text).unwrap()), empty);
+            } else if text.contains("publish") {
+                resolve(&text).unwrap();
+            }
         }
-        assert_eq!(keys, 26);
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_is_named() {
+        let before = resolve("seal_after = \"1m\"").unwrap();
+        let next =
+            resolve("seal_after = \"2m\"\nreserve = \"1MiB\"\nlocal = \"127.0.0.1:1\"").unwrap();
+        let left_out = before.left_out(&next);
+        assert_eq!(left_out, ["listen, local or certificates", "reserve"]);
+        assert_eq!(before.left_out(&before.clone()), [""; 0]);
     }
 
     #[test]

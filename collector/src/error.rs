@@ -1,5 +1,6 @@
 //! What can go wrong with the collector, where, and what to do about it.
 
+use gleaner_daemon::config::ConfigError;
 use gleaner_dataset::{BatchError, DatasetError};
 use gleaner_trust::TrustError;
 use std::io;
@@ -10,22 +11,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration file says what it may not.
-    #[error("{}: {message}", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        message: String,
-    },
-    /// Plain HTTP to the world.
-    #[error(
-        "local = {address} is no loopback address: only 127.0.0.1 and ::1 may be served without TLS; use listen, with certificates of `gleaner pki init`"
-    )]
-    NotLoopback {
-        /// The address.
-        address: SocketAddr,
-    },
+    /// The configuration says what it may not.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// Nobody could reach it.
     #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
     NoListener,

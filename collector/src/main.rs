@@ -3,9 +3,10 @@
 use anyhow::Context;
 use clap::Parser;
 use gleaner_collector::args::{Args, Command};
-use gleaner_collector::config::Config;
+use gleaner_collector::config::{Config, DAEMON};
 use gleaner_collector::upkeep::{self, Finding};
 use gleaner_collector::{ask, run};
+use gleaner_daemon::config::check;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -26,7 +27,12 @@ fn main() -> ExitCode {
 
 fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Run => run::run(&Config::resolve(&args.global)?)?,
+        Command::Run => run::run(&args.global)?,
+        Command::CheckConfig { json } => {
+            let loaded = Config::load(&args.global);
+            let found = loaded.as_ref().map(|loaded| &loaded.origin);
+            return Ok(check(DAEMON, found).tell(*json)?);
+        }
         Command::Verify { dataset, json } => return tell(&upkeep::verified(dataset)?, *json),
         Command::Repair { dataset, json } => return tell(&upkeep::repaired(dataset)?, *json),
         Command::Status { url, json } => return status(args, url.as_deref(), *json),

@@ -1,13 +1,14 @@
 //! Everything put together: `gleaner-collector run`, or a collector inside another program.
 
 use crate::Error;
+use crate::args::GlobalArgs;
 use crate::config::{Certificates, Config};
 use crate::hosts::Hosts;
 use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
-use gleaner_listen::{Limits, allow_descriptors, follow_files, serve};
+use gleaner_listen::{Limits, allow_descriptors, follow_files, serve, until_ended};
 use gleaner_trust::{ServerPaths, ServerTrust};
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
@@ -16,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 /// A collector at work; it ends when it is dropped.
@@ -27,24 +27,51 @@ pub struct Collector {
     /// Where this machine's programs come, without.
     pub local: Option<SocketAddr>,
     sealer: Sealer,
+    app: Arc<App>,
     runtime: Option<Runtime>,
     _lock: File,
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT; SIGHUP has the configuration read again.
 ///
 /// # Errors
 /// Why it cannot start.
-pub fn run(config: &Config) -> Result<(), Error> {
+pub fn run(args: &GlobalArgs) -> Result<(), Error> {
+    let config = &Config::resolve(args)?;
     allow_descriptors();
     let collector = Collector::start(config)?;
+    let mut status = Vec::new();
     for (scheme, address) in [("https", collector.tls), ("http", collector.local)] {
         if let Some(address) = address {
-            eprintln!("gleaner-collector: listening on {scheme}://{address}");
+            let listening = format!("listening on {scheme}://{address}");
+            eprintln!("gleaner-collector: {listening}");
+            status.push(listening);
         }
     }
-    let runtime = collector.runtime.as_ref();
-    runtime.map_or(Ok(()), |runtime| runtime.block_on(interrupted()))
+    let Some(runtime) = &collector.runtime else {
+        return Ok(()); // it has ended already
+    };
+    let status = status.join(", ");
+    let ended = runtime.block_on(until_ended(&status, || reload(args, config, &collector)));
+    ended.map_err(Error::io("wait for", "signals"))
+}
+
+/// Goes on as the configuration says by now, as far as that needs no restart.
+fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
+    match Config::resolve(args) {
+        Ok(next) => {
+            let left_out = config.left_out(&next);
+            collector.configure(next);
+            eprintln!("gleaner-collector: the configuration was read again");
+            if !left_out.is_empty() {
+                let keys = left_out.join(", ");
+                eprintln!("gleaner-collector: what changed in {keys} holds after a restart");
+            }
+        }
+        Err(error) => {
+            eprintln!("gleaner-collector: goes on with the settings it has: {error}");
+        }
+    }
 }
 
 impl Collector {
@@ -74,14 +101,21 @@ impl Collector {
             .build()
             .map_err(Error::io("start threads for", "the collector"))?;
         let app = Arc::new(App::new(config, hosts, journal, sealer.clone()));
-        let (tls, local) = runtime.block_on(listen(config, app))?;
+        let (tls, local) = runtime.block_on(listen(config, Arc::clone(&app)))?;
         Ok(Self {
             tls,
             local,
             sealer,
+            app,
             runtime: Some(runtime),
             _lock: lock,
         })
+    }
+
+    /// Takes up when to seal, what to keep, and how large batches may be.
+    fn configure(&self, config: Config) {
+        self.app.set_batch_limits(config.batch);
+        self.sealer.configure(config.seal);
     }
 
     /// Moves what has been acknowledged so far to the dataset, and waits for it.
@@ -182,15 +216,4 @@ fn trust(certificates: &Certificates) -> Result<Arc<ServerTrust>, Error> {
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { address, source };
     gleaner_listen::bind(address).await.map_err(failed)
-}
-
-async fn interrupted() -> Result<(), Error> {
-    let listen = |kind| signal(kind).map_err(Error::io("wait for", "signals"));
-    let mut terminated = listen(SignalKind::terminate())?;
-    let mut interrupted = listen(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::ClockRow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -76,6 +76,7 @@ pub struct Progress {
 #[derive(Clone, Debug)]
 pub struct Sealer {
     requests: mpsc::Sender<mpsc::Sender<Result<(), String>>>,
+    wanted: Arc<Mutex<Policy>>,
     progress: Arc<Mutex<Progress>>,
     publisher: Option<Publisher>,
 }
@@ -94,11 +95,13 @@ impl Sealer {
     ) -> Result<Self, Error> {
         let (requests, asked) = mpsc::channel();
         let progress = Arc::new(Mutex::new(Progress::default()));
+        let wanted = Arc::new(Mutex::new(policy.clone()));
         let work = Work {
             dataset,
             journal,
             hosts,
             policy,
+            wanted: Arc::clone(&wanted),
             progress: Arc::clone(&progress),
             publisher: publisher.clone(),
         };
@@ -108,6 +111,7 @@ impl Sealer {
             .map_err(Error::io("start a thread for", "sealing"))?;
         Ok(Self {
             requests,
+            wanted,
             progress,
             publisher,
         })
@@ -124,6 +128,13 @@ impl Sealer {
         sealed.recv().map_err(|_| ended())?
     }
 
+    /// Seals and keeps otherwise from now on. Its name stays, and what it may take of memory.
+    pub(crate) fn configure(&self, policy: Policy) {
+        let mut wanted = held(&self.wanted);
+        wanted.seal_after = policy.seal_after;
+        wanted.retention = policy.retention;
+    }
+
     /// What it has done.
     #[must_use]
     pub fn progress(&self) -> Progress {
@@ -138,18 +149,24 @@ impl Sealer {
     }
 }
 
+fn held(policy: &Mutex<Policy>) -> MutexGuard<'_, Policy> {
+    policy.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 struct Work {
     dataset: PathBuf,
     journal: Journal,
     hosts: Arc<Hosts>,
     policy: Policy,
+    /// What it is to be from the next look on.
+    wanted: Arc<Mutex<Policy>>,
     progress: Arc<Mutex<Progress>>,
     /// Told of what was written; never waited for.
     publisher: Option<Publisher>,
 }
 
 impl Work {
-    fn run(self, asked: &mpsc::Receiver<mpsc::Sender<Result<(), String>>>) {
+    fn run(mut self, asked: &mpsc::Receiver<mpsc::Sender<Result<(), String>>>) {
         let mut next = Instant::now(); // what an earlier run left
         loop {
             let done = match asked.recv_timeout(TICK) {
@@ -157,6 +174,8 @@ impl Work {
                 Err(mpsc::RecvTimeoutError::Timeout) => None,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             };
+            self.policy.clone_from(&held(&self.wanted));
+            next = next.min(Instant::now() + self.policy.seal_after);
             let can_wait = self.waiting_bytes() < self.policy.journal_bytes
                 || self.progress().failure.is_some();
             if done.is_none() && can_wait && Instant::now() < next {

@@ -41,6 +41,9 @@ Without certificates in the configuration only programs of this machine are serv
 
 Exit codes: 0 ended by SIGTERM or SIGINT; 1 cannot start; 2 wrong usage.")]
     Serve(Serve),
+    /// Tell whether the configuration is good, and which settings of the environment win over it
+    #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
+    CheckConfig(CheckConfig),
     /// Ask a running recruiter for hosts, quotas and leases
     #[command(after_help = "\
 Examples:
@@ -70,6 +73,17 @@ pub struct Serve {
     /// Findings of `gleaner analyze --json`: how long memory stays
     #[arg(long, value_name = "FILE")]
     pub forecasts: Option<PathBuf>,
+}
+
+/// `check-config`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckConfig {
+    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `status`.

@@ -1,19 +1,18 @@
-//! The configuration, resolved: the command line over the file over the defaults.
+//! The configuration, resolved: the command line over the environment over the file over the defaults.
 
-use crate::Error;
 use crate::args::Serve;
 use crate::placing::PlacementName;
 use crate::registry;
+use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_schemas::lending::ANNOUNCE_EVERY_MS;
-use gleaner_schemas::{interval, units};
 use gleaner_trust::ServerPaths;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Read where no other file is named.
-const DEFAULT_FILE: &str = "/etc/gleaner/recruiter.toml";
+/// As part of the names of the file and of variables.
+pub const DAEMON: &str = "recruiter";
 /// Status and metrics, for this machine alone.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7484";
 
@@ -21,8 +20,9 @@ const DEFAULT_LOCAL: &str = "127.0.0.1:7484";
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
+    #[serde(deserialize_with = "values::address")]
     listen: Option<SocketAddr>,
-    #[serde(deserialize_with = "local_text")]
+    #[serde(deserialize_with = "values::loopback_or_none")]
     local: Option<Option<SocketAddr>>,
     local_access: LocalAccess,
     certificate: Option<PathBuf>,
@@ -31,20 +31,22 @@ struct ConfigFile {
     revoked: Option<PathBuf>,
     pki: Option<PathBuf>,
     connections_limit: Option<usize>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<1, _>")]
     reader_patience: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<1, _>")]
     heartbeat: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<1, _>")]
     answer_within: Option<Duration>,
-    #[serde(deserialize_with = "interval_text")]
+    #[serde(deserialize_with = "values::interval_from::<1, _>")]
     grant_within: Option<Duration>,
     tries: Option<usize>,
     placement: Option<PlacementName>,
-    #[serde(deserialize_with = "size_text")]
+    #[serde(deserialize_with = "values::size")]
     client_limit: Option<u64>,
     client_leases_limit: Option<usize>,
+    #[serde(deserialize_with = "values::share")]
     reserve_share: Option<f64>,
+    #[serde(deserialize_with = "values::share")]
     confidence: Option<f64>,
     forecasts: Option<PathBuf>,
     quota_file: Option<PathBuf>,
@@ -104,42 +106,22 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Config`] about the file, [`Error::NotLoopback`], [`Error::NoListener`].
-    pub fn resolve(args: &Serve) -> Result<Self, Error> {
-        let (path, file) = found(args.config.as_deref())?;
-        let wrong = |message: String| Error::Config {
-            path: path.clone(),
-            message,
-        };
-        let certificates = certificates(&file).map_err(wrong)?;
-        let listen = args.listen.or(file.listen);
-        let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
-        let (listen, local) = match (listen, certificates) {
-            (Some(address), Some(paths)) => (Some((address, paths)), local),
-            // Without certificates it is for this machine, in the place of `local`.
-            (Some(address), None) if address.ip().is_loopback() => (None, Some(address)),
-            (Some(address), None) => {
-                let key = "listen";
-                return Err(Error::NotLoopback { key, address });
-            }
-            (None, _) => (None, local),
-        };
-        if let Some(address) = local.filter(|address| !address.ip().is_loopback()) {
-            let key = "local";
-            return Err(Error::NotLoopback { key, address });
-        }
-        if listen.is_none() && local.is_none() {
-            return Err(Error::NoListener);
-        }
-        for (key, share) in [
-            ("reserve_share", file.reserve_share),
-            ("confidence", file.confidence),
-        ] {
-            if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-                return Err(wrong(format!("{key} is a number from 0 to 1")));
-            }
-        }
-        Ok(Self {
+    /// What is wrong with them, the environment or the file.
+    pub fn resolve(args: &Serve) -> Result<Self, ConfigError> {
+        Self::load(args).map(|loaded| loaded.values)
+    }
+
+    /// As [`Self::resolve`], and where it is from.
+    ///
+    /// # Errors
+    /// What is wrong with them, the environment or the file.
+    pub fn load(args: &Serve) -> Result<Loaded<Self>, ConfigError> {
+        let Loaded {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
+        let (listen, local) = listeners(args, &file, &origin)?;
+        let values = Self {
             listen,
             local,
             local_access: args.local_access.unwrap_or(file.local_access),
@@ -150,20 +132,72 @@ impl Config {
             forecasts: args.forecasts.clone().or(file.forecasts),
             quota_file: file.quota_file,
             quota_textfile: file.quota_textfile,
-        })
+        };
+        Ok(Loaded { values, origin })
     }
 
-    /// Where a recruiter of this configuration answers without TLS.
+    /// Where a recruiter of this configuration answers without TLS; `None`: nowhere.
     ///
     /// # Errors
-    /// As [`Self::resolve`]; [`Error::NoListener`] where it has no such address.
-    pub fn local_url(config: Option<&Path>) -> Result<String, Error> {
+    /// As [`Self::resolve`].
+    pub fn local_url(config: Option<&Path>) -> Result<Option<String>, ConfigError> {
         let args = Serve {
             config: config.map(Path::to_owned),
             ..Serve::default()
         };
-        let local = Self::resolve(&args)?.local.ok_or(Error::NoListener)?;
-        Ok(format!("http://{local}"))
+        let local = Self::resolve(&args)?.local;
+        Ok(local.map(|local| format!("http://{local}")))
+    }
+
+    /// Keys by which `next` differs that only a restart changes.
+    #[must_use]
+    pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
+        let fixed = [
+            (
+                "listen, local or certificates",
+                (&self.listen, self.local) != (&next.listen, next.local),
+            ),
+            ("local_access", self.local_access != next.local_access),
+            (
+                "connections_limit",
+                self.connections_limit != next.connections_limit,
+            ),
+            (
+                "reader_patience",
+                self.reader_patience != next.reader_patience,
+            ),
+            ("forecasts", self.forecasts != next.forecasts),
+            ("quota_file", self.quota_file != next.quota_file),
+            ("quota_textfile", self.quota_textfile != next.quota_textfile),
+        ];
+        let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
+        left_out.map(|(key, _)| key).collect()
+    }
+}
+
+/// Where to listen: with TLS, and without.
+type Listeners = (Option<(SocketAddr, ServerPaths)>, Option<SocketAddr>);
+
+fn listeners(args: &Serve, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
+    let certificates = certificates(file, origin)?;
+    let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
+    let Some(address) = args.listen.or(file.listen) else {
+        return match local {
+            Some(local) => Ok((None, Some(local))),
+            None => Err(origin.wrong(
+                "local",
+                "nothing to listen on: set listen (TLS) or local (loopback)",
+            )),
+        };
+    };
+    match certificates {
+        Some(paths) => Ok((Some((address, paths)), local)),
+        // Without certificates it is for this machine, in the place of `local`.
+        None => match (values::check_loopback(address), args.listen) {
+            (Ok(()), _) => Ok((None, Some(address))),
+            (Err(what), Some(_)) => Err(Origin::wrong_argument("--listen", what)),
+            (Err(what), None) => Err(origin.wrong("listen", what)),
+        },
     }
 }
 
@@ -191,16 +225,18 @@ fn ms(length: Duration) -> i64 {
 }
 
 /// `None` where there is no word of TLS.
-fn certificates(file: &ConfigFile) -> Result<Option<ServerPaths>, String> {
+fn certificates(file: &ConfigFile, origin: &Origin) -> Result<Option<ServerPaths>, ConfigError> {
     let given = [&file.pki, &file.certificate, &file.key, &file.authority];
     if given.iter().all(|given| given.is_none()) {
         return Ok(None);
     }
     let named = |given: &Option<PathBuf>, in_pki: &str, key: &str| {
         let default = file.pki.as_ref().map(|pki| pki.join(in_pki));
-        given.clone().or(default).ok_or_else(|| {
-            format!("TLS needs {key} as well; or set pki = the folder of `gleaner pki init`")
-        })
+        let missing = || {
+            let what = "TLS needs it as well; or set pki = the folder of `gleaner pki init`";
+            origin.wrong(key, what)
+        };
+        given.clone().or(default).ok_or_else(missing)
     };
     Ok(Some(ServerPaths {
         certificate: named(&file.certificate, "recruiter.crt", "certificate")?,
@@ -208,50 +244,6 @@ fn certificates(file: &ConfigFile) -> Result<Option<ServerPaths>, String> {
         authority: named(&file.authority, "authority.crt", "authority")?,
         revoked: named(&file.revoked, "revoked.crl", "revoked").ok(),
     }))
-}
-
-fn found(config: Option<&Path>) -> Result<(PathBuf, ConfigFile), Error> {
-    let default = Path::new(DEFAULT_FILE);
-    let path = config.or_else(|| default.exists().then_some(default));
-    let Some(path) = path else {
-        return Ok((default.to_owned(), ConfigFile::default()));
-    };
-    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
-    let file = toml::from_str(&text).map_err(|e| Error::Config {
-        path: path.to_owned(),
-        message: e.to_string().trim_end().to_owned(),
-    })?;
-    Ok((path.to_owned(), file))
-}
-
-fn local_text<'de, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<Option<SocketAddr>>, D::Error> {
-    let text = String::deserialize(value)?;
-    if text == "none" {
-        return Ok(Some(None));
-    }
-    let address = text.parse().map_err(|_| {
-        serde::de::Error::custom(format!("`{text}` is no address: {DEFAULT_LOCAL}, or none"))
-    })?;
-    Ok(Some(Some(address)))
-}
-
-fn interval_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(value)?;
-    let parsed = interval::parse(&text).map_err(serde::de::Error::custom)?;
-    if parsed.is_zero() {
-        return Err(serde::de::Error::custom("a time of 0 is none"));
-    }
-    Ok(Some(parsed))
-}
-
-fn size_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(value)?;
-    let parsed = units::parse_bytes(&text).ok_or_else(|| {
-        serde::de::Error::custom(format!("`{text}` is no size: write it like 512MiB or 2GiB"))
-    })?;
-    Ok(Some(parsed))
 }
 
 #[cfg(test)]
@@ -272,23 +264,30 @@ mod tests {
     #[test]
     fn the_documented_file_has_every_key_and_its_default() {
         let documented = include_str!("../../docs/recruiter.toml");
-        let (as_is, empty) = (resolve(documented).unwrap(), resolve("").unwrap());
-        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
-        // Each key that is not set there is a key: taken out of its comment, it is no unknown one.
-        let mut keys = 0;
-        for line in documented.lines() {
-            let Some((key, _)) = line.trim_start_matches("# ").split_once(" = ") else {
-                continue;
-            };
-            if key.contains(' ') {
-                continue;
+        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
+        assert_eq!(as_is, empty);
+        let documented = config::uncommented(documented);
+        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
+        keys.sort();
+        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
+        assert_eq!(keys, known);
+        for key in documented {
+            // An example is of the right kind, be it of no use by itself.
+            let with = toml::from_str::<ConfigFile>(&key.text);
+            assert!(with.is_ok(), "{}: {with:?}", key.text);
+            if key.is_default {
+                assert_eq!(format!("{:?}", resolve(&key.text).unwrap()), empty);
             }
-            keys += 1;
-            let said = resolve(line.trim_start_matches("# "));
-            let said = said.err().unwrap_or_default();
-            assert!(!said.contains("unknown field"), "{said}");
         }
-        assert_eq!(keys, 22);
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_is_named() {
+        let before = resolve("tries = 3").unwrap();
+        let next = resolve("tries = 4\nlocal = \"127.0.0.1:1\"\nquota_file = \"/q\"").unwrap();
+        let left_out = before.left_out(&next);
+        assert_eq!(left_out, ["listen, local or certificates", "quota_file"]);
+        assert_eq!(before.left_out(&before.clone()), [""; 0]);
     }
 
     #[test]
@@ -312,6 +311,10 @@ mod tests {
         assert_eq!(paths.key, Path::new("/etc/gleaner/pki/recruiter.key"));
         assert_ne!(tls.local, Some(listen));
         let world = with("", "0.0.0.0:1".parse().unwrap());
-        assert!(matches!(world, Err(Error::NotLoopback { .. })));
+        let said = world.unwrap_err().to_string();
+        assert!(
+            said.starts_with("--listen: 0.0.0.0:1 is no loopback"),
+            "{said}"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with the recruiter, where, and what to do about it.
 
+use gleaner_daemon::config::ConfigError;
 use gleaner_trust::TrustError;
 use std::io;
 use std::net::SocketAddr;
@@ -9,27 +10,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration file says what it may not.
-    #[error("{}: {message}", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        message: String,
-    },
-    /// Plain HTTP to the world.
-    #[error(
-        "{key} = {address} is no loopback address: only 127.0.0.1 and ::1 may be served without TLS; set certificate, key and authority, or pki = the folder of `gleaner pki init`, and listen"
-    )]
-    NotLoopback {
-        /// Which setting.
-        key: &'static str,
-        /// The address.
-        address: SocketAddr,
-    },
-    /// Nobody could reach it.
-    #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
-    NoListener,
+    /// The configuration says what it may not.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Nobody of this machine could ask it.
+    #[error("local = \"none\": name a recruiter by --url")]
+    NoLocalAddress,
     /// An address cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {

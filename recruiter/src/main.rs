@@ -1,9 +1,10 @@
 //! The `gleaner-recruiter` command.
 
 use clap::Parser;
-use gleaner_recruiter::args::{Args, Command, Status};
-use gleaner_recruiter::config::Config;
-use gleaner_recruiter::{adapter, ask, http, run};
+use gleaner_daemon::config::check;
+use gleaner_recruiter::args::{Args, CheckConfig, Command, Serve, Status};
+use gleaner_recruiter::config::{Config, DAEMON};
+use gleaner_recruiter::{Error, adapter, ask, http, run};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -22,7 +23,8 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(args) => run::run(&Config::resolve(args)?)?,
+        Command::Serve(args) => run::run(args)?,
+        Command::CheckConfig(args) => return check_config(args),
         Command::Status(args) => return status(args),
         Command::Openapi => print(&format!("{:#}\n", http::openapi()))?,
         Command::Follow(args) => adapter::run(args)?,
@@ -30,10 +32,20 @@ fn dispatch(command: &Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn check_config(args: &CheckConfig) -> anyhow::Result<ExitCode> {
+    let args_of_serve = Serve {
+        config: args.config.clone(),
+        ..Serve::default()
+    };
+    let loaded = Config::load(&args_of_serve);
+    let found = loaded.as_ref().map(|loaded| &loaded.origin);
+    Ok(check(DAEMON, found).tell(args.json)?)
+}
+
 fn status(args: &Status) -> anyhow::Result<ExitCode> {
     let url = match &args.url {
         Some(url) => url.clone(),
-        None => Config::local_url(args.config.as_deref())?,
+        None => Config::local_url(args.config.as_deref())?.ok_or(Error::NoLocalAddress)?,
     };
     match ask::ask(&url, args.json) {
         Ok(text) => print(&text)?,

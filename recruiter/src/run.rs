@@ -1,17 +1,16 @@
 //! Everything put together: `gleaner-recruiter serve`.
 
 use crate::Error;
+use crate::args::Serve;
 use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
 use crate::http::{self, App};
-use gleaner_listen::{Limits, allow_descriptors, bind, follow_files, serve};
+use gleaner_listen::{Limits, allow_descriptors, bind, follow_files, serve, until_ended};
 use gleaner_trust::ServerTrust;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -22,11 +21,12 @@ const EXPORT: Duration = Duration::from_secs(1);
 /// How often the findings are looked at.
 const FORESEE: Duration = Duration::from_secs(10);
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT; SIGHUP has the configuration read again.
 ///
 /// # Errors
 /// Why it cannot start.
-pub fn run(config: &Config) -> Result<(), Error> {
+pub fn run(args: &Serve) -> Result<(), Error> {
+    let config = &Config::resolve(args)?;
     allow_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -41,10 +41,14 @@ pub fn run(config: &Config) -> Result<(), Error> {
             tokio::spawn(foresee(Arc::clone(&app), forecasts));
         }
         tokio::spawn(tick(Arc::clone(&app), targets(config)));
-        for (scheme, address) in listen(config, app).await? {
-            eprintln!("gleaner-recruiter: listening on {scheme}://{address}");
+        let mut status = Vec::new();
+        for (scheme, address) in listen(config, Arc::clone(&app)).await? {
+            let listening = format!("listening on {scheme}://{address}");
+            eprintln!("gleaner-recruiter: {listening}");
+            status.push(listening);
         }
-        interrupted().await
+        let ended = until_ended(&status.join(", "), || reload(args, config, &app)).await;
+        ended.map_err(Error::io("wait for", "signals"))
     });
     // What is under way is asked again of whoever comes next; leases are with their hosts.
     runtime.shutdown_timeout(Duration::from_secs(2));
@@ -93,8 +97,6 @@ fn refused(address: SocketAddr) -> impl FnOnce(std::io::Error) -> Error {
 async fn tick(app: Arc<App>, targets: Targets) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let heartbeat = u64::try_from(app.registry_settings.heartbeat_ms).unwrap_or_default();
-    let heartbeat = Duration::from_millis(heartbeat);
     let mut written: Option<Instant> = None;
     let mut is_news = true;
     let mut failure = String::new();
@@ -115,7 +117,12 @@ async fn tick(app: Arc<App>, targets: Targets) {
             let _ = told.await; // it does not panic
         }
         // Also where nothing changes, so that who reads knows that somebody writes.
-        let due = if is_news { EXPORT } else { heartbeat };
+        let heartbeat = u64::try_from(app.judging().heartbeat_ms).unwrap_or_default();
+        let due = if is_news {
+            EXPORT
+        } else {
+            Duration::from_millis(heartbeat)
+        };
         if targets.is_empty() || written.is_some_and(|at| at.elapsed() < due) {
             continue;
         }
@@ -160,13 +167,20 @@ async fn foresee(app: Arc<App>, mut forecasts: Forecasts) {
     }
 }
 
-async fn interrupted() -> Result<(), Error> {
-    let listen = |kind| signal(kind).map_err(Error::io("wait for", PathBuf::from("signals")));
-    let mut terminated = listen(SignalKind::terminate())?;
-    let mut interrupted = listen(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
+/// Judges and asks as the configuration says by now.
+fn reload(args: &Serve, config: &Config, app: &App) {
+    match Config::resolve(args) {
+        Ok(next) => {
+            app.configure(&next);
+            eprintln!("gleaner-recruiter: the configuration was read again");
+            let left_out = config.left_out(&next);
+            if !left_out.is_empty() {
+                let keys = left_out.join(", ");
+                eprintln!("gleaner-recruiter: what changed in {keys} holds after a restart");
+            }
+        }
+        Err(error) => {
+            eprintln!("gleaner-recruiter: goes on with the settings it has: {error}");
+        }
     }
-    Ok(())
 }

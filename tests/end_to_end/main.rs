@@ -17,6 +17,7 @@ mod pki;
 mod privacy;
 mod report;
 mod security;
+mod service;
 mod shipped;
 mod surfaces;
 mod synth;

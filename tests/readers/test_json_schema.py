@@ -1,7 +1,8 @@
-"""What `gleaner analyze --json` and `gleaner explain --json` print, against the published JSON Schemas."""
+"""What `gleaner analyze --json`, `gleaner explain --json` and `gleaner doctor --json` print, against the published JSON Schemas."""
 
 import copy
 import json
+import subprocess
 
 import pytest
 from conftest import CHECKOUT
@@ -46,6 +47,23 @@ def test_explanations(gleaner, synthetic, imported):
                 explained = json.loads(gleaner("explain", dataset, "--json", *asked))
                 assert not wrong(validator, explained)
                 assert wrong(validator, {**explained, "colour": "red"})
+
+
+def test_diagnoses(programs, tmp_path):
+    """Of a host where nothing is set up, and of all daemons asked for by name, none of which runs."""
+    validator = published("diagnosis")
+    for daemons in ([], ["agent", "ship", "collector", "recruiter", "memoryd"]):
+        doctor = [programs / "gleaner", "doctor", "--json", "--config", tmp_path, "--programs", programs, *daemons]
+        ended = subprocess.run(doctor, capture_output=True, timeout=300)
+        assert ended.returncode in (0, 3), ended.stderr.decode()
+        found = json.loads(ended.stdout)
+        assert not wrong(validator, found)
+        assert wrong(validator, {**found, "colour": "red"})
+        states = [check["state"] for check in found["checks"]]
+        for state in ("ok", "warning", "wrong", "not_used"):
+            assert found[f"{state}_count"] == states.count(state)
+        assert all((check["code"] is None) == (check["state"] == "ok") for check in found["checks"])
+    assert found["wrong_count"] > 0
 
 
 def test_schemas_refuse_what_they_do_not_describe(findings):

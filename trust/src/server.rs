@@ -14,7 +14,7 @@ use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
 /// The files of a server, all in PEM form.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerPaths {
     /// Its certificate, followed by those between it and the authority, if any.
     pub certificate: PathBuf,

@@ -97,4 +97,11 @@ mod tests {
             assert!(Address::parse(wrong).is_err(), "{wrong}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_address_is_too_strange(text in "(https?://)?\\PC{0,40}") {
+            let _ = Address::parse(&text);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Other programs, asked within a time.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,9 +27,22 @@ pub(super) struct Said {
 /// # Errors
 /// Why it cannot be run, or that it did not end in time; for people.
 pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<Said, String> {
+    ask_with(program, arguments, &BTreeMap::new())
+}
+
+/// The same, with these variables in its environment.
+///
+/// # Errors
+/// As [`ask`].
+pub(super) fn ask_with(
+    program: &Path,
+    arguments: &[&str],
+    variables: &BTreeMap<String, String>,
+) -> Result<Said, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", program.display());
     let mut child = Command::new(program)
         .args(arguments)
+        .envs(variables)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -129,4 +129,14 @@ mod tests {
             );
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_answer_is_too_strange(head in "(?s).{0,60}", body in "(?s).{0,60}") {
+            let text = format!("HTTP/1.1 {head}\r\nDate: {body}\r\nContent-Length: {head}\r\n\r\n{body}");
+            for bytes in [head.as_bytes(), text.as_bytes()] {
+                let _ = get(&mut Server(vec![bytes.to_vec()]), "h", "/");
+            }
+        }
+    }
 }

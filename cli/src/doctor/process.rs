@@ -23,6 +23,7 @@ pub(super) struct Process {
     /// Hard limits; `None` within: unlimited.
     pub(super) files_limit: Option<Option<u64>>,
     pub(super) locked_limit_bytes: Option<Option<u64>>,
+    pub(super) priority_limit: Option<Option<u64>>,
 }
 
 impl Process {
@@ -54,6 +55,7 @@ impl Process {
             capabilities: field("CapEff").and_then(|bits| u64::from_str_radix(bits, 16).ok()),
             files_limit: limit("Max open files"),
             locked_limit_bytes: limit("Max locked memory"),
+            priority_limit: limit("Max realtime priority"),
         }
     }
 }
@@ -99,7 +101,8 @@ mod tests {
         let status = "Name:\tgleaner-memoryd\nUid:\t1\t994\t1\t1\nCapEff:\t0000000000804000\n";
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
             Max locked memory         8388608              8388608              bytes     \n\
-            Max open files            1024                 unlimited            files     \n";
+            Max open files            1024                 unlimited            files     \n\
+            Max realtime priority     0                    1                    \n";
         let process = Process::parse(7, status, limits);
         assert_eq!(
             (
@@ -111,7 +114,10 @@ mod tests {
             (Some(994), Some(true), Some(true), Some(false))
         );
         assert_eq!(process.locked_limit_bytes, Some(Some(8 << 20)));
-        assert_eq!(process.files_limit, Some(None));
+        assert_eq!(
+            (process.files_limit, process.priority_limit),
+            (Some(None), Some(Some(1)))
+        );
         let torn = Process::parse(7, "Uid:\nCapEff:\tx", "Max open files");
         assert_eq!(
             torn,
@@ -144,5 +150,14 @@ mod tests {
             "gleaner-agent",
             &["gleaner-memoryd", "run"]
         ));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_process_is_too_strange(text in "(?s).{0,200}") {
+            let _ = Process::parse(1, &text, &text);
+            let _ = Process::parse(1, &format!("Uid:{text}\nCapEff:{text}"), &format!("Max open files{text}"));
+            let _ = is_daemon(Daemon::Agent, &text, &[&text]);
+        }
     }
 }

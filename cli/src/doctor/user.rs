@@ -81,6 +81,13 @@ impl User {
         })
     }
 
+    /// Whether there is a group of this name, and the user is in it.
+    pub(super) fn shares_a_group(&self, name: &str) -> bool {
+        let text = fs::read_to_string("/etc/group").unwrap_or_default();
+        let mut named = groups(&text).filter(|group| group.0 == name);
+        named.any(|group| group.1 == self.gid || self.groups.contains(&group.1))
+    }
+
     pub(super) const fn is_root(&self) -> bool {
         self.uid == 0
     }
@@ -265,5 +272,12 @@ mod tests {
             access(&stranger, &below.join("no"), &[Want::Read]),
             Access::Missing
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_passwd_is_too_strange(text in "(?s)[a-z0-9:,\n\\PC]{0,200}") {
+            let _ = User::parse(&text, &text, |_, _| true);
+        }
     }
 }

@@ -73,8 +73,8 @@ fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admit
     let arrived_ms = now_ms();
     let writer = app.writer(caller)?;
     let length = content_length(headers)?;
-    if length > app.batch.compressed_bytes {
-        let limit = app.batch.compressed_bytes;
+    let limit = app.batch_limits().compressed_bytes;
+    if length > limit {
         return Err(Refusal::too_large(format!(
             "the batch has {length} bytes, and {limit} are the most; send fewer records at once"
         )));
@@ -116,7 +116,7 @@ async fn take_in(
     } = &admitted;
     let length = *length;
     let body = read_body(body, length).await?;
-    let (batch_limits, content) = (app.batch, body.clone());
+    let (batch_limits, content) = (app.batch_limits(), body.clone());
     let decoding = app.decoders.acquire().await;
     let decoded = tokio::task::spawn_blocking(move || {
         let batch = Batch::decode(&content, &batch_limits)?;

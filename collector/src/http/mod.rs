@@ -38,10 +38,11 @@ use gleaner_listen::{Log, Server};
 use gleaner_trust::ServerTrust;
 use metrics::Metrics;
 use refusal::Refusal;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use turns::Turns;
 
@@ -59,7 +60,7 @@ pub(crate) struct App {
     trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
     local_access: LocalAccess,
-    batch: batch::Limits,
+    batch: Mutex<batch::Limits>,
     /// One permit for each KiB of a batch that is being taken in.
     memory: Semaphore,
     /// One for each batch that is being decoded.
@@ -71,6 +72,12 @@ pub(crate) struct App {
     metrics: Metrics,
     reserve_bytes: u64,
     started_ms: i64,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
 }
 
 impl App {
@@ -91,7 +98,7 @@ impl App {
             trust: OnceLock::new(),
             pki: certificates.and_then(|c| c.pki.clone()),
             local_access: config.local_access,
-            batch: config.batch,
+            batch: Mutex::new(config.batch),
             memory: Semaphore::new(config.memory_bytes / 1024),
             decoders: Semaphore::new(cores),
             readers: Arc::new(Semaphore::new(READERS)),
@@ -112,6 +119,15 @@ impl App {
         if let Some(line) = self.refusals.news(sender, reason) {
             eprintln!("gleaner-collector: refused {line}");
         }
+    }
+
+    fn batch_limits(&self) -> batch::Limits {
+        *self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How large batches may be from now on.
+    pub(crate) fn set_batch_limits(&self, limits: batch::Limits) {
+        *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// Counts a refusal, and logs it if it is news. Being busy is no news.

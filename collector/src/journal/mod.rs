@@ -27,7 +27,7 @@ const WAITING_BATCHES: usize = 1024;
 const SYNCED_AT_ONCE_BYTES: usize = 32 << 20;
 
 /// How the journal is kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// A segment of so many bytes is closed.
     pub segment_bytes: u64,

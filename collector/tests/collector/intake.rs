@@ -208,6 +208,27 @@ fn the_status_tells_a_host_its_clock_and_its_gaps() {
 }
 
 #[test]
+fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "batch_limit = \"64B\"\nseal_after = \"1h\"");
+    let (host, database) = (id(1), id(2));
+    let sent = || collector.send(&inventory(&host, &database, 1)).0;
+    assert_eq!(sent(), 413);
+    let broken = "batch_limit = \"1MiB\"\nseal = \"1s\"";
+    let said = collector.reload(folder.path(), broken, "goes on with the settings it has");
+    assert!(said.contains("line 5") && said.contains("`seal`"), "{said}");
+    assert_eq!(sent(), 413);
+    let wider = "batch_limit = \"1MiB\"\nseal_after = \"100ms\"\nreserve = \"1MiB\"";
+    let said = collector.reload(folder.path(), wider, "holds after a restart");
+    assert!(said.contains("what changed in reserve holds"), "{said}");
+    assert_eq!(sent(), 200);
+    // What was due in an hour.
+    wait_for("the dataset", || {
+        collector.dataset().join("manifest.json").exists()
+    });
+}
+
+#[test]
 fn what_is_no_batch_is_refused_and_told_why() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "batch_limit = \"64KiB\"");

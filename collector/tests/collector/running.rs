@@ -90,6 +90,17 @@ impl Collector {
         panic!("never said {words:?}, but {heard:#?}");
     }
 
+    /// Has it read another configuration, and hears a line that has `words`.
+    #[track_caller]
+    pub(crate) fn reload(&self, folder: &Path, more: &str, words: &str) -> String {
+        let data = &self.data;
+        let config =
+            format!("data = {data:?}\nlocal = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
+        std::fs::write(folder.join("collector.toml"), config).unwrap();
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+        self.hear(words)
+    }
+
     /// What it has said since it was last listened to.
     pub(crate) fn said(&self) -> Vec<String> {
         self.said.try_iter().collect()

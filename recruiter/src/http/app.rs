@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use gleaner_listen::{Log, Server};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 use tokio::sync::Semaphore;
 
@@ -21,9 +21,8 @@ const WRITERS: usize = 4;
 /// What the handlers share.
 pub(crate) struct App {
     registry: Mutex<Registry>,
-    pub(crate) registry_settings: Settings,
+    settings: RwLock<(Settings, Asking)>,
     pub(crate) links: Links,
-    pub(crate) asking: Asking,
     pub(crate) choice: Mutex<Choice>,
     pub(crate) feed: Feed,
     pub(crate) metrics: Metrics,
@@ -37,9 +36,8 @@ impl App {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             registry: Mutex::new(Registry::new(config.registry.clone(), 0)),
-            registry_settings: config.registry.clone(),
+            settings: RwLock::new((config.registry.clone(), config.asking.clone())),
             links: Links::default(),
-            asking: config.asking.clone(),
             choice: Mutex::default(),
             feed: Feed::default(),
             metrics: Metrics::default(),
@@ -53,6 +51,28 @@ impl App {
     /// Since the start: a clock that does not go back. Never held while something is waited for.
     pub(crate) fn now_ms(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// How the registry judges.
+    pub(crate) fn judging(&self) -> Settings {
+        self.read_settings().0.clone()
+    }
+
+    /// How hosts are asked.
+    pub(crate) fn asking(&self) -> Asking {
+        self.read_settings().1.clone()
+    }
+
+    /// Judges and asks otherwise from now on.
+    pub(crate) fn configure(&self, config: &Config) {
+        self.registry().configure(config.registry.clone());
+        let settings = self.settings.write();
+        *settings.unwrap_or_else(PoisonError::into_inner) =
+            (config.registry.clone(), config.asking.clone());
+    }
+
+    fn read_settings(&self) -> RwLockReadGuard<'_, (Settings, Asking)> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {

@@ -141,7 +141,7 @@ fn checked(
     asked: LeaseRequest,
     lessee: Lessee,
 ) -> Result<(Wanted, i64, PlacementName), Problem> {
-    let placement = asked.placement.unwrap_or(app.asking.placement);
+    let placement = asked.placement.unwrap_or(app.asking().placement);
     let copies = usize::try_from(asked.copies).unwrap_or_default();
     let bytes = u64::try_from(asked.bytes).unwrap_or_default();
     let wrong = |what: &str| Err(Problem::malformed(what));
@@ -384,7 +384,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
 /// Asks a lease's host.
 async fn ask(app: &App, lease: &LeaseView, asked: Asked) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
-    let patience = app.asking.answer_within;
+    let patience = app.asking().answer_within;
     match app.links.ask(&host_id, asked, patience).await {
         Ok(Outcome::Refused(refusal)) => {
             if refusal.kind == RefusalKind::UnknownLease {

@@ -106,7 +106,7 @@ impl Conversation<'_> {
                 }
                 Next::Ask(Some(ask)) => self.ask(socket, ask).await?,
                 Next::Ask(None) => {
-                    return Err(replaced(self.app.registry_settings.gone_after_ms()));
+                    return Err(replaced(self.app.judging().gone_after_ms()));
                 }
                 Next::Silence => {
                     return Err(Refusal {
@@ -120,7 +120,7 @@ impl Conversation<'_> {
     }
 
     async fn next(&mut self, socket: &mut WebSocket) -> Next {
-        let gone_after = self.app.registry_settings.gone_after_ms();
+        let gone_after = self.app.judging().gone_after_ms();
         let silence = match &self.asks {
             Some(_) => Duration::from_millis(u64::try_from(gone_after).unwrap_or_default()),
             None => FIRST,

@@ -55,8 +55,8 @@ pub(crate) async fn grant(
             placement,
             missing: plan.missing,
             candidates: plan.candidates,
-            tries: plan.missing + app.asking.tries,
-            deadline: Instant::now() + app.asking.grant_within,
+            tries: plan.missing + app.asking().tries,
+            deadline: Instant::now() + app.asking().grant_within,
         };
         let granted = granting.run().await;
         drop(ended);
@@ -190,7 +190,7 @@ impl Granting<'_> {
         let app = Arc::clone(self.app);
         app.registry().asking(&host_id, bytes);
         async move {
-            let patience = app.asking.answer_within;
+            let patience = app.asking().answer_within;
             let outcome = app.links.ask(&host_id, asked, patience).await;
             app.registry().asked(&host_id, bytes);
             (host_id, outcome)
@@ -263,7 +263,7 @@ fn release(app: &Arc<App>, lease: &LeaseView) -> impl Future<Output = ()> + Send
     let client = Some(lease.lease.client.clone());
     async move {
         let asked = Asked::Release { client, lease_id };
-        let patience = Duration::min(app.asking.answer_within, Duration::from_secs(1));
+        let patience = Duration::min(app.asking().answer_within, Duration::from_secs(1));
         let _ = app.links.ask(&host_id, asked, patience).await; // else it runs out
     }
 }

@@ -147,6 +147,11 @@ impl Registry {
         }
     }
 
+    /// Judges otherwise from now on; what is granted stays so.
+    pub fn configure(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// Takes in what host `host_id` said over the connection `link`; later connections have higher numbers.
     ///
     /// # Errors

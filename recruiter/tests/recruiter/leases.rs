@@ -241,3 +241,24 @@ fn nothing_is_granted_or_denied_before_hosts_have_had_time_to_come_back() {
     let renewed = recruiter.post(&format!("{unknown}/renew"), "pager", &json!({}));
     assert_refused(&renewed, 503, "starting", &["just started"]);
 }
+
+#[test]
+fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), &format!("{QUICK}client_limit = \"4MiB\"\n"));
+    let _host = Host::new(1, GIB).link(&recruiter.url);
+    recruiter.ready(1);
+    assert_eq!(recruiter.lease("pager", &asked(2 * MIB, "a")).status, 201);
+    let more = || recruiter.lease("pager", &asked(8 * MIB, "b"));
+    assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
+    let broken = format!("{QUICK}client_limit = \"64MiB\"\ntriess = 1\n");
+    let said = recruiter.reload(folder.path(), &broken, "goes on with the settings it has");
+    assert!(said.contains("line 6") && said.contains("triess"), "{said}");
+    assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
+    let wider = format!("{QUICK}client_limit = \"64MiB\"\nquota_file = \"/q\"\n");
+    let said = recruiter.reload(folder.path(), &wider, "holds after a restart");
+    assert!(said.contains("what changed in quota_file holds"), "{said}");
+    // By the same recruiter, which knows its hosts and leases.
+    assert_eq!(more().status, 201);
+    assert_eq!(recruiter.get("/healthz").body["links_count"], 1);
+}

@@ -1,5 +1,6 @@
 //! A recruiter that runs while a test does things to it.
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -131,6 +132,15 @@ impl Recruiter {
             let health = self.get("/healthz").body;
             health["starting_for_ms"] == 0 && health["links_count"] == hosts_count
         });
+    }
+
+    /// Has it read another configuration, and hears a line that has `words`.
+    #[track_caller]
+    pub(crate) fn reload(&self, folder: &Path, config: &str, words: &str) -> String {
+        let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
+        std::fs::write(folder.join("recruiter.toml"), config).unwrap();
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+        self.hear(words)
     }
 
     /// Ends it as a loss of power would, as far as a process can tell.

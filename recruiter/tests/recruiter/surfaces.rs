@@ -41,7 +41,10 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
     );
     with("local = \"10.0.0.1:1\"", &["10.0.0.1:1", "loopback"]);
     with("local = \"none\"", &["nothing to listen on"]);
-    with("heartbeat = \"0s\"", &["a time of 0"]);
+    with(
+        "heartbeat = \"0s\"",
+        &["line 1: heartbeat: 0s is too short"],
+    );
     with("reserve_share = 1.5", &["reserve_share", "0 to 1"]);
     with("placement = \"best\"", &["best", "longest-available"]);
     with("certificate = \"c\"\nlisten = \"0.0.0.0:1\"", &["key"]);

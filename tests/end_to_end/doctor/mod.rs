@@ -4,7 +4,7 @@ mod clinic;
 mod disks;
 
 use crate::delivery::running::{Running, wait_for};
-use clinic::{Clinic, DAY, free_port, shell};
+use clinic::{Clinic, DAY, Diagnosis, free_port, shell};
 use gleaner_tests::program;
 use gleaner_trust::{Authority, Role, Validity};
 use std::fs;
@@ -124,6 +124,51 @@ fn the_agent_and_what_it_says_of_itself() {
     );
 }
 
+#[test]
+fn another_user_sees_less_and_is_told_so() {
+    let clinic = Clinic::start();
+    clinic.is_well(&ALL);
+    // Where another user finds the programs: target folders may be closed.
+    let programs = clinic.path("bin");
+    fs::create_dir(&programs).unwrap();
+    for name in ["gleaner", "gleaner-agent", "gleaner-collector"] {
+        fs::copy(program(name).unwrap(), programs.join(name)).unwrap();
+    }
+    let as_nobody = |more: &[&str]| {
+        let mut doctor = Command::new("setpriv");
+        doctor.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+        doctor
+            .arg(programs.join("gleaner"))
+            .arg("doctor")
+            .args(ALL)
+            .args(more);
+        doctor
+            .arg("--config")
+            .arg(clinic.path("etc"))
+            .arg("--programs")
+            .arg(&programs);
+        doctor
+    };
+    let found = Diagnosis::of(&mut as_nobody(&["--json"]));
+    assert_eq!(found.wrong(), [], "{:#}", found.0);
+    assert_eq!(
+        found.mend("agent", "trace-unseen"),
+        "sudo gleaner doctor agent"
+    );
+    for (daemon, code) in [
+        ("agent", "socket-denied"),
+        ("ship", "certificate-unseen"),
+        ("collector", "certificate-unseen"),
+    ] {
+        found.find(daemon, code);
+    }
+    let text = String::from_utf8(as_nobody(&[]).output().unwrap().stdout).unwrap();
+    assert!(
+        text.contains("Seen as nobody: `sudo gleaner doctor` sees more."),
+        "{text}"
+    );
+}
+
 /// What stands in for programs says what a service manager, or a daemon that looks at its configuration, would.
 fn stand_in(folder: &Path, name: &str, script: &str) {
     let file = folder.join(name);
@@ -137,34 +182,25 @@ fn what_the_service_manager_and_the_configuration_say() {
     let programs = clinic.path("bin");
     fs::create_dir(&programs).unwrap();
     let agent = program("gleaner-agent").unwrap();
-    stand_in(
-        &programs,
-        "gleaner-agent",
-        &format!(
-            "[ \"$1\" = check-config ] || exec {} \"$@\"\necho 'gleaner-agent: agent.toml, line 1: intervall: unknown field' >&2; exit 1",
-            agent.display()
-        ),
-    );
-    let found = clinic.diagnose_with(&programs, &["agent"]);
+    let file = clinic.configuration("agent.toml");
+    let good = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("intervall = \"90s\"\n{good}")).unwrap();
+    let found = clinic.finds(&["agent"], &[("agent", "configuration-wrong")]);
     let wrong = found.find("agent", "configuration-wrong");
-    assert_eq!(
-        wrong["found"],
-        "agent.toml, line 1: intervall: unknown field"
+    let said = wrong["found"].as_str().unwrap();
+    assert!(
+        said.contains("agent.toml, line 1") && said.contains("intervall"),
+        "{said}"
     );
     assert!(
         wrong["mend"].as_str().unwrap().ends_with("etc/agent.toml"),
         "{wrong}"
     );
+    fs::write(&file, good).unwrap();
+    clinic.is_well(&["agent"]);
 
     // systemd runs the agent as a user who may not write to its folder.
-    stand_in(
-        &programs,
-        "gleaner-agent",
-        &format!(
-            "[ \"$1\" = check-config ] || exec {} \"$@\"",
-            agent.display()
-        ),
-    );
+    std::os::unix::fs::symlink(&agent, programs.join("gleaner-agent")).unwrap();
     let unit = "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nUser=nobody";
     stand_in(&programs, "systemctl", &format!("cat <<'END'\n{unit}\nEND"));
     let found = clinic.finds_with(&programs, &["agent"], &[("agent", "folder-unwritable")]);
@@ -191,8 +227,9 @@ fn what_the_service_manager_and_the_configuration_say() {
     let found = clinic.diagnose_with(&programs, &["agent"]);
     found.find("agent", "systemd-silent");
 
-    // A program that is not there.
+    // A program of another version.
     fs::remove_file(programs.join("systemctl")).unwrap();
+    fs::remove_file(programs.join("gleaner-agent")).unwrap();
     stand_in(&programs, "gleaner-agent", "echo gleaner-agent 0.0.9");
     clinic
         .diagnose_with(&programs, &["agent"])
@@ -274,6 +311,9 @@ fn hosts_without_any_daemon_and_wrong_usage() {
         doctor.output().unwrap()
     };
     assert_eq!(doctor(&["smith"]).status.code(), Some(2));
+    // Elsewhere than where others' recruiters listen.
+    let file = folder.path().join("recruiter.toml");
+    fs::write(file, format!("local = \"127.0.0.1:{}\"\n", free_port())).unwrap();
     let config = folder.path().to_str().unwrap();
     let output = doctor(&["recruiter", "--config", config]);
     let text = String::from_utf8(output.stdout).unwrap();

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 const SUBJECT: &str = "certificate";
+/// The group of what several daemons use.
+const SHARED: &str = "gleaner";
 const DAY: Duration = Duration::from_secs(86_400);
 /// An authority is followed by the next in time: enrolling a fleet anew takes weeks.
 const AUTHORITY_ENDS: Duration = Duration::from_secs(182 * 86_400);
@@ -170,8 +172,9 @@ pub(in crate::doctor) fn judge(
             user.name
         );
         let path = quoted(closed);
-        let mend = match node.is_folder {
-            true => format!("sudo chmod o+x {path}"),
+        let mode = if node.is_folder { "g+rx" } else { "g+r" };
+        let mend = match user.shares_a_group(SHARED) {
+            true => format!("sudo chgrp {SHARED} {path} && sudo chmod {mode} {path}"),
             false => format!("sudo chown {}: {path}", user.name),
         };
         Finding::of(Message::CertificateUnread, SUBJECT, text).mend(mend)
@@ -280,7 +283,7 @@ pub(in crate::doctor) fn judge_authority_folder(folder: &Path) -> Option<Finding
         let node = Node::of(path).ok()?;
         (node.mode & 0o777 & !allowed != 0).then(|| (path.to_owned(), node.mode, allowed))
     };
-    let (path, mode, allowed) = of(&key, 0o600).or_else(|| of(folder, 0o750))?;
+    let (path, mode, allowed) = of(&key, 0o600).or_else(|| of(folder, 0o755))?;
     let text = format!(
         "{} has mode {mode:04o}, {allowed:04o} at most: whoever reads the authority's key can be anybody",
         path.display()
@@ -505,7 +508,8 @@ mod tests {
         for (folder_mode, key_mode, mend) in [
             (0o700, 0o600, None),
             (0o700, 0o640, Some("authority.key")),
-            (0o755, 0o600, Some("0750")),
+            (0o711, 0o600, None),
+            (0o777, 0o600, Some("0755")),
         ] {
             set(folder.path(), folder_mode);
             set(&key, key_mode);

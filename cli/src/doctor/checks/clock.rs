@@ -52,8 +52,8 @@ pub(in crate::doctor) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> F
         return Finding::ok(SUBJECT, format!("kept right, to {error} at worst"));
     }
     let mend = match has_timedatectl {
-        true => "sudo timedatectl set-ntp true",
-        false => "sudo apt-get install chrony",
+        true => "sudo timedatectl set-ntp true".to_owned(),
+        false => super::program::install("chrony"),
     };
     Finding::of(
         Message::ClockUnsynchronised,

@@ -36,20 +36,35 @@ pub(in crate::doctor) fn read(url: &str) -> Result<Said, String> {
     })
 }
 
-/// `look`: shows more of it; `start`: how it is started anew.
+/// What mends.
+pub(in crate::doctor) struct Mends {
+    /// Shows more of it.
+    pub(in crate::doctor) look: String,
+    /// Makes a token for a host.
+    pub(in crate::doctor) invite: String,
+    /// Starts it anew.
+    pub(in crate::doctor) start: String,
+}
+
+/// Of itself, and of its hosts.
 pub(in crate::doctor) fn judge(
     said: &Result<Said, String>,
     url: &str,
-    look: &str,
-    start: &str,
+    mends: &Mends,
 ) -> Vec<Finding> {
+    let Mends {
+        look,
+        invite,
+        start,
+    } = mends;
     let said = match said {
         Ok(said) => said,
         Err(why) => return vec![Finding::of(Message::StatusSilent, "status", why).mend(start)],
     };
     let mut findings = vec![match (said.hosts_count, said.silent_count) {
-        (0, _) => Finding::of(Message::NoHosts, "hosts", "no host has sent anything yet")
-            .mend("sudo gleaner pki token"),
+        (0, _) => {
+            Finding::of(Message::NoHosts, "hosts", "no host has sent anything yet").mend(invite)
+        }
         (all, 0) => Finding::ok("hosts", format!("{all}, none of them silent ({url})")),
         (all, silent) => {
             let found = format!("{silent} of {all} are silent");
@@ -78,8 +93,14 @@ mod tests {
 
     #[test]
     fn what_the_collector_says_is_passed_on() {
+        let text = |text: &str| text.to_owned();
+        let mends = Mends {
+            look: text("look"),
+            invite: text("invite"),
+            start: text("start"),
+        };
         let judged = |said| {
-            let findings = judge(&said, "http://127.0.0.1:1", "look", "start");
+            let findings = judge(&said, "http://127.0.0.1:1", &mends);
             findings.into_iter().map(|f| f.message).collect::<Vec<_>>()
         };
         let said = |hosts_count, silent_count, problems: &[(&str, &str)]| {

@@ -1,26 +1,28 @@
 //! Whether the daemon takes its configuration: it is asked, by `check-config`.
 
-use crate::doctor::command::{Said, ask};
+use crate::doctor::command::{Said, ask_with};
 use crate::doctor::daemon::Daemon;
 use crate::doctor::finding::Finding;
 use crate::doctor::message::Message;
 use crate::doctor::place::{Place, quoted};
 use crate::doctor::settings::Settings;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const SUBJECT: &str = "configuration";
 
-/// Asks the daemon's program.
+/// Asks the daemon's program, with the variables of its unit.
 pub(in crate::doctor) fn read(
     place: &Place,
     daemon: Daemon,
     program: &Path,
+    variables: &BTreeMap<String, String>,
 ) -> Result<Said, String> {
     let path = place.configuration_of(daemon);
     let path = path.display().to_string();
     match place.is_usual() {
-        true => ask(program, &["check-config"]),
-        false => ask(program, &["check-config", "--config", &path]),
+        true => ask_with(program, &["check-config"], variables),
+        false => ask_with(program, &["check-config", "--config", &path], variables),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::doctor::message::Message;
 use crate::doctor::place::Place;
 use gleaner_schemas::units::{Bytes, kib_to_bytes};
 use std::fs;
+use std::path::Path;
 
 /// MADV_DONTNEED_LOCKED (madvise(2)).
 const GIVES_LOCKED_BACK: (u32, u32) = (5, 18);
@@ -21,6 +22,8 @@ pub(in crate::doctor) struct Kernel {
     huge_pages: Option<String>,
     /// `None`: not known.
     swap_bytes: Option<u64>,
+    /// Whether GRUB starts it, as its settings are there.
+    has_grub: bool,
 }
 
 /// Reads /proc and /sys.
@@ -40,6 +43,7 @@ pub(in crate::doctor) fn read(place: &Place) -> Kernel {
             .ok()
             .map(|text| text.trim().to_owned()),
         swap_bytes: proc_text("swaps").ok().map(|text| swap_bytes(&text)),
+        has_grub: Path::new("/etc/default/grub").exists(),
     }
 }
 
@@ -72,25 +76,35 @@ pub(in crate::doctor) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Findi
             (true, false) => findings.push(missing),
             (false, _) => {}
         };
-    let boot = |option: &str| {
-        format!(
-            "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{option} /' /etc/default/grub && sudo update-grub && sudo reboot"
-        )
+    let at_boot = |message, subject, found: &str, option: &str| {
+        let finding = Finding::of(message, subject, found);
+        let file = "/etc/default/grub";
+        match kernel.has_grub {
+            true => finding.mend(format!(
+                "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{option} /' {file} && sudo update-grub # then reboot"
+            )),
+            false => finding,
+        }
     };
-    note(traces || lends, kernel.has_pressure, "pressure stall information",
-        Finding::of(Message::PressureMissing, "pressure", "no /proc/pressure/memory: stalls are not traced, and lent memory waits for the next sample to come back when the host is short")
-            .mend(boot("psi=1")));
-    note(
-        traces,
-        kernel.has_cgroup2,
-        "control groups v2",
-        Finding::of(
-            Message::CgroupMissing,
-            "control groups",
-            "no control groups v2 at /sys/fs/cgroup: memory is not told by service",
-        )
-        .mend(boot("systemd.unified_cgroup_hierarchy=1")),
+    let pressure = at_boot(
+        Message::PressureMissing,
+        "pressure",
+        "no /proc/pressure/memory: stalls are not traced, and a host that runs short has lent memory back a sample later",
+        "psi=1",
     );
+    note(
+        traces || lends,
+        kernel.has_pressure,
+        "pressure stall information",
+        pressure,
+    );
+    let cgroup = at_boot(
+        Message::CgroupMissing,
+        "control groups",
+        "no control groups v2 at /sys/fs/cgroup: memory is not told by service",
+        "systemd.unified_cgroup_hierarchy=1",
+    );
+    note(traces, kernel.has_cgroup2, "control groups v2", cgroup);
     let (name, missing) = huge_pages(kernel);
     note(
         lends,
@@ -165,6 +179,7 @@ mod tests {
             has_cgroup2: true,
             huge_pages: Some("always [madvise] never".to_owned()),
             swap_bytes: Some(1 << 30),
+            has_grub: true,
         }
     }
 

@@ -47,7 +47,8 @@ pub(in crate::doctor) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Fi
         let found = "it may not lock its memory: swapped out, it gives memory back late";
         findings.push(Finding::of(Message::MemoryNotLocked, "limits", found).mend(grant));
     }
-    if process.may(SYS_NICE) == Some(false) {
+    let has_priority = process.priority_limit.is_some_and(|limit| limit != Some(0));
+    if process.may(SYS_NICE) == Some(false) && !has_priority {
         let found = "it may not go before others on the CPU: on a busy host memory comes back late";
         findings.push(Finding::of(Message::NoPriority, "limits", found).mend(grant));
     }
@@ -63,6 +64,30 @@ pub(in crate::doctor) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Fi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_servers_need_the_one_or_the_other() {
+        let judged = |capabilities, locked: Option<u64>, priority: Option<u64>| {
+            let process = Process {
+                capabilities: Some(capabilities),
+                locked_limit_bytes: Some(locked),
+                priority_limit: Some(priority),
+                ..Process::default()
+            };
+            let findings = judge_memoryd(&process, "grant");
+            findings
+                .into_iter()
+                .filter_map(|f| f.message)
+                .collect::<Vec<_>>()
+        };
+        let both = 1 << IPC_LOCK | 1 << SYS_NICE;
+        assert_eq!(judged(both, Some(0), Some(0)), []);
+        assert_eq!(judged(0, None, Some(1)), []);
+        assert_eq!(
+            judged(0, Some(8 << 20), Some(0)),
+            [Message::MemoryNotLocked, Message::NoPriority]
+        );
+    }
 
     #[test]
     fn servers_need_a_descriptor_a_connection() {

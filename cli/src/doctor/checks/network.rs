@@ -209,6 +209,8 @@ fn took(begin: Instant) -> String {
 pub(in crate::doctor) struct Mends<'a> {
     /// `collector` or `recruiter`.
     pub(in crate::doctor) server: &'a str,
+    /// Starts the server, where it is on this machine.
+    pub(in crate::doctor) start: String,
     /// Gets this host a new certificate.
     pub(in crate::doctor) enrol: String,
     /// Mends the address.
@@ -277,7 +279,10 @@ pub(in crate::doctor) fn judge(way: &Way, mends: &Mends<'_>) -> Vec<Finding> {
         )
         .mend(format!("getent ahosts {host}")),
         Trouble::Refused => {
-            let start = there(format!("sudo systemctl start gleaner-{server}"));
+            let start = match is_here {
+                true => mends.start.clone(),
+                false => there(format!("sudo systemctl start gleaner-{server}")),
+            };
             of(Message::ConnectionRefused, "nobody listens there").mend(start)
         }
         Trouble::Timeout(what) => {
@@ -327,6 +332,7 @@ mod tests {
         };
         let mends = Mends {
             server: "collector",
+            start: "start".to_owned(),
             enrol: "enrol".to_owned(),
             address: "edit".to_owned(),
         };
@@ -411,10 +417,7 @@ mod tests {
             assert_eq!(finding.mend.is_some(), message.is_some());
         }
         let here = judged("https://127.0.0.1:7443", Err(Trouble::Refused)).remove(0);
-        assert_eq!(
-            here.mend.as_deref(),
-            Some("sudo systemctl start gleaner-collector")
-        );
+        assert_eq!(here.mend.as_deref(), Some("start"));
         let late = judged(
             url,
             Ok(End::Answered {
@@ -448,6 +451,9 @@ mod tests {
         thread.join().unwrap();
         let way = read(&format!("https://{address}"), None, "/");
         assert_eq!(way.end, Err(Trouble::Refused));
+        let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let way = read(&format!("http://{}", mute.local_addr().unwrap()), None, "/");
+        assert_eq!(way.end, Err(Trouble::Timeout("answer")));
         let way = read("https://no.such.name.invalid:1", None, "/");
         assert!(matches!(way.end, Err(Trouble::Unresolved(_))), "{way:?}");
         assert!(matches!(

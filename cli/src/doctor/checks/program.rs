@@ -36,7 +36,7 @@ pub(in crate::doctor) fn read(place: &Place, daemon: Daemon) -> Program {
 /// `ours`: the version of `gleaner`.
 pub(in crate::doctor) fn judge(program: &Program, daemon: Daemon, ours: &str) -> Finding {
     let name = daemon.program();
-    let install = install(name, Path::new("/usr/bin/dnf").exists());
+    let install = install(name);
     match (&program.path, &program.version) {
         (Some(path), Some(Ok(version))) if version == ours => {
             Finding::ok(SUBJECT, format!("{} {version}", path.display()))
@@ -56,9 +56,9 @@ pub(in crate::doctor) fn judge(program: &Program, daemon: Daemon, ours: &str) ->
     }
 }
 
-/// How a package of ours gets there.
-pub(in crate::doctor) fn install(package: &str, has_dnf: bool) -> String {
-    match has_dnf {
+/// How a package gets there.
+pub(in crate::doctor) fn install(package: &str) -> String {
+    match Path::new("/usr/bin/dnf").exists() {
         true => format!("sudo dnf install {package}"),
         false => format!("sudo apt-get install {package}"),
     }

@@ -162,19 +162,14 @@ pub(in crate::doctor) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Findi
         names.join(", ")
     };
     let mut findings = Vec::new();
-    let mut remedies: Vec<Option<&str>> = denied
-        .iter()
-        .map(|missing| missing.remedy.as_deref())
-        .collect();
-    remedies.dedup();
-    for remedy in remedies {
-        let of: Vec<&Missing> = denied
-            .iter()
-            .copied()
-            .filter(|m| m.remedy.as_deref() == remedy)
-            .collect();
-        let because = remedy.map_or(String::new(), |remedy| format!(": {remedy}"));
-        let found = format!("the agent may not read {}{because}", names(&of));
+    if !denied.is_empty() {
+        let mut remedies: Vec<&str> = denied.iter().filter_map(|m| m.remedy.as_deref()).collect();
+        remedies.dedup();
+        let because = match remedies.as_slice() {
+            [] => String::new(),
+            some => format!(": {}", some.join("; ")),
+        };
+        let found = format!("the agent may not read {}{because}", names(&denied));
         findings.push(Finding::of(Message::NotGranted, "readable", found).mend(grant));
     }
     let there: Vec<&Missing> = others

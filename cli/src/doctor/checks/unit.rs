@@ -176,10 +176,7 @@ pub(in crate::doctor) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
             _ => {
                 let found =
                     format!("systemd knows no {name}.service: the next boot does not start it");
-                let install = super::program::install(
-                    daemon.program(),
-                    std::path::Path::new("/usr/bin/dnf").exists(),
-                );
+                let install = super::program::install(daemon.program());
                 Finding::of(Message::UnitMissing, SUBJECT, found).mend(install)
             }
         },
@@ -269,5 +266,15 @@ mod tests {
         ));
         assert!(idle.is_loaded() && !idle.is_wanted());
         assert_eq!(idle.user().unwrap().0, "root");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_unit_is_too_strange(text in "(?s).{0,200}", state in "(?s).{0,20}") {
+            for text in [text.clone(), format!("LoadState=loaded\nActiveState={state}\nMainPID={text}\nEnvironment={text}")] {
+                let unit = Unit::Shown(Shown::parse(&text));
+                let _ = (judge(&unit, Daemon::Agent), unit.user(), unit.main_pid(), unit.variables());
+            }
+        }
     }
 }

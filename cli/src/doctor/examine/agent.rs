@@ -1,10 +1,9 @@
 //! The agent: does it trace?
 
 use super::{Patient, database};
-use crate::doctor::checks::{disk, folder, socket, trace};
+use crate::doctor::checks::{disk, socket, trace};
 use crate::doctor::finding::Finding;
 use crate::doctor::user::{Access, Node, Want, access};
-use std::path::Path;
 
 /// Unless configured otherwise.
 const DATABASE_LIMIT_BYTES: u64 = 512 << 20;
@@ -64,12 +63,8 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
             &start,
         ));
     }
-    let folder = database.parent().unwrap_or(Path::new("/"));
-    findings.push(folder::judge(
-        &folder::read(folder, &patient.user),
-        folder,
-        &patient.user,
-    ));
+    let folder = super::folder_of(&database);
+    findings.push(patient.folder(&folder));
     let limit_bytes = settings
         .bytes("database_limit")
         .unwrap_or(DATABASE_LIMIT_BYTES);
@@ -80,6 +75,6 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         least_bytes: LEAST_BYTES,
         enough_bytes: limit_bytes.saturating_sub(has_bytes).max(LEAST_BYTES),
     };
-    findings.extend(disk::judge(disk::read(folder), need, folder));
+    findings.extend(disk::judge(disk::read(&folder), need, &folder));
     Some(findings)
 }

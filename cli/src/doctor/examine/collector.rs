@@ -2,10 +2,10 @@
 
 use super::Patient;
 use crate::doctor::checks::certificate::{self, Files};
-use crate::doctor::checks::{collector, disk, folder, limits};
+use crate::doctor::checks::{collector, disk, limits};
 use crate::doctor::finding::Finding;
+use crate::doctor::place::quoted;
 use crate::doctor::user::{Access, Want, access};
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 const LOCAL: &str = "127.0.0.1:7480";
@@ -14,9 +14,7 @@ const RESERVE_BYTES: u64 = 512 << 20;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let (place, settings) = (patient.place, &patient.settings);
-    let data = settings
-        .path("data")
-        .unwrap_or_else(|| PathBuf::from("/var/lib/gleaner/collector"));
+    let data = super::state(place, patient.daemon, settings);
     if !patient.is_used(access(&place.me, &data, &[Want::Enter]) != Access::Missing) {
         return None;
     }
@@ -31,7 +29,16 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     findings.extend(patient.running(is_running));
     if let Some((said, url)) = said.filter(|_| is_running) {
         let look = format!("sudo {}", place.line(patient.daemon, "status"));
-        findings.extend(collector::judge(&said, &url, &look, &patient.start()));
+        let invite = match settings.path("pki") {
+            Some(pki) => format!("sudo {} --pki {}", place.gleaner("pki token"), quoted(&pki)),
+            None => format!("sudo {}", place.gleaner("pki token")),
+        };
+        let mends = collector::Mends {
+            look,
+            invite,
+            start: patient.start(),
+        };
+        findings.extend(collector::judge(&said, &url, &mends));
     }
     if let Some(paths) = patient.server_files("collector") {
         let files = Files::Server(paths);
@@ -48,11 +55,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     if let Some(pki) = settings.path("pki") {
         findings.extend(certificate::judge_authority_folder(&pki));
     }
-    findings.push(folder::judge(
-        &folder::read(&data, &patient.user),
-        &data,
-        &patient.user,
-    ));
+    findings.push(patient.folder(&data));
     let reserve_bytes = settings.bytes("reserve").unwrap_or(RESERVE_BYTES);
     let need = disk::Need {
         least_bytes: reserve_bytes,

@@ -2,7 +2,7 @@
 
 use super::Patient;
 use crate::doctor::checks::certificate::{self, Files};
-use crate::doctor::checks::{folder, lending, limits, network, socket};
+use crate::doctor::checks::{lending, limits, network, socket};
 use crate::doctor::command::within;
 use crate::doctor::daemon::Daemon;
 use crate::doctor::finding::Finding;
@@ -22,9 +22,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let path = settings
         .path("socket")
         .unwrap_or_else(|| place.runtime("memoryd.sock"));
-    let state = settings
-        .path("state")
-        .unwrap_or_else(|| place.state("memoryd"));
+    let state = super::state(place, patient.daemon, settings);
     if !patient.is_used(path.exists() || state.exists()) {
         return None;
     }
@@ -38,11 +36,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         findings.push(socket::judge(&call, &path, &place.me, &patient.start()));
         findings.extend(lends(patient, &path, &recruiters));
     }
-    findings.push(folder::judge(
-        &folder::read(&state, &patient.user),
-        &state,
-        &patient.user,
-    ));
+    findings.push(patient.folder(&state));
     if let Some(process) = &patient.process {
         let program = patient
             .program_path()
@@ -99,6 +93,7 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     }
     let mends = || network::Mends {
         server: "recruiter",
+        start: patient.start_of(Daemon::Recruiter),
         enrol: enrol.clone(),
         address: patient.edit(),
     };

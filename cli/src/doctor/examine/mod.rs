@@ -6,14 +6,14 @@ mod memoryd;
 mod recruiter;
 mod ship;
 
-use super::checks::{configuration, program, unit};
+use super::checks::{configuration, folder, program, unit};
 use super::daemon::Daemon;
 use super::finding::Finding;
 use super::message::Message;
 use super::place::{Place, quoted};
 use super::process::{self, Process};
 use super::settings::Settings;
-use super::user::User;
+use super::user::{Node, User};
 use std::path::{Path, PathBuf};
 
 /// A daemon's findings.
@@ -42,8 +42,9 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined
     let unit = unit::read(place, daemon);
     let process = process::find(place, daemon, unit.main_pid());
     let settings = Settings::read(place, daemon, &unit.variables());
+    let keeps_at = state(place, daemon, &settings);
     let patient = Patient {
-        user: user(place, &unit, process.as_ref()),
+        user: user(place, &unit, process.as_ref(), &keeps_at),
         program: program::read(place, daemon),
         settings,
         process,
@@ -73,14 +74,15 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined
     }
 }
 
-fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>) -> User {
+/// By its unit, its process, or by what it has left; else whoever asks would start it.
+fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Path) -> User {
     let of_unit = unit
         .user()
         .and_then(|(name, groups)| Some(User::named(&name)?.with_groups(&groups)));
     let of_process = || process.and_then(|process| process.uid).map(User::of);
-    of_unit
-        .or_else(of_process)
-        .unwrap_or_else(|| place.me.clone())
+    let of_state = || Node::of(state).ok().map(|node| User::of(node.uid));
+    let found = of_unit.or_else(of_process).or_else(of_state);
+    found.unwrap_or_else(|| place.me.clone())
 }
 
 impl Patient<'_> {
@@ -123,7 +125,9 @@ impl Patient<'_> {
         )];
         findings.extend(unit::judge(&self.unit, self.daemon));
         let said = self.program.path.as_deref();
-        let said = said.map(|program| configuration::read(self.place, self.daemon, program));
+        let said = said.map(|program| {
+            configuration::read(self.place, self.daemon, program, &self.unit.variables())
+        });
         findings.extend(configuration::judge(
             self.place,
             self.daemon,
@@ -227,6 +231,11 @@ impl Patient<'_> {
         )
     }
 
+    /// Whether it may write there.
+    fn folder(&self, path: &Path) -> Finding {
+        folder::judge(&folder::read(path, &self.user), path, &self.user)
+    }
+
     /// A server's files, where its configuration names them.
     fn server_files(&self, name: &str) -> Option<gleaner_trust::ServerPaths> {
         self.settings.text("listen")?;
@@ -249,6 +258,25 @@ impl Patient<'_> {
             .unwrap_or_else(|| usual.to_owned());
         (local != "none").then_some(local)
     }
+}
+
+/// The folder that a daemon writes to.
+fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
+    match daemon {
+        Daemon::Agent => folder_of(&database(place, settings)),
+        Daemon::Ship => enrolled(place, settings),
+        Daemon::Collector => settings
+            .path("data")
+            .unwrap_or_else(|| place.state("collector")),
+        Daemon::Memoryd => settings
+            .path("state")
+            .unwrap_or_else(|| place.state("memoryd")),
+        Daemon::Recruiter => place.state("recruiter"),
+    }
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
 /// Where the agent's trace is.

@@ -3,6 +3,7 @@
 use super::{Patient, database, enrolled};
 use crate::doctor::checks::certificate::{self, Files};
 use crate::doctor::checks::{network, trace};
+use crate::doctor::daemon::Daemon;
 use crate::doctor::finding::Finding;
 use crate::doctor::user::{Access, Want, access};
 use gleaner_trust::ClientPaths;
@@ -99,6 +100,7 @@ fn reach(
         &way,
         &network::Mends {
             server: "collector",
+            start: patient.start_of(Daemon::Collector),
             enrol: patient.enrol(url),
             address: patient.edit(),
         },

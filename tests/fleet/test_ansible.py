@@ -1,0 +1,85 @@
+"""The Ansible role, run for real against the trees of two machines: a server and a desk."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import CHECKOUT, free_port, listens, until
+
+ANSIBLE = CHECKOUT / "packaging" / "ansible"
+BIN = Path(sys.executable).parent
+RECAP = re.compile(r"^(\w+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=0\s+failed=0 ", re.M)
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {
+        "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection"),
+        "ANSIBLE_HOME": str(tmp_path / "ansible"),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_PIPELINING": "true",
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+    }
+
+
+def test_the_role_is_as_ansible_lint_wants_it(tmp_path):
+    command = [BIN / "ansible-lint", "--offline", "--strict", "--profile", "production", "--nocolor", "site.yml", "roles"]
+    ended = subprocess.run(command, cwd=ANSIBLE, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packages, tmp_path):
+    port = free_port()
+    server, desk = machines("server"), machines("desk")
+    inventory = tmp_path / "inventory.ini"
+    inventory.write_text(
+        f"[gleaner_server]\nserver tree_root={server.root}\n[gleaner_hosts]\ndesk tree_root={desk.root}\n"
+        "[all:vars]\nansible_connection=tree\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\n"
+    )
+    settings = {
+        "gleaner_server_name": "localhost",
+        "gleaner_packages_folder": str(packages),
+        "gleaner_collector_url": f"https://localhost:{port}",
+        "gleaner_collector_config": {"listen": f"127.0.0.1:{port}", "pki": "/etc/gleaner/pki", "local": "none"},
+        "gleaner_agent_config": {"interval": "60s", "ship": {"rate": "64KiB"}},
+    }
+
+    def play(*more: str) -> dict[str, int]:
+        """How much was changed on each machine."""
+        command = [BIN / "ansible-playbook", "-i", inventory, "-e", json.dumps(settings), *more, ANSIBLE / "site.yml"]
+        ended = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
+        assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-2000:]
+        return {machine: int(changed) for machine, changed in RECAP.findall(ended.stdout)}
+
+    would = play("--check")
+    assert would["server"] > 0 and would["desk"] > 0
+    assert not any(m.path("/usr/bin/gleaner-agent").exists() or m.path("/etc/gleaner").exists() for m in (server, desk))
+
+    assert play("--limit", "gleaner_server")["server"] > 0
+    server.start("gleaner-collector", "run", user="gleaner-collector")
+    until(lambda: listens(port), "the collector")
+    done = play()
+    assert done["server"] == 0 and done["desk"] > 0
+
+    ship = desk.path("/var/lib/gleaner/ship")
+    assert (ship / "collector.url").read_text() == f"https://localhost:{port}\n"
+    assert (ship / "host.pem").stat().st_mode & 0o007 == 0
+    issued = json.loads(server.run("gleaner", "pki", "list", "--json").stdout)
+    assert [one["state"] for one in issued if one["role"] == "host"] == ["valid"]
+    # No token is left that somebody could use.
+    assert [path.suffix for path in server.path("/etc/gleaner/pki/tokens").iterdir()] == [".used"]
+    agent = desk.path("/etc/gleaner/agent.toml").read_text()
+    assert 'interval = "60s"\n' in agent and '[ship]\nrate = "64KiB"\n' in agent
+    assert 'recruiters = ["https://localhost:7444"]' in desk.path("/etc/gleaner/memoryd.toml").read_text()
+    wanted = desk.path("/etc/systemd/system/multi-user.target.wants")
+    for unit in ("agent", "ship", "memoryd"):
+        assert (wanted / f"gleaner-{unit}.service").is_symlink()
+    # The recruiter reads what is public in the authority's folder, and its own key; nobody reads the authority's.
+    reads = lambda path: server.run("runuser", "-u", "gleaner-recruiter", "--", "cat", path).returncode == 0  # noqa: E731
+    assert reads("/etc/gleaner/pki/revoked.crl") and reads("/etc/gleaner/recruiter/recruiter.key")
+    assert not reads("/etc/gleaner/pki/authority.key") and not reads("/etc/gleaner/pki/collector.key")
+
+    assert play() == {"server": 0, "desk": 0}

@@ -1,0 +1,6 @@
+"""Where things lie, and which crates are programs that are packaged."""
+
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAMS = ["gleaner-agent", "gleaner-cli", "gleaner-collector", "gleaner-paging", "gleaner-recruiter"]
