@@ -8,7 +8,7 @@ before it says how:
     <!-- guest -->                        run in the emulated guest, where the packages are installed
     <!-- not run: REASON -->              not run anywhere; the test prints all of these
 
-`python3 tests/book/pages.py guest` prints the blocks for the guest as a shell script.
+`python3 tests/book/pages.py guest FOLDER` writes those for the guest, a script each, in the order in which they are to be run.
 """
 
 import re
@@ -92,9 +92,21 @@ def all_blocks() -> list[Block]:
     return [block for page in pages() for block in blocks(page)]
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] != ["guest"]:
+def guest_blocks() -> list[Block]:
+    """As a reader would take them who has all packages: the page that installs them one by one also removes them all, and is last."""
+    found = [block for block in all_blocks() if block.is_guest]
+    return sorted(found, key=lambda block: block.page.name == "install.md")
+
+
+def main() -> None:
+    if len(sys.argv) != 3 or sys.argv[1] != "guest":
         sys.exit(__doc__)
-    for block in all_blocks():
-        if block.is_guest:
-            print(f"# {block.name}\n{block.text}", end="")
+    folder = Path(sys.argv[2])
+    folder.mkdir()
+    for number, block in enumerate(guest_blocks()):
+        script = f"# {block.name}\nset -eo pipefail\n{block.before}\n{block.text}"
+        (folder / f"{number:02}").write_text(script)
+
+
+if __name__ == "__main__":
+    main()
