@@ -1,5 +1,7 @@
 """The Debian packages: lintian, what is in them, and what is done to a newer database."""
 
+import gzip
+import json
 import subprocess
 from pathlib import Path
 
@@ -42,6 +44,19 @@ def test_files_lie_where_they_are_expected(deb_trees: dict[str, Path]):
     for name in daemons:
         config = deb_trees[name] / "etc/gleaner" / f"{name.removeprefix('gleaner-')}.toml"
         assert config.read_bytes() == (CHECKOUT / "docs" / config.name).read_bytes()
+
+
+def test_each_program_comes_with_what_it_is_made_of(deb_trees: dict[str, Path]):
+    for name in set(deb_trees) - {"gleaner"}:
+        bill = json.loads(gzip.decompress((deb_trees[name] / f"usr/share/doc/{name}/{name}.cdx.json.gz").read_bytes()))
+        assert bill["bomFormat"] == "CycloneDX"
+        assert "serde" in {component["name"] for component in bill["components"]}
+
+
+def test_the_sums_are_those_of_all_packages(packages: Path):
+    subprocess.run(["sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS"], cwd=packages, check=True)
+    summed = {line.split(maxsplit=1)[1] for line in (packages / "SHA256SUMS").read_text().splitlines()}
+    assert summed == {path.name for path in packages.iterdir()} - {"SHA256SUMS"}
 
 
 def test_what_units_document_is_there(deb_trees: dict[str, Path]):
