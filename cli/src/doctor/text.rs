@@ -20,7 +20,7 @@ pub(super) fn text(diagnosis: &Diagnosis, columns: usize, has_colours: bool) -> 
     let (used, unused): (Vec<_>, Vec<_>) = checks.iter().partition(|check| is_used(&check.daemon));
     let subject_columns = used.iter().map(|check| check.subject.chars().count());
     let page = Page {
-        subject_columns: subject_columns.max().unwrap_or(LEAST_SUBJECT_COLUMNS),
+        subject_columns: subject_columns.fold(LEAST_SUBJECT_COLUMNS, usize::max),
         columns,
         has_colours,
     };
