@@ -164,15 +164,9 @@ fn the_documentation_has_every_metric_and_alerts_that_are_rules() {
         );
     }
     let rules = folder.path().join("rules.yml");
-    let block = documented.split_once("    groups:").unwrap().1;
-    let block = block
-        .lines()
-        .take_while(|line| line.is_empty() || line.starts_with("    "));
-    std::fs::write(
-        &rules,
-        "    groups:".to_owned() + &block.collect::<Vec<_>>().join("\n"),
-    )
-    .unwrap();
+    let (_, block) = documented.split_once("```yaml\ngroups:").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    std::fs::write(&rules, format!("groups:{block}")).unwrap();
     let checked = Command::new(program("promtool"))
         .args(["check", "rules"])
         .arg(&rules)

@@ -123,7 +123,9 @@ impl Choice<'_> {
         let weight = |c: &Candidate| (c.host_id.clone(), c.free_bytes.min(LARGEST_BYTES));
         Epoch {
             since_ms: self.now_ms,
-            weights: self.candidates.iter().map(weight).collect(),
+            // Backwards: of a host that is told of twice the first counts, as everywhere. Else one that is eligible could have
+            // no weight, and there would be no end of epochs.
+            weights: self.candidates.iter().rev().map(weight).collect(),
         }
     }
 }

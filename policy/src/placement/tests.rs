@@ -200,6 +200,26 @@ fn a_shortage_says_when_to_ask_again() {
 }
 
 #[test]
+fn a_host_told_of_twice_is_what_it_was_first() {
+    let mut twice = hosts();
+    twice.truncate(1);
+    let mut again = twice[0].clone();
+    again.free_bytes = 0;
+    twice.push(again);
+    for placement in Placement::ALL {
+        let chosen = place(
+            placement,
+            &mut State::default(),
+            &two(1),
+            &twice,
+            &mut || 7,
+            NOW_MS,
+        );
+        assert_eq!(chosen, Ok(vec![0]), "{placement}");
+    }
+}
+
+#[test]
 fn names_are_read_back() {
     for placement in Placement::ALL {
         assert_eq!(placement.to_string().parse(), Ok(placement));
