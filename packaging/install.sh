@@ -111,9 +111,9 @@ case $kind in
   rpm) if command -v dnf >/dev/null; then dnf --assumeyes install $files; else rpm --upgrade --replacepkgs $files; fi ;;
 esac
 
-if [ -n "$recruiter" ] && grep -qx 'recruiters = \[\]' /etc/gleaner/memoryd.toml; then
+if [ -n "$recruiter" ] && grep -qx '# recruiters = \[\]' /etc/gleaner/memoryd.toml; then
   case $recruiter in *[!A-Za-z0-9.:/_\[\]-]*) fail "$recruiter is no address" ;; esac
-  sed -i "s|^recruiters = \[\]\$|recruiters = [\"${recruiter%/}\"]|" /etc/gleaner/memoryd.toml
+  sed -i "s|^# recruiters = \[\]\$|recruiters = [\"${recruiter%/}\"]|" /etc/gleaner/memoryd.toml
 fi
 
 ship=/var/lib/gleaner/ship
@@ -134,9 +134,8 @@ if [ -d /run/systemd/system ]; then
   systemctl enable --quiet --now $services
   # shellcheck disable=SC2086
   systemctl is-active --quiet $services || fail 'a service does not run: journalctl -u gleaner-agent -u gleaner-ship -u gleaner-memoryd'
+  ! command -v gleaner >/dev/null || gleaner doctor
 else
-  echo 'systemd does not run here: start gleaner-agent run and gleaner-agent ship yourself.'
-fi
-if command -v gleaner >/dev/null && gleaner doctor --help >/dev/null 2>&1; then
-  gleaner doctor
+  # Nothing runs, as the doctor would say.
+  echo 'systemd does not run here: start gleaner-agent run and gleaner-agent ship yourself; then see gleaner doctor.'
 fi

@@ -34,8 +34,9 @@ class Machine:
         return subprocess.run(self.command(*args), capture_output=True, text=True, timeout=300, **how)
 
     def start(self, *args: str, user: str) -> subprocess.Popen:
-        """A daemon, which ends with the machine."""
-        daemon = subprocess.Popen(self.command(*args, user=user), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        """A daemon as its unit starts it, told where its state is; it ends with the machine."""
+        state = f"STATE_DIRECTORY=/var/lib/gleaner/{args[0].removeprefix('gleaner-')}"
+        daemon = subprocess.Popen(self.command("env", state, *args, user=user), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._daemons.append(daemon)
         return daemon
 
