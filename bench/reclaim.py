@@ -262,9 +262,10 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
         try:
             agent.ready()
             trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
-            told = [json.loads(text) for text in (root / "state/lending.jsonl").read_text().splitlines()]
+            # The last line of its log is written after the memory is back.
             daemon.terminate()
             daemon.wait()
+            told = [json.loads(text) for text in (root / "state/lending.jsonl").read_text().splitlines()]
             bare_ms = [] if is_real or busy else bare(pages, gib, max(3, trials_count // 5))
         finally:
             for process in load:
