@@ -1,15 +1,13 @@
 //! The collector: does it gather?
 
 use super::Patient;
-use crate::doctor::checks::certificate::{self, Files};
-use crate::doctor::checks::{collector, disk, limits};
+use crate::doctor::checks::certificate;
+use crate::doctor::checks::{collector, disk};
 use crate::doctor::finding::Finding;
 use crate::doctor::place::quoted;
 use crate::doctor::user::{Access, Want, access};
-use std::time::SystemTime;
 
 const LOCAL: &str = "127.0.0.1:7480";
-const CONNECTIONS_LIMIT: u64 = 20_000;
 const RESERVE_BYTES: u64 = 512 << 20;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -40,18 +38,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         };
         findings.extend(collector::judge(&said, &url, &mends));
     }
-    if let Some(paths) = patient.server_files("collector") {
-        let files = Files::Server(paths);
-        let (found, _) = certificate::read(&files, &patient.user, &place.me);
-        let issue = patient.issue(&found.names);
-        findings.extend(certificate::judge(
-            &found,
-            &files,
-            &patient.user,
-            issue.as_deref(),
-            SystemTime::now(),
-        ));
-    }
+    findings.extend(patient.server_certificate("collector"));
     if let Some(pki) = settings.path("pki") {
         findings.extend(certificate::judge_authority_folder(&pki));
     }
@@ -62,15 +49,6 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         enough_bytes: reserve_bytes.saturating_mul(2),
     };
     findings.extend(disk::judge(disk::read(&data), need, &data));
-    if let Some(process) = &patient.process {
-        let connections_limit = settings
-            .number("connections_limit")
-            .unwrap_or(CONNECTIONS_LIMIT);
-        findings.push(limits::judge_server(
-            process,
-            connections_limit,
-            patient.restore().as_deref(),
-        ));
-    }
+    findings.extend(patient.descriptors());
     Some(findings)
 }

@@ -6,7 +6,8 @@ mod memoryd;
 mod recruiter;
 mod ship;
 
-use super::checks::{configuration, folder, program, unit};
+use super::checks::certificate::{self, Files};
+use super::checks::{configuration, folder, limits, program, unit};
 use super::daemon::Daemon;
 use super::finding::Finding;
 use super::message::Message;
@@ -15,6 +16,10 @@ use super::process::{self, Process};
 use super::settings::Settings;
 use super::user::{Node, User};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What both servers have unless their configuration says otherwise.
+const CONNECTIONS_LIMIT: u64 = 20_000;
 
 /// A daemon's findings.
 pub(super) struct Examined {
@@ -93,6 +98,32 @@ impl Patient<'_> {
             || self.settings.is_there
             || self.process.is_some()
             || has_left
+    }
+
+    /// What a server shows to those who come.
+    fn server_certificate(&self, name: &str) -> Vec<Finding> {
+        let Some(paths) = self.server_files(name) else {
+            return Vec::new();
+        };
+        let files = Files::Server(paths);
+        let (found, _) = certificate::read(&files, &self.user, &self.place.me);
+        let issue = self.issue(&found.names);
+        let now = SystemTime::now();
+        certificate::judge(&found, &files, &self.user, issue.as_deref(), now)
+            .into_iter()
+            .collect()
+    }
+
+    /// Whether a running server may open as many files as it takes connections.
+    fn descriptors(&self) -> Option<Finding> {
+        let process = self.process.as_ref()?;
+        let limit = self.settings.number("connections_limit");
+        let limit = limit.unwrap_or(CONNECTIONS_LIMIT);
+        Some(limits::judge_server(
+            process,
+            limit,
+            self.restore().as_deref(),
+        ))
     }
 
     /// Nobody wants it here.
