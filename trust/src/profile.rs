@@ -41,6 +41,8 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
     let making = TrustError::making("certificate's names");
     let names = match role {
         Role::Collector { names } | Role::Recruiter { names } => names.clone(),
+        // Clients of its memory server know it by its id, wherever it is.
+        Role::Host { host_id } => vec![host_id.clone()],
         _ => Vec::new(),
     };
     let mut params = CertificateParams::new(names).map_err(making)?;
@@ -50,15 +52,18 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
             .map_err(TrustError::making("certificate's name"))?;
         params.subject_alt_names.push(SanType::URI(uri));
     }
-    let (subject, usage) = match role {
-        Role::Collector { .. } => (COLLECTOR.to_owned(), ExtendedKeyUsagePurpose::ServerAuth),
-        Role::Recruiter { .. } => (RECRUITER.to_owned(), ExtendedKeyUsagePurpose::ServerAuth),
-        role => (role.name(), ExtendedKeyUsagePurpose::ClientAuth),
+    use ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+    let (subject, usages) = match role {
+        Role::Collector { .. } => (COLLECTOR.to_owned(), vec![ServerAuth]),
+        Role::Recruiter { .. } => (RECRUITER.to_owned(), vec![ServerAuth]),
+        // It sends its rows, and serves the memory that it lends.
+        Role::Host { host_id } => (host_id.clone(), vec![ClientAuth, ServerAuth]),
+        role => (role.name(), vec![ClientAuth]),
     };
     params.distinguished_name = common_name(&subject);
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![usage];
+    params.extended_key_usages = usages;
     params.use_authority_key_identifier_extension = true;
     params.serial_number = Some(SerialNumber::from_slice(serial));
     params.not_before = date_time_ymd(1970, 1, 1) + since_1970(validity.from);

@@ -14,6 +14,8 @@ pub(super) const COLLECTOR_PORT: u16 = 7443;
 pub(super) const LOCAL: &str = "127.0.0.1:7480";
 /// Where memory servers find the recruiter, which runs on the collector's node.
 pub(super) const RECRUITER_PORT: u16 = 7444;
+/// Where hosts serve the pages of their leases.
+pub(super) const PAGES_PORT: u16 = 10809;
 /// Where the recruiter answers inside that namespace, without TLS.
 pub(super) const RECRUITER_LOCAL: &str = "127.0.0.1:7484";
 /// Of all nodes: 10.77.0.0/16, which is nowhere but on the bridge.

@@ -1,6 +1,6 @@
 //! The recruiter of a lab and its memory servers: their configuration, and what is lent.
 
-use super::address::{self, Node, RECRUITER_LOCAL, RECRUITER_PORT};
+use super::address::{self, Node, PAGES_PORT, RECRUITER_LOCAL, RECRUITER_PORT};
 use super::args::Lend;
 use super::collector::{DAYS, PKI, get_inside, text, write};
 use super::state::State;
@@ -61,6 +61,7 @@ socket = {}
 state = {}
 recruiters = [\"https://{}:{RECRUITER_PORT}\"]
 announce_every = \"{HEARTBEAT}\"
+listen = \"0.0.0.0:{PAGES_PORT}\"
 certificate = {certificate}
 key = {certificate}
 authority = {}

@@ -1,6 +1,6 @@
 //! Answers for people: aligned, with units.
 
-use gleaner_schemas::lending::{GivenBack, HostQuota, Lending, QuotaReason};
+use gleaner_schemas::lending::{GivenBack, HostQuota, Lending, PagesServed, QuotaReason};
 use gleaner_schemas::units::{Bytes, Seconds};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -70,6 +70,9 @@ pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
         "gleaner-memoryd",
         format!("{} for itself", size(lending.own_bytes)),
     ));
+    if let Some(pages) = &lending.pages {
+        lines.push(("pages", served(pages)));
+    }
     let agent = if lending.hears_agent {
         "heard"
     } else {
@@ -99,6 +102,26 @@ pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
             ]);
         }
         let _ = writeln!(text, "\n{}", table.trim_fmt());
+    }
+    text
+}
+
+fn served(pages: &PagesServed) -> String {
+    let within = |share| {
+        let us = pages.quantile_us(share);
+        us.map_or_else(|| "longer".to_owned(), |us| format!("{us} us"))
+    };
+    let mut text = format!(
+        "{} connections, {} requests, {} of them failed",
+        pages.connections_count, pages.requests_count, pages.failed_count
+    );
+    if pages.requests_count > 0 {
+        let _ = write!(
+            text,
+            "; half within {}, 99 % within {}",
+            within(0.5),
+            within(0.99)
+        );
     }
     text
 }
@@ -206,7 +229,7 @@ fn plain(name: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use gleaner_schemas::lending::Lease;
+    use gleaner_schemas::lending::{LatencyClass, Lease};
 
     fn lending() -> Lending {
         Lending {
@@ -231,6 +254,17 @@ mod tests {
             huge_bytes: 1 << 30,
             is_locked: true,
             own_bytes: 9 << 20,
+            pages: Some(PagesServed {
+                connections_count: 3,
+                requests_count: 300,
+                failed_count: 1,
+                latency: [(Some(10), 200), (Some(20), 97), (None, 3)]
+                    .map(|(at_most_us, requests_count)| LatencyClass {
+                        at_most_us,
+                        requests_count,
+                    })
+                    .to_vec(),
+            }),
             hears_agent: true,
             ..Lending::default()
         }
@@ -245,6 +279,7 @@ cap              none of yours
 paused           no
 in memory        1.0 GiB, 1.0 GiB of it in huge pages, locked
 gleaner-memoryd  9.0 MiB for itself
+pages            3 connections, 300 requests, 1 of them failed; half within 10 us, 99 % within 20 us
 agent            heard
 recruiters       none linked
 

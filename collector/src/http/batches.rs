@@ -160,7 +160,7 @@ fn summary(batch: &Batch) -> Header {
     }
 }
 
-fn content_length(headers: &HeaderMap) -> Result<usize, Refusal> {
+pub(super) fn content_length(headers: &HeaderMap) -> Result<usize, Refusal> {
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|v| v.to_str().ok()?.parse().ok());
     length.ok_or_else(Refusal::no_length)
@@ -168,7 +168,7 @@ fn content_length(headers: &HeaderMap) -> Result<usize, Refusal> {
 
 /// Reads some of a body that is not wanted: a sender that is still writing when the connection closes would
 /// not see why.
-async fn discard(mut body: Body) {
+pub(super) async fn discard(mut body: Body) {
     let read = async {
         let mut rest_bytes = DISCARDED_BYTES;
         while let Some(Ok(frame)) = body.frame().await {

@@ -1,10 +1,14 @@
 //! New hosts and new certificates: `POST /v1/enroll`, `POST /v1/renew`, `GET /v1/authority`.
 
 use super::App;
+use super::batches::{content_length, discard};
 use super::permissions;
 use super::refusal::Refusal;
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, Extension, State};
+use axum::extract::{DefaultBodyLimit, Extension, Request, State};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
 use gleaner_listen::Caller;
 use gleaner_trust::{Authority, HOST_DAYS, TrustError};
 use serde::{Deserialize, Serialize};
@@ -14,9 +18,21 @@ use std::time::SystemTime;
 /// A token, an id and a request for a certificate have some 600 bytes; the request's own limit is 16 KiB.
 const MOST_BYTES: usize = 32 << 10;
 
-/// Anybody may ask.
-pub(super) fn limit() -> DefaultBodyLimit {
-    DefaultBodyLimit::max(MOST_BYTES)
+/// Anybody may ask, and not for much.
+pub(super) fn bounded(route: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    let limit = DefaultBodyLimit::max(MOST_BYTES);
+    route.layer(limit).layer(from_fn(refuse_what_is_too_long))
+}
+
+/// One who says beforehand that it will be too much is heard out, to some bound: the refusal would not reach a
+/// sender that is still writing when the connection closes.
+async fn refuse_what_is_too_long(request: Request, next: Next) -> Response {
+    if content_length(request.headers()).is_ok_and(|length| length > MOST_BYTES) {
+        discard(request.into_body()).await;
+        let reason = format!("{MOST_BYTES} bytes are the most that are read here");
+        return Refusal::too_large(reason).into_response();
+    }
+    next.run(request).await
 }
 
 /// A new host's request.

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use clap::{Parser, Subcommand};
+use gleaner_paging::nbd::Address;
 use gleaner_schemas::units;
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ Examples:
   gleaner-memoryd run                                as /etc/gleaner/memoryd.toml says
   gleaner-memoryd check-config                       is that file good?
   gleaner-memoryd run --standalone 8GiB --fill       to measure how fast memory comes back (docs/lending.md)
+  gleaner-memoryd serve --listen 127.0.0.1:10809 --standalone 1GiB     memory for any NBD client of this machine
   gleaner owner status                               what is lent; pause, resume and cap are there as well
 
 Exit codes:
@@ -55,6 +57,15 @@ pub(crate) enum Command {
         #[arg(long, requires = "standalone")]
         fill: bool,
     },
+    /// Serve memory to NBD clients of this machine, without agent and recruiter, until interrupted: to measure, to try
+    Serve {
+        /// So much
+        #[arg(long, value_name = "SIZE", value_parser = size)]
+        standalone: u64,
+        /// HOST:PORT on this machine (port 0: any that is free), or the path of a Unix socket
+        #[arg(long, value_name = "ADDRESS", value_parser = address)]
+        listen: Address,
+    },
     /// Tell whether the configuration is good, and which settings of the environment win over it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
@@ -68,4 +79,12 @@ fn size(text: &str) -> Result<u64, String> {
     units::parse_bytes(text)
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| format!("`{text}` is no size: write it like 512MiB or 8GiB"))
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    if text.contains('/') {
+        return Ok(Address::Unix(text.into()));
+    }
+    let wrong = |_| format!("`{text}` is neither HOST:PORT nor a path with a `/` in it");
+    text.parse().map(Address::Tcp).map_err(wrong)
 }

@@ -9,8 +9,12 @@ use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Of all leases' clients together; each opens a few.
+const MOST_CONNECTIONS: u64 = 256;
 
 /// As part of the names of the file and of variables.
 pub(crate) const DAEMON: &str = "memoryd";
@@ -54,6 +58,11 @@ struct ConfigFile {
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
+    #[serde(deserialize_with = "listen")]
+    listen: Option<SocketAddr>,
+    #[serde(deserialize_with = "address")]
+    address: Option<String>,
+    connections_limit: Option<u64>,
 }
 
 /// Whether guests' pages are locked in memory.
@@ -83,6 +92,17 @@ pub(crate) struct Recruiters {
     pub(crate) authority: PathBuf,
 }
 
+/// How leases' pages are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Serving {
+    /// `None`: they are not.
+    pub(crate) listen: Option<SocketAddr>,
+    /// What clients are told, as `HOST:PORT`, where that is another one.
+    pub(crate) address: Option<String>,
+    /// More at a time are closed at once.
+    pub(crate) most_connections: u64,
+}
+
 /// What the daemon is to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -97,6 +117,7 @@ pub(crate) struct Config {
     /// Folder of the owner's wishes and of the log.
     pub(crate) state: PathBuf,
     pub(crate) recruiters: Recruiters,
+    pub(crate) serving: Serving,
     /// Time between two announcements when nothing happens.
     pub(crate) announce_every_ms: i64,
 }
@@ -141,6 +162,11 @@ impl Config {
             socket: socket.ok_or_else(|| nowhere("socket"))?,
             state: state.unwrap_or_else(|| folders::state("memoryd")),
             announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms).max(1),
+            serving: Serving {
+                listen: file.listen,
+                address: file.address.clone(),
+                most_connections: file.connections_limit.unwrap_or(MOST_CONNECTIONS),
+            },
             recruiters: recruiters(file),
         })
     }
@@ -158,6 +184,10 @@ impl Config {
             ("certificate", ours.certificate != theirs.certificate),
             ("key", ours.key != theirs.key),
             ("authority", ours.authority != theirs.authority),
+            (
+                "listen, address, connections_limit",
+                self.serving != next.serving,
+            ),
             (
                 "announce_every",
                 self.announce_every_ms != next.announce_every_ms,
@@ -234,6 +264,24 @@ fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Err
     Err(D::Error::custom(
         "32 lower-case hex digits, or \"\" for the agent's name of this host",
     ))
+}
+
+fn listen<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(value)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = |_| D::Error::custom("an address with a port, like 0.0.0.0:10809, or \"\"");
+    text.parse().map(Some).map_err(wrong)
+}
+
+fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(value)?;
+    let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if text.is_empty() || matches!(port, Some(Ok(1..))) {
+        return Ok(Some(text).filter(|text| !text.is_empty()));
+    }
+    Err(D::Error::custom("HOST:PORT, or \"\""))
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ mod core;
 mod itself;
 mod link;
 mod log;
+mod pages;
 mod reload;
 mod run;
+mod serve;
 mod standalone;
 mod wishes;
 
@@ -37,6 +39,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             });
             run::run(args.global, measured)?;
         }
+        Command::Serve { standalone, listen } => serve::serve(&listen, standalone)?,
         Command::CheckConfig { json } => {
             let loaded = Config::load(&args.global);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);

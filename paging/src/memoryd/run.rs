@@ -5,9 +5,10 @@ use crate::config::Config;
 use crate::core::{Core, Ends, Told};
 use crate::reload::Reload;
 use crate::standalone::Standalone;
-use crate::{itself, link};
+use crate::{itself, link, pages};
 use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
+use gleaner_paging::nbd::Load;
 use gleaner_paging::store::Store;
 use gleaner_trust::ClientPaths;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -54,12 +55,14 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
         None => None,
     };
     let is_measured = standalone.is_some();
+    let load = Arc::new(Load::default());
     let (core, ends) = Core::new(
         &config,
         store.clone(),
         generation,
         end,
         standalone,
+        load.clone(),
         Arc::clone(&manager),
     )?;
     let Ends {
@@ -88,7 +91,9 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
                 }
             }
         })?;
-    let links = link::start(&link_settings(&config), links)?;
+    let mut links_as = link_settings(&config);
+    links_as.pages = pages::start(&config.serving, &links_as.certificates, store, load)?;
+    let links = link::start(&links_as, links)?;
     // Last, so that of all threads the core's alone goes before others, and those that help it give back.
     if let Err(e) = itself::before_others() {
         eprintln!(
@@ -112,6 +117,7 @@ fn link_settings(config: &Config) -> link::Settings {
             authority: recruiters.authority.clone(),
         },
         announce_every: Duration::from_millis(config.announce_every_ms.unsigned_abs()),
+        pages: None,
     }
 }
 

@@ -119,13 +119,13 @@ impl Store {
         })
     }
 
-    /// Makes room for a lease: its pages read as zeroes. A lease of that id that is there stays as it is.
-    pub fn open(&self, lease_id: &str, bytes: u64) {
+    /// Makes room for a lease of `client`: its pages read as zeroes. A lease of that id that is there stays as it is.
+    pub fn open(&self, lease_id: &str, client: &str, bytes: u64) {
         let over = lock(&self.over);
         let mut leases = lock(&self.leases);
         let lease = || {
             let opened = self.births.fetch_add(1, Ordering::SeqCst);
-            Arc::new(Lease::new(lease_id, opened, bytes, over.clone()))
+            Arc::new(Lease::new(lease_id, client, opened, bytes, over.clone()))
         };
         leases.entry(lease_id.to_owned()).or_insert_with(lease);
     }

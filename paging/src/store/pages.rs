@@ -17,6 +17,7 @@ const LOST: usize = usize::MAX - 1;
 /// What the store knows of a lease.
 pub(super) struct Lease {
     pub(super) id: String,
+    client: String,
     /// Place in the order of opening.
     pub(super) opened: u64,
     bytes: u64,
@@ -28,10 +29,17 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    pub(super) fn new(id: &str, opened: u64, bytes: u64, all_over: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(
+        id: &str,
+        client: &str,
+        opened: u64,
+        bytes: u64,
+        all_over: Arc<AtomicBool>,
+    ) -> Self {
         let count = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(0);
         Self {
             id: id.to_owned(),
+            client: client.to_owned(),
             opened,
             bytes,
             slabs: (0..count).map(|_| AtomicUsize::new(EMPTY)).collect(),
@@ -88,6 +96,18 @@ impl Pages {
         Self { store, lease }
     }
 
+    /// Whose they are.
+    #[must_use]
+    pub fn client(&self) -> &str {
+        &self.lease.client
+    }
+
+    /// How many bytes there are, or were.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.lease.bytes
+    }
+
     /// Reads from `offset` on. On an error, what `into` holds means nothing.
     ///
     /// # Errors
@@ -127,7 +147,9 @@ impl Pages {
         self.still_there()
     }
 
-    fn still_there(&self) -> Result<(), Error> {
+    /// # Errors
+    /// [`Error::Gone`]: the lease is over.
+    pub(crate) fn still_there(&self) -> Result<(), Error> {
         if self.lease.is_over() {
             return Err(Error::Gone);
         }

@@ -36,7 +36,7 @@ fn resident_bytes(store: &Store) -> u64 {
 #[test]
 fn pages_are_blank_until_written_and_gone_once_revoked() {
     let store = store(4);
-    store.open("a", 3 * SLAB_BYTES);
+    store.open("a", "client", 3 * SLAB_BYTES);
     let pages = store.pages("a", GENERATION).unwrap();
     let mut found = vec![9; PAGE];
     pages.read(SLAB_BYTES, &mut found).unwrap();
@@ -63,7 +63,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
     assert_eq!(resident_bytes(&store), 0);
 
     // The next lease of that memory sees nothing of it, and the handle of old stays dead.
-    store.open("a", 3 * SLAB_BYTES);
+    store.open("a", "client", 3 * SLAB_BYTES);
     let again = store.pages("a", GENERATION).unwrap();
     again.write(at, &[1]).unwrap();
     let mut found = vec![9; PAGE];
@@ -75,7 +75,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
 #[test]
 fn other_contents_are_another_generation_and_a_lease_has_an_end() {
     let store = store(2);
-    store.open("a", 2 * SLAB_BYTES);
+    store.open("a", "client", 2 * SLAB_BYTES);
     assert!(is_gone(store.pages("a", GENERATION + 1).map(|_| ())));
     assert!(is_gone(store.pages("b", GENERATION).map(|_| ())));
     let pages = store.pages("a", GENERATION).unwrap();
@@ -90,7 +90,7 @@ fn other_contents_are_another_generation_and_a_lease_has_an_end() {
     pages.write(2 * SLAB_BYTES, &[]).unwrap();
 
     // More was promised than there is: said, and what is there stays whole.
-    store.open("b", 3 * SLAB_BYTES);
+    store.open("b", "client", 3 * SLAB_BYTES);
     let other = store.pages("b", GENERATION).unwrap();
     for slab in 0..2 {
         other.write(slab * SLAB_BYTES, &[5]).unwrap();
@@ -104,8 +104,8 @@ fn other_contents_are_another_generation_and_a_lease_has_an_end() {
 #[test]
 fn the_oldest_slabs_go_first_and_what_went_is_never_blank() {
     let store = store(8);
-    store.open("a", 4 * SLAB_BYTES);
-    store.open("b", 4 * SLAB_BYTES);
+    store.open("a", "client", 4 * SLAB_BYTES);
+    store.open("b", "client", 4 * SLAB_BYTES);
     let a = store.pages("a", GENERATION).unwrap();
     let b = store.pages("b", GENERATION).unwrap();
     for (pages, slab) in [(&b, 3), (&a, 0), (&b, 1), (&a, 2)] {
@@ -135,7 +135,7 @@ fn the_oldest_slabs_go_first_and_what_went_is_never_blank() {
 #[test]
 fn a_slab_goes_back_once_all_of_it_is_discarded() {
     let store = store(2);
-    store.open("a", 2 * SLAB_BYTES);
+    store.open("a", "client", 2 * SLAB_BYTES);
     let pages = store.pages("a", GENERATION).unwrap();
     pages.write(0, &vec![1; SLAB_BYTES as usize]).unwrap();
     pages.discard(0, SLAB_BYTES - PAGE_BYTES).unwrap();
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn as_a_plain_row_of_bytes(steps in proptest::collection::vec(step(), 1..40)) {
         let store = store(2);
-        store.open("a", LEASE as u64);
+        store.open("a", "client", LEASE as u64);
         let pages = store.pages("a", GENERATION).unwrap();
         let mut row = vec![0_u8; LEASE];
         for step in steps {
@@ -325,7 +325,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
         for _ in 0..150 {
             while lock(&leases).len() < 5 {
                 id += 1;
-                store.open(&id.to_string(), PAGES_EACH * PAGE_BYTES);
+                store.open(&id.to_string(), "client", PAGES_EACH * PAGE_BYTES);
                 lock(&leases).push(id.to_string());
             }
             // Until something is there to be given back: a condition, not a time.
@@ -359,7 +359,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
     store.revoke_all();
     assert_eq!((store.held_bytes(), resident_bytes(&store)), (0, 0));
     // Every slab can be had again.
-    store.open("last", SLABS * SLAB_BYTES);
+    store.open("last", "client", SLABS * SLAB_BYTES);
     let last = store.pages("last", GENERATION).unwrap();
     for slab in 0..SLABS {
         last.write(slab * SLAB_BYTES, &[1]).unwrap();

@@ -4,5 +4,6 @@
 mod giving_back;
 mod granting;
 mod host;
+mod interop;
 mod owner;
 mod reload;

@@ -158,6 +158,8 @@ pub enum Action {
     Open {
         /// Which.
         lease_id: String,
+        /// Whose: nobody else may have its pages.
+        client: String,
         /// Whole slabs.
         bytes: u64,
     },

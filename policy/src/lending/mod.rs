@@ -285,8 +285,12 @@ impl Lender {
             return Err(refusal::no_memory(allowed.bytes, held_bytes, bytes));
         }
         let lease = self.ledger.grant(fresh_id, wanted, bytes, now_ms)?;
-        let lease_id = lease.lease_id.clone();
-        actions.push(Action::Open { lease_id, bytes });
+        let (lease_id, client) = (lease.lease_id.clone(), lease.client.clone());
+        actions.push(Action::Open {
+            lease_id,
+            client,
+            bytes,
+        });
         Ok(Outcome::Granted { lease })
     }
 

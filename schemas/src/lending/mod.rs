@@ -14,7 +14,7 @@ pub use link::{
     ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, OUTAGE_GRACE_MS,
     Outcome, Request, ToHost, VERSION,
 };
-pub use owner::{GivenBack, Lending, OwnerCommand, OwnerReply};
+pub use owner::{GivenBack, LatencyClass, Lending, OwnerCommand, OwnerReply, PagesServed};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};
 
 /// Memory is lent, and given back, in pieces of this size: a huge page of x86-64 and of most others. Freeing single

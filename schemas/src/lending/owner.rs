@@ -71,9 +71,50 @@ pub struct Lending {
     pub hears_agent: bool,
     /// Recruiters that it is linked with, of those configured.
     pub recruiters: Vec<String>,
+    /// What leases' clients have asked for; absent: their pages are served nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PagesServed>,
     /// What the command has given back, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_back: Option<GivenBack>,
+}
+
+/// Requests for pages, since the memory server started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PagesServed {
+    /// Clients' connections now.
+    pub connections_count: u64,
+    /// Requests answered.
+    pub requests_count: u64,
+    /// Of them with an error: over, beyond the end, malformed.
+    pub failed_count: u64,
+    /// Requests by the time from their arrival to the sending of their answer, the shortest first.
+    pub latency: Vec<LatencyClass>,
+}
+
+/// Requests that took up to so long, and longer than those of the class before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyClass {
+    /// Longest time; absent: none is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_us: Option<u64>,
+    /// How many.
+    pub requests_count: u64,
+}
+
+impl PagesServed {
+    /// The class that holds this share of all requests, and those before it: its longest time. `None` without requests, and beyond the last
+    /// class that has one.
+    #[must_use]
+    pub fn quantile_us(&self, share: f64) -> Option<u64> {
+        let wanted = (share * self.requests_count as f64).ceil().max(1.0);
+        let mut counted = 0;
+        let class = self.latency.iter().find(|class| {
+            counted += class.requests_count;
+            counted as f64 >= wanted
+        })?;
+        class.at_most_us
+    }
 }
 
 /// Memory that was lent and given back: a line of the lending log.

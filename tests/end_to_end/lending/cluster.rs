@@ -199,7 +199,7 @@ impl Host {
         let heartbeat = gleaner_schemas::interval::format(heartbeat);
         let text = format!(
             "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
-             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\n\
+             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nlisten = \"127.0.0.1:0\"\n\
              shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // so that what is back soon went at once
             file("agent.sock"),
             file("memoryd.sock"),

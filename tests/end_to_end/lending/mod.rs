@@ -6,6 +6,7 @@ mod client;
 mod cluster;
 mod lost;
 mod outage;
+mod pages;
 mod partition;
 mod relay;
 mod whole;

@@ -18,23 +18,25 @@ use std::time::{Duration, Instant};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 const PORT: u16 = 7444;
+/// Where hosts serve pages.
+pub(super) const PAGES_PORT: u16 = 10809;
 /// The recruiter's addresses, on its cable to each host, and the host's there.
 const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
-const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
+pub(super) const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
 /// Longer than it takes to see that a recruiter is gone.
 const SHORT_TERM_MS: i64 = 10_000;
 /// Does not run out here, so that nobody takes a lease for over because of the time alone.
-const LONG_TERM_MS: i64 = 3_600_000;
+pub(super) const LONG_TERM_MS: i64 = 3_600_000;
 /// Of one request, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Three heartbeats, with much to spare for a machine that is busy.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// A host whose memory server runs in a namespace of its own.
-struct Host {
-    id: String,
+pub(super) struct Host {
+    pub(super) id: String,
     cable: String,
-    agent: Agent,
+    pub(super) agent: Agent,
     socket: PathBuf,
     running: Running,
     namespace: Namespace,
@@ -42,7 +44,7 @@ struct Host {
 
 impl Host {
     /// The host of cable `n`, which is laid to the recruiter.
-    fn start(folder: &Path, n: usize, recruiter: &Namespace) -> Self {
+    pub(super) fn start(folder: &Path, n: usize, recruiter: &Namespace) -> Self {
         let namespace = Namespace::new();
         let cable = format!("cable{n}");
         let ends = [(recruiter, RECRUITER[n]), (&namespace, HOST[n])];
@@ -58,7 +60,7 @@ impl Host {
             "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\n\
              recruiters = [\"https://{}:{PORT}\"]\nannounce_every = \"{}\"\n\
              certificate = \"{certificate}.crt\"\nkey = \"{certificate}.key\"\nauthority = {:?}\n\
-             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\n",
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n",
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),
@@ -92,7 +94,7 @@ impl Host {
     }
 
     #[track_caller]
-    fn lending(&self) -> Lending {
+    pub(super) fn lending(&self) -> Lending {
         serde_json::from_value(self.owner("status")).unwrap()
     }
 
@@ -105,14 +107,14 @@ impl Host {
 }
 
 /// A recruiter, and a client beside it.
-struct Recruiter {
+pub(super) struct Recruiter {
     running: Running,
     client: ureq::Agent,
-    namespace: Namespace,
+    pub(super) namespace: Namespace,
 }
 
 impl Recruiter {
-    fn start(folder: &Path) -> Self {
+    pub(super) fn start(folder: &Path) -> Self {
         let namespace = Namespace::new();
         let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
         let recruiter = file("pki/recruiter");
@@ -154,7 +156,7 @@ impl Recruiter {
         })
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub(super) fn get(&self, path: &str) -> Answer {
         self.ask(path, None)
     }
 
@@ -169,7 +171,7 @@ impl Recruiter {
 
     /// Waits for a lease by this key.
     #[track_caller]
-    fn grant(&self, key: &str, term_ms: i64) -> Lease {
+    pub(super) fn grant(&self, key: &str, term_ms: i64) -> Lease {
         let mut granted = Value::Null;
         wait_for("a lease", || {
             // Until it has heard of the host.
@@ -195,9 +197,9 @@ impl Recruiter {
 }
 
 /// A lease, and the term for which it is renewed.
-struct Lease {
-    id: String,
-    host_id: String,
+pub(super) struct Lease {
+    pub(super) id: String,
+    pub(super) host_id: String,
     term_ms: i64,
 }
 

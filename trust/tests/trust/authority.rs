@@ -192,9 +192,10 @@ fn a_request_brings_its_key_and_no_more() {
     let (_, parsed) = x509_parser::parse_x509_certificate(&certificate).unwrap();
     assert!(!parsed.is_ca());
     let names = parsed.subject_alternative_name().unwrap().unwrap();
-    assert_eq!(names.value.general_names.len(), 1);
+    // Its id for clients of its memory server, and who it is for ours.
+    assert_eq!(names.value.general_names.len(), 2);
     let usage = parsed.extended_key_usage().unwrap().unwrap().value;
-    assert!(usage.client_auth && !usage.server_auth && !usage.any);
+    assert!(usage.client_auth && usage.server_auth && !usage.any);
     use rcgen::PublicKeyData;
     assert_eq!(parsed.public_key().raw, key.subject_public_key_info());
 }

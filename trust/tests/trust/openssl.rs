@@ -1,6 +1,6 @@
 //! What others make of our certificates: OpenSSL's own verifier.
 
-use crate::deployment::{Deployment, HOST, collector, host};
+use crate::deployment::{Deployment, HOST, collector, host, reader};
 use std::path::Path;
 use std::process::Command;
 
@@ -28,11 +28,19 @@ fn openssl_agrees() {
         deployment.path("collector.crt"),
         deployment.path("host.crt"),
     );
-    for (purpose, certificate) in [("sslserver", &collector), ("sslclient", &host)] {
+    deployment.issue("reader", &reader("ada"));
+    let reader = deployment.path("reader.crt");
+    // A host serves the memory that it lends.
+    for (purpose, certificate) in [
+        ("sslserver", &collector),
+        ("sslclient", &host),
+        ("sslserver", &host),
+        ("sslclient", &reader),
+    ] {
         let (good, text) = verify(&deployment, purpose, certificate);
         assert!(good, "{text}");
     }
-    for (purpose, certificate) in [("sslserver", &host), ("sslclient", &collector)] {
+    for (purpose, certificate) in [("sslserver", &reader), ("sslclient", &collector)] {
         let (good, text) = verify(&deployment, purpose, certificate);
         assert!(!good && text.contains("purpose"), "{text}");
     }

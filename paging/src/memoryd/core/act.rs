@@ -52,7 +52,11 @@ impl Core {
                     actions.extend(self.lender.step(&event, clock::boot_ms()));
                     gave(self.record(cause, given, true));
                 }
-                Action::Open { lease_id, bytes } => self.store.open(&lease_id, bytes),
+                Action::Open {
+                    lease_id,
+                    client,
+                    bytes,
+                } => self.store.open(&lease_id, &client, bytes),
                 Action::Answer {
                     link,
                     request_id,
@@ -117,7 +121,7 @@ impl Core {
             request_id,
             outcome,
             free_bytes: self.quota().free_bytes,
-            requests_per_s: self.links.requests_per_s(),
+            requests_per_s: self.served.per_s(clock::boot_ms()),
         };
         self.links.answer(link, answer);
     }

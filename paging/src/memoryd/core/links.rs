@@ -7,7 +7,6 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{mpsc, watch};
 
@@ -72,10 +71,6 @@ pub(crate) struct LinkEnd {
     pub(crate) announcements: watch::Receiver<Arc<Announcement>>,
     /// Answers, in the order of requests. Those to a connection that is gone are to be thrown away, by their ids.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,
-    /// Page requests served a second, lately, as bits of an `f64`: the data path counts, answers and announcements tell.
-    #[allow(dead_code)]
-    // whatever serves pages will count here; until then the load is told as 0
-    pub(crate) requests_per_s: Arc<AtomicU64>,
 }
 
 /// The core's side of all links.
@@ -85,7 +80,6 @@ pub(crate) struct Links {
     inbox: Inbox,
     answers: Vec<mpsc::UnboundedSender<Answer>>,
     announced: watch::Sender<Arc<Announcement>>,
-    requests_per_s: Arc<AtomicU64>,
     names: Vec<String>,
     up: BTreeSet<usize>,
 }
@@ -103,7 +97,6 @@ impl Links {
             wake: Arc::new(wake),
         };
         let (announced, announcements) = watch::channel(Arc::default());
-        let requests_per_s = Arc::new(AtomicU64::new(0));
         let (mut answers, mut ends) = (Vec::new(), Vec::new());
         for link in 0..names.len() {
             let (to_link, from_core) = mpsc::unbounded_channel();
@@ -113,7 +106,6 @@ impl Links {
                 core: inbox.clone(),
                 announcements: announcements.clone(),
                 answers: from_core,
-                requests_per_s: requests_per_s.clone(),
             });
         }
         let links = Self {
@@ -121,7 +113,6 @@ impl Links {
             inbox,
             answers,
             announced,
-            requests_per_s,
             names: names.to_vec(),
             up: BTreeSet::new(),
         };
@@ -167,11 +158,6 @@ impl Links {
     pub(crate) fn linked(&self) -> Vec<String> {
         let names = self.up.iter().filter_map(|link| self.names.get(*link));
         names.cloned().collect()
-    }
-
-    /// Load.
-    pub(crate) fn requests_per_s(&self) -> f64 {
-        f64::from_bits(self.requests_per_s.load(Ordering::Relaxed))
     }
 
     /// Answers one request of `link`.

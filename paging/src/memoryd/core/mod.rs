@@ -9,6 +9,7 @@ mod control;
 mod links;
 mod owner;
 mod pressure;
+mod served;
 mod wait;
 
 pub(crate) use links::{Inbox, LinkEnd, Links, Told};
@@ -24,6 +25,7 @@ use agent::Agent;
 use anyhow::Context;
 use control::Control;
 use gleaner_daemon::notify::ServiceManager;
+use gleaner_paging::nbd::Load;
 use gleaner_paging::store::Store;
 use gleaner_policy::lending::{Cause, Event, Lender};
 use gleaner_schemas::lending::{
@@ -31,6 +33,7 @@ use gleaner_schemas::lending::{
 };
 use gleaner_schemas::units::Bytes;
 use pressure::{Available, Pressure};
+use served::Served;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -56,6 +59,8 @@ pub(crate) struct Core {
     wishes: Wishes,
     log: Log,
     lent: Lent,
+    served: Served,
+    serves_pages: bool,
     host_id: String,
     incarnation: String,
     standalone: Option<Standalone>,
@@ -89,6 +94,7 @@ impl Core {
         generation: u64,
         end: UnixStream,
         standalone: Option<Standalone>,
+        load: Arc<Load>,
         manager: Arc<ServiceManager>,
     ) -> anyhow::Result<(Self, Ends)> {
         let (links, link_ends) = Links::new(&config.recruiters.urls)?;
@@ -128,6 +134,8 @@ impl Core {
             wishes,
             log: Log::open(&config.state),
             lent: Lent::default(),
+            served: Served::new(load, clock::boot_ms()),
+            serves_pages: config.serving.listen.is_some(),
             host_id: config.recruiters.host_id.clone().unwrap_or_default(),
             incarnation: format!("{generation:016x}"),
             standalone,
@@ -325,7 +333,7 @@ impl Core {
             incarnation: self.incarnation.clone(),
             quota: self.quota(),
             address: None,
-            requests_per_s: self.links.requests_per_s(),
+            requests_per_s: self.served.per_s(now_ms),
             leases: self.lender.leases(now_ms),
         });
         let status = self.doing();

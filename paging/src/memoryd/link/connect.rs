@@ -4,6 +4,7 @@ use super::LinkError;
 use super::address::Address;
 use super::identity::Identity;
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -27,18 +28,19 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
 
-/// Connects to a recruiter, as this host.
+/// Connects to a recruiter, as this host; the address that it does so by comes with it.
 pub(super) async fn connect(
     address: &Address,
     host_id: &str,
     identity: &Identity,
-) -> Result<Socket, LinkError> {
+) -> Result<(Socket, IpAddr), LinkError> {
     let trust = match address.is_secret() {
         true => Some(identity.now()?),
         false => None,
     };
     let stream = in_time(TcpStream::connect(address.host_and_port())).await?;
     stream.set_nodelay(true).map_err(LinkError::Connect)?;
+    let here = stream.local_addr().map_err(LinkError::Connect)?.ip();
     let stream: Box<dyn Stream> = match trust {
         Some(trust) => {
             let (host, _) = address.host_and_port();
@@ -58,7 +60,7 @@ pub(super) async fn connect(
     let upgrade = client_async_with_config(url, stream, Some(config));
     match timeout(PATIENCE, upgrade).await {
         Err(_) => Err(LinkError::Connect(io::ErrorKind::TimedOut.into())),
-        Ok(Ok((socket, _))) => Ok(socket),
+        Ok(Ok((socket, _))) => Ok((socket, here)),
         Ok(Err(Error::Http(answer))) => Err(LinkError::Answered {
             status: answer.status().as_u16(),
             said: answer.body().as_deref().map(said).unwrap_or_default(),

@@ -5,11 +5,12 @@ use super::announced::Announced;
 use super::backoff::Backoff;
 use super::connect::{Socket, connect};
 use super::identity::Identity;
-use super::{FAREWELL, LinkError, REQUESTS_AT_ONCE};
+use super::{FAREWELL, LinkError, PagesAt, REQUESTS_AT_ONCE};
 use crate::core::{LinkEnd, Told};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
 use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -30,6 +31,7 @@ pub(super) struct Link {
     pub(super) host_id: String,
     pub(super) identity: Arc<Identity>,
     pub(super) announce_every: Duration,
+    pub(super) pages: Option<PagesAt>,
     pub(super) end: LinkEnd,
     /// What the core has said last; `None`: nothing so far.
     pub(super) latest: Option<Announced>,
@@ -43,6 +45,8 @@ pub(super) struct Link {
 /// A connection of a link.
 struct Connection {
     socket: Socket,
+    /// This host's address on it.
+    here: IpAddr,
     heard_at: Instant,
     pinged_at: Instant,
 }
@@ -90,8 +94,8 @@ impl Link {
     }
 
     async fn connect_and_talk(&mut self, said: &mut Option<String>) -> Result<End, LinkError> {
-        let socket = tokio::select! {
-            socket = connect(&self.address, &self.host_id, &self.identity) => socket?,
+        let (socket, here) = tokio::select! {
+            connected = connect(&self.address, &self.host_id, &self.identity) => connected?,
             End = core_gone(&mut self.end, &mut self.latest) => return Ok(End),
         };
         if said.take().is_some() {
@@ -102,6 +106,7 @@ impl Link {
         let now = Instant::now();
         let mut connection = Connection {
             socket,
+            here,
             heard_at: now,
             pinged_at: now,
         };
@@ -168,7 +173,11 @@ impl Link {
         let Some(latest) = &self.latest else {
             return Ok(());
         };
-        let announcement = latest.told_at(Instant::now());
+        let mut announcement = latest.told_at(Instant::now());
+        announcement.address = self.pages.as_ref().map(|at| match at {
+            PagesAt::Named(address) => address.clone(),
+            PagesAt::Port(port) => SocketAddr::new(connection.here, *port).to_string(),
+        });
         connection
             .say(&FromHost::Announcement(Box::new(announcement)))
             .await

@@ -30,6 +30,15 @@ const REQUESTS_AT_ONCE: usize = 64;
 /// A recruiter that does not take in the last word is not waited for.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// Where leases' pages are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PagesAt {
+    /// `HOST:PORT`.
+    Named(String),
+    /// At that port of every address: a recruiter is told the one by which this host reaches it.
+    Port(u16),
+}
+
 /// To whom, and as whom.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -41,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) certificates: ClientPaths,
     /// The core announces so often when nothing happens.
     pub(crate) announce_every: Duration,
+    /// `None`: nowhere.
+    pub(crate) pages: Option<PagesAt>,
 }
 
 /// Connects, and goes on trying until the core is gone: then the last word goes out, and the thread ends.
@@ -63,6 +74,7 @@ pub(crate) fn start(settings: &Settings, ends: Vec<LinkEnd>) -> Result<JoinHandl
         host_id: host_id.clone().unwrap_or_default(),
         identity: Arc::clone(&identity),
         announce_every: settings.announce_every,
+        pages: settings.pages.clone(),
         end,
         latest: None,
         waiting: VecDeque::new(),

@@ -45,6 +45,7 @@ fn settings(urls: &[&str], announce_every: Duration) -> Settings {
             authority: nowhere(),
         },
         announce_every,
+        pages: None,
     }
 }
 

@@ -165,7 +165,9 @@ impl State {
                     self.store.remove(&id);
                     self.ghost.revoked(id, cause);
                 }
-                Action::Open { lease_id, bytes } => {
+                Action::Open {
+                    lease_id, bytes, ..
+                } => {
                     let id = number(&lease_id);
                     self.store.insert(id, bytes / SLAB);
                     let (room, held) = (self.room(), self.held());

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Pages over NBD: gleaner-memoryd beside nbdkit, nbd-server and qemu-nbd, and beside the least that a server can do (nbd_floor.c).
+
+nbd.py [--memoryd target/release/gleaner-memoryd] [--runs 5] [--seconds 2] [--size-mib 1024] [--json FILE]
+
+All of them serve as much memory, written before, to the same client (fio's nbd engine), one at a time, the server on one CPU and the
+client on another. Each case is run by every server in turn, then again, and the median of the runs counts. Latency is fio's
+own, from submission to completion.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SERVER_CPU, CLIENT_CPU = "0", "1"
+SERVERS = ("gleaner", "floor", "nbdkit", "nbd-server", "qemu-nbd")
+PATIENCE_S = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the client does."""
+
+    transport: str
+    rw: str
+    kib: int
+    depth: int
+
+
+CASES = [
+    Case(transport, rw, 4, depth) for transport in ("tcp", "unix") for rw in ("randread", "randwrite") for depth in (1, 16, 64)
+] + [Case(transport, rw, 128, 8) for transport in ("tcp", "unix") for rw in ("read", "write")]
+
+
+class Servers:
+    """All of them, one at a time, each with contents of its own."""
+
+    def __init__(self, args: argparse.Namespace, folder: Path):
+        self.args, self.folder = args, folder
+        self.bytes = args.size_mib << 20
+        self.floor = folder / "nbd_floor"
+        subprocess.run(["cc", "-O2", "-pthread", "-o", self.floor, ROOT / "bench/nbd_floor.c"], check=True)
+        subprocess.run([ROOT / "tests/unpack", ROOT / "target/nbd-server", "nbd-server", "libnl-genl-3-200", "libnl-3-200"], check=True)
+
+    def command(self, name: str, port: int | None, path: Path) -> list[str]:
+        """At `port` of loopback, or at the Unix socket `path` where there is no port."""
+        if name == "gleaner":
+            listen = f"127.0.0.1:{port}" if port else str(path)
+            return [self.args.memoryd, "serve", "--standalone", f"{self.args.size_mib}MiB", "--listen", listen]
+        if name == "floor":
+            return [self.floor, str(port or path), str(self.bytes)]
+        if name == "nbdkit":
+            return ["nbdkit", "-f", *(["-p", str(port), "-i", "127.0.0.1"] if port else ["-U", path]), "memory", str(self.bytes)]
+        # The others serve files; these lie in memory.
+        file = self.folder / f"{name}.img"
+        with file.open("wb") as made:
+            made.truncate(self.bytes)
+        if name == "qemu-nbd":
+            return ["qemu-nbd", "-t", "-f", "raw", "-e", "16", "-x", "", *(["-p", str(port), "-b", "127.0.0.1"] if port else ["-k", path]), file]
+        where = f"port = {port}\nlistenaddr = 127.0.0.1" if port else f"unixsock = {path}\nport = {free_port()}\nlistenaddr = 127.0.0.1"
+        config = self.folder / "nbd-server.conf"
+        config.write_text(f"[generic]\nallowlist = true\n{where}\n[default]\nexportname = {file}\n")
+        return [ROOT / "target/nbd-server/bin/nbd-server", "-C", config, "-p", self.folder / "nbd-server.pid"]
+
+    @contextlib.contextmanager
+    def running(self, name: str, transport: str):
+        path = self.folder / f"{name}.sock"
+        port = free_port() if transport == "tcp" else None
+        command = ["taskset", "-c", SERVER_CPU, *map(str, self.command(name, port, path))]
+        libraries = ROOT / "target/nbd-server/lib/x86_64-linux-gnu"
+        log = (self.folder / f"{name}.log").open("wb")
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": str(libraries)})
+        export = "default" if name == "nbd-server" else ""
+        daemon = self.folder / f"{name}.pid"  # nbd-server leaves its starter
+        try:
+            await_socket(process, port, path, self.folder / f"{name}.log")
+            yield f"nbd://127.0.0.1:{port}/{export}" if port else f"nbd+unix:///{export}?socket={path}"
+        finally:
+            if daemon.exists():
+                os.kill(int(daemon.read_text()), signal.SIGTERM)
+                daemon.unlink(missing_ok=True)
+            process.terminate()
+            process.wait(PATIENCE_S)
+            log.close()
+            path.unlink(missing_ok=True)
+            (self.folder / f"{name}.img").unlink(missing_ok=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def await_socket(process: subprocess.Popen, port: int | None, path: Path, log: Path) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until and not process.poll():
+        family, at = (socket.AF_INET, ("127.0.0.1", port)) if port else (socket.AF_UNIX, str(path))
+        with socket.socket(family) as probe, contextlib.suppress(OSError):
+            probe.connect(at)
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"{process.args}: does not listen:\n{log.read_text()}")
+
+
+def fio(url: str, size_mib: int, *more: str) -> dict:
+    command = ["taskset", "-c", CLIENT_CPU, "fio", "--name=pages", "--ioengine=nbd", f"--uri={url}", f"--size={size_mib}m", "--output-format=json"]
+    ended = subprocess.run([*command, *more], capture_output=True, text=True)
+    if ended.returncode != 0:
+        raise SystemExit(f"fio at {url}: {ended.stdout}{ended.stderr}")
+    return json.loads(ended.stdout[ended.stdout.index("{") :])["jobs"][0]
+
+
+def measured(url: str, case: Case, args: argparse.Namespace) -> dict:
+    job = fio(
+        url, args.size_mib, f"--rw={case.rw}", f"--bs={case.kib}k", f"--iodepth={case.depth}", "--time_based", f"--runtime={args.seconds}",
+        "--lat_percentiles=1", "--clat_percentiles=0", "--randseed=1",
+    )  # fmt: skip
+    found = job["write" if case.rw.endswith("write") else "read"]
+    percentile = found["lat_ns"]["percentile"]
+    return {
+        "iops": found["iops"],
+        "p50_us": percentile["50.000000"] / 1000,
+        "p99_us": percentile["99.000000"] / 1000,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memoryd", type=Path, default=ROOT / "target/release/gleaner-memoryd", metavar="FILE")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=2, help="of each run")
+    parser.add_argument("--size-mib", type=int, default=1024)
+    parser.add_argument("--servers", nargs="+", choices=SERVERS, default=list(SERVERS))
+    parser.add_argument("--transports", nargs="+", choices=["tcp", "unix"], default=["tcp", "unix"])
+    parser.add_argument("--kib", nargs="+", type=int, choices=[4, 128], default=[4, 128], help="sizes of requests")
+    parser.add_argument("--json", type=Path, help="write the figures there as well")
+    args = parser.parse_args()
+    for tool, package in (("fio", "fio"), ("nbdkit", "nbdkit"), ("qemu-nbd", "qemu-utils"), ("taskset", "util-linux")):
+        subprocess.run([ROOT / "tests/need", tool, package], check=True)
+    folder = Path(tempfile.mkdtemp(prefix="gleaner-bench-", dir="/dev/shm"))
+    results: dict[Case, dict[str, list[dict]]] = {}
+    try:
+        servers = Servers(args, folder)
+        for run in range(args.runs):
+            for transport in args.transports:
+                for name in args.servers:
+                    with servers.running(name, transport) as url:
+                        fio(url, args.size_mib, "--rw=write", "--bs=1m")
+                        for case in (case for case in CASES if case.transport == transport and case.kib in args.kib):
+                            results.setdefault(case, {}).setdefault(name, []).append(measured(url, case, args))
+            print(f"run {run + 1} of {args.runs}", flush=True)
+    finally:
+        shutil.rmtree(folder)
+    rows = [{**vars(case), "server": name, **median(runs)} for case, servers in results.items() for name, runs in servers.items()]
+    print(table(rows))
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps({"nbd": rows}, indent=2))
+
+
+def median(runs: list[dict]) -> dict:
+    return {key: round(statistics.median(run[key] for run in runs), 1) for key in runs[0]}
+
+
+def table(rows: list[dict]) -> str:
+    """A row a case; of each server IOPS (128 KiB: MiB/s), p50 and p99."""
+    names = list(dict.fromkeys(row["server"] for row in rows))
+    lines = ["| | " + " | ".join(f"{name}: k/s (MiB/s), p50 / p99 us" for name in names) + " |", "| --- |" + " --- |" * len(names)]
+    cases = list(dict.fromkeys(Case(*(row[key] for key in ("transport", "rw", "kib", "depth"))) for row in rows))
+    for case in cases:
+        cells = []
+        for name in names:
+            row = next(row for row in rows if row["server"] == name and all(row[key] == value for key, value in vars(case).items()))
+            rate = f"{row['iops'] / 1000:.1f}" if case.kib == 4 else f"{row['iops'] * case.kib / 1024:.0f}"
+            cells.append(f"{rate}, {row['p50_us']:.0f} / {row['p99_us']:.0f}")
+        lines.append(f"| {case.transport} {case.rw} {case.kib} KiB, {case.depth} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+//! How busy the pages of leases are.
+
+use gleaner_paging::nbd::{BOUNDS_US, Load};
+use gleaner_schemas::lending::{LatencyClass, PagesServed};
+use std::sync::Arc;
+
+/// Between two looks.
+const LOOK_EVERY_MS: i64 = 1000;
+
+/// Requests served a second, lately.
+#[derive(Debug)]
+pub(super) struct Served {
+    load: Arc<Load>,
+    looked_ms: i64,
+    requests: u64,
+    per_s: f64,
+}
+
+impl Served {
+    pub(super) fn new(load: Arc<Load>, now_ms: i64) -> Self {
+        Self {
+            load,
+            looked_ms: now_ms,
+            requests: 0,
+            per_s: 0.0,
+        }
+    }
+
+    /// All there was since the start.
+    pub(super) fn told(&self) -> PagesServed {
+        let counted = self.load.counted();
+        let bounds = BOUNDS_US.iter().copied().map(Some).chain([None]);
+        PagesServed {
+            connections_count: counted.connections,
+            requests_count: counted.requests,
+            failed_count: counted.failed,
+            latency: bounds
+                .zip(counted.classes)
+                .map(|(at_most_us, requests_count)| LatencyClass {
+                    at_most_us,
+                    requests_count,
+                })
+                .collect(),
+        }
+    }
+
+    /// Since the look before, if that was some time ago; else what was told then.
+    pub(super) fn per_s(&mut self, now_ms: i64) -> f64 {
+        let passed_ms = now_ms.saturating_sub(self.looked_ms);
+        if passed_ms >= LOOK_EVERY_MS {
+            let requests = self.load.counted().requests;
+            let served = requests.saturating_sub(self.requests);
+            self.per_s = served as f64 * 1000.0 / passed_ms as f64;
+            (self.requests, self.looked_ms) = (requests, now_ms);
+        }
+        self.per_s
+    }
+}

@@ -1,0 +1,63 @@
+//! One lease of fixed size, as the default export of an NBD server: without agent, owner or recruiter, to measure by and to try
+//! clients on. The pages, and the check that a lease is still there, are those of every lease.
+
+use crate::itself;
+use anyhow::{Context, bail};
+use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load};
+use gleaner_paging::store::{Options, Store};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+const LEASE: &str = "standalone";
+/// A lease's client opens a few.
+const MOST_CONNECTIONS: u64 = 256;
+
+/// Serves `bytes` of memory at `listen` until SIGTERM or SIGINT; all is given back then, and clients' connections end.
+///
+/// # Errors
+/// When it cannot begin.
+pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
+    if let Address::Tcp(address) = listen
+        && !address.ip().is_loopback()
+    {
+        bail!(
+            "{address} is open to the network, and this export is open to anybody: listen on 127.0.0.1 or [::1]"
+        );
+    }
+    let (mut end, on_signal) = UnixStream::pair().context("make a pipe")?;
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
+    }
+    let generation = u64::from_le_bytes(crate::random().context("random bytes")?) >> 11;
+    let store = Arc::new(Store::new(bytes, generation, Options::default())?);
+    for note in itself::settle(&store) {
+        eprintln!("gleaner-memoryd: {note}");
+    }
+    store.open(LEASE, LEASE, bytes);
+    let exports = Arc::new(Leases {
+        store: store.clone(),
+        default: Some((LEASE.to_owned(), generation)),
+    });
+    let listener = Listener::open(listen).with_context(|| format!("listen at {listen}"))?;
+    let url = match (listener.tcp_address()?, listen) {
+        (Some(address), _) => format!("nbd://{address}"),
+        (None, path) => format!("nbd+unix:///?socket={path}"),
+    };
+    let load = Arc::new(Load::default());
+    listener.serve(exports, Door::Open, load.clone(), MOST_CONNECTIONS)?;
+    println!("{url}");
+    // One byte a signal.
+    let _ = end.read(&mut [0]);
+    store.revoke_all();
+    if let Address::Unix(path) = listen {
+        let _ = std::fs::remove_file(path);
+    }
+    let counted = load.counted();
+    eprintln!(
+        "gleaner-memoryd: {} requests, {} of them with an error",
+        counted.requests, counted.failed
+    );
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! One connection: TCP, a Unix socket, or TLS over one of them.
+
+use super::negotiate::NegotiationError;
+use gleaner_trust::Peer;
+use rustix::net::sockopt;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What was sent and not acknowledged for so long has nobody at the other end.
+const DEAD_AFTER: Duration = Duration::from_secs(30);
+
+/// Without TLS.
+#[derive(Debug)]
+pub(super) enum Plain {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection of a client.
+#[derive(Debug)]
+pub(super) enum Channel {
+    Plain(Plain),
+    Tls(Box<StreamOwned<ServerConnection, Plain>>),
+}
+
+impl Plain {
+    pub(super) fn tcp(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        sockopt::set_socket_keepalive(&stream, true)?;
+        sockopt::set_tcp_keepidle(&stream, DEAD_AFTER / 2)?;
+        let millis = u32::try_from(DEAD_AFTER.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(&stream, millis)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => {
+                stream.set_read_timeout(patience)?;
+                stream.set_write_timeout(patience)
+            }
+            Self::Unix(stream) => {
+                stream.set_read_timeout(patience)?;
+                stream.set_write_timeout(patience)
+            }
+        }
+    }
+}
+
+impl Channel {
+    /// How long one read or write may take; `None`: for ever.
+    pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Plain(plain) => plain.set_patience(patience),
+            Self::Tls(tls) => tls.sock.set_patience(patience),
+        }
+    }
+
+    /// The server's side of a TLS handshake, which ends by then.
+    pub(super) fn start_tls(
+        self,
+        config: &Arc<ServerConfig>,
+        until: Instant,
+    ) -> Result<(Self, Peer), NegotiationError> {
+        let Self::Plain(mut plain) = self else {
+            return Err(NegotiationError::Foreign("TLS within TLS"));
+        };
+        let failed = |e: rustls::Error| NegotiationError::Tls(io::Error::other(e));
+        let mut connection = ServerConnection::new(config.clone()).map_err(failed)?;
+        while connection.is_handshaking() {
+            connection
+                .complete_io(&mut InTime {
+                    plain: &mut plain,
+                    until,
+                })
+                .map_err(NegotiationError::Tls)?;
+        }
+        let shown = connection.peer_certificates().and_then(<[_]>::first);
+        let certificate = shown.ok_or(NegotiationError::Foreign("no certificate"))?;
+        let peer = Peer::of(certificate).map_err(|e| NegotiationError::Tls(io::Error::other(e)))?;
+        let tls = StreamOwned::new(connection, plain);
+        Ok((Self::Tls(Box::new(tls)), peer))
+    }
+}
+
+/// Reads and writes until then, however slowly the other side goes about it.
+pub(super) struct InTime<'a> {
+    pub(super) plain: &'a mut Plain,
+    pub(super) until: Instant,
+}
+
+impl InTime<'_> {
+    fn hurry(&self) -> io::Result<()> {
+        self.plain.set_patience(Some(left(self.until)?))
+    }
+}
+
+/// How long it is until then.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] once it has come.
+pub(super) fn left(until: Instant) -> io::Result<Duration> {
+    match until.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left),
+    }
+}
+
+impl Read for InTime<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.hurry()?;
+        self.plain.read(into)
+    }
+}
+
+impl Write for InTime<'_> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.hurry()?;
+        self.plain.write(from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Plain {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Plain {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(from),
+            Self::Unix(stream) => stream.write(from),
+        }
+    }
+
+    fn write_vectored(&mut self, from: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write_vectored(from),
+            Self::Unix(stream) => stream.write_vectored(from),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Channel {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(plain) => plain.read(into),
+            Self::Tls(tls) => tls.read(into),
+        }
+    }
+}
+
+impl Write for Channel {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(plain) => plain.write(from),
+            Self::Tls(tls) => tls.write(from),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(tls) => tls.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use gleaner_trust::{Authority, Role, ServerPaths, ServerTrust};
+    use std::thread;
+
+    #[test]
+    fn a_handshake_that_is_drawn_out_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let authority = Authority::init(&file("pki"), "here", 1).unwrap();
+        let host_id = "0".repeat(32);
+        let issued = authority.issue(&Role::Host { host_id }, 1).unwrap();
+        issued.write(&file("crt"), &file("key")).unwrap();
+        let trust = ServerTrust::load(&ServerPaths {
+            certificate: file("crt"),
+            key: file("key"),
+            authority: authority.certificate_path(),
+            revoked: None,
+        });
+        let (mut theirs, ours) = UnixStream::pair().unwrap();
+        // The head of a record of 4 KiB, and then a byte at a time: never silent for as long as it may take.
+        let slow = thread::spawn(move || {
+            let mut sent = theirs.write_all(&[0x16, 3, 1, 0x10, 0]);
+            while sent.is_ok() {
+                thread::sleep(Duration::from_millis(50));
+                sent = theirs.write_all(&[1]);
+            }
+        });
+        let began = Instant::now();
+        let until = began + Duration::from_millis(300);
+        let channel = Channel::Plain(Plain::Unix(ours));
+        let ended = channel.start_tls(&trust.unwrap().config(), until);
+        assert!(matches!(ended, Err(NegotiationError::Tls(_))));
+        assert!(began.elapsed() >= Duration::from_millis(300));
+        assert!(began.elapsed() < Duration::from_secs(60), "of its 205 s");
+        slow.join().unwrap();
+    }
+}

@@ -1,0 +1,226 @@
+//! The handshake, from the client's side: fixed newstyle, TLS where it is wanted, `GO`.
+
+use super::wire::Wire;
+use crate::nbd::channel::{Plain, left};
+use crate::nbd::wire::{
+    GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, REPLY_MAGIC, handshake, info, option, reply, take,
+};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longer answers to an option are none.
+const MOST_ANSWER_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
+/// A server has a few facts to tell; one that never ends is none.
+const MOST_ANSWERS: usize = 64;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Server {
+    /// TCP: a name or address, and a port.
+    Tcp(String),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+/// By which a server shows that it is the one that is meant.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// What is shown and trusted.
+    pub config: Arc<ClientConfig>,
+    /// The name that the server's certificate must have: a host id, of a lease.
+    pub name: ServerName<'static>,
+}
+
+/// What is to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// How large.
+    pub bytes: u64,
+    /// [`crate::nbd::wire::transmission`].
+    pub flags: u16,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The network, or it was too slow.
+    #[error("connection: {0}")]
+    Io(#[from] io::Error),
+    /// Something else listens there.
+    #[error("the server does not speak NBD: {0}")]
+    Foreign(&'static str),
+    /// No TLS came about: another host's certificate, say.
+    #[error("TLS: {0}")]
+    Tls(io::Error),
+    /// The server says no: a lease that is over, say.
+    #[error("refused: {0}")]
+    Refused(String),
+}
+
+/// Connects, within `patience` all told. What is left of it is the caller's: the connection waits for ever.
+///
+/// # Errors
+/// [`ConnectError`].
+pub fn connect(
+    server: &Server,
+    export: &str,
+    tls: Option<&Tls>,
+    patience: Duration,
+) -> Result<(Wire, Export), ConnectError> {
+    let until = Instant::now() + patience;
+    let plain = match server {
+        Server::Tcp(address) => Plain::tcp(tcp(address, until)?)?,
+        Server::Unix(path) => Plain::Unix(UnixStream::connect(path)?),
+    };
+    let mut talk = Talk {
+        wire: Wire::plain(plain),
+        until,
+    };
+    let greeting = [
+        u64::from_be_bytes(talk.receive()?),
+        u64::from_be_bytes(talk.receive()?),
+    ];
+    if greeting != GREETING {
+        return Err(ConnectError::Foreign("its greeting is another"));
+    }
+    let flags = u16::from_be_bytes(talk.receive()?);
+    if flags & handshake::FIXED_NEWSTYLE == 0 {
+        return Err(ConnectError::Foreign("only an older form of it"));
+    }
+    talk.send(
+        &u32::from(flags & (handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES)).to_be_bytes(),
+    )?;
+    if let Some(tls) = tls {
+        talk.ask(option::STARTTLS, &[])?;
+        let (kind, data) = talk.answer(option::STARTTLS)?;
+        done(kind, &data)?;
+        talk.wire = talk.wire.start_tls(tls, until).map_err(ConnectError::Tls)?;
+    }
+    let export = talk.go(export)?;
+    talk.wire.set_patience(None)?;
+    Ok((talk.wire, export))
+}
+
+/// The first of its addresses that answers.
+fn tcp(address: &str, until: Instant) -> io::Result<TcpStream> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "no such name");
+    let found: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    for one in found {
+        match TcpStream::connect_timeout(&one, left(until)?) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => failed = e,
+        }
+    }
+    Err(failed)
+}
+
+struct Talk {
+    wire: Wire,
+    until: Instant,
+}
+
+impl Talk {
+    fn receive<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, mut into: &mut [u8]) -> io::Result<()> {
+        while !into.is_empty() {
+            self.wire.set_patience(Some(left(self.until)?))?;
+            match self.wire.read(into) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => into = &mut into[count..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.wire.set_patience(Some(left(self.until)?))?;
+        self.wire.write_all(bytes)?;
+        self.wire.flush()
+    }
+
+    fn ask(&mut self, asked: u32, data: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(16 + data.len());
+        bytes.extend(OPTION_MAGIC.to_be_bytes());
+        bytes.extend(asked.to_be_bytes());
+        bytes.extend(u32::try_from(data.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend(data);
+        self.send(&bytes)
+    }
+
+    fn answer(&mut self, asked: u32) -> Result<(u32, Vec<u8>), ConnectError> {
+        if u64::from_be_bytes(self.receive()?) != REPLY_MAGIC {
+            return Err(ConnectError::Foreign("no answer to an option"));
+        }
+        if u32::from_be_bytes(self.receive()?) != asked {
+            return Err(ConnectError::Foreign("an answer to another option"));
+        }
+        let kind = u32::from_be_bytes(self.receive()?);
+        let bytes = u32::from_be_bytes(self.receive()?);
+        if bytes > MOST_ANSWER_BYTES {
+            return Err(ConnectError::Foreign("an answer without end"));
+        }
+        let mut data = vec![0; bytes as usize];
+        self.fill(&mut data)?;
+        Ok((kind, data))
+    }
+
+    fn go(&mut self, name: &str) -> Result<Export, ConnectError> {
+        if name.len() > MOST_TEXT_BYTES {
+            return Err(ConnectError::Foreign("no export has so long a name"));
+        }
+        let mut data = Vec::with_capacity(6 + name.len());
+        data.extend(u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes());
+        data.extend(name.as_bytes());
+        data.extend(0u16.to_be_bytes()); // size and flags are told in any case
+        self.ask(option::GO, &data)?;
+        let mut export = None;
+        for _ in 0..MOST_ANSWERS {
+            let (kind, data) = self.answer(option::GO)?;
+            if kind != reply::INFO {
+                done(kind, &data)?;
+                return export.ok_or(ConnectError::Foreign("an export without a size"));
+            }
+            export = size_and_flags(&data).or(export);
+        }
+        Err(ConnectError::Foreign("facts without end"))
+    }
+}
+
+fn size_and_flags(data: &[u8]) -> Option<Export> {
+    let mut rest = data;
+    if u16::from_be_bytes(take(&mut rest)?) != info::EXPORT {
+        return None;
+    }
+    Some(Export {
+        bytes: u64::from_be_bytes(take(&mut rest)?),
+        flags: u16::from_be_bytes(take(&mut rest)?),
+    })
+}
+
+fn done(kind: u32, data: &[u8]) -> Result<(), ConnectError> {
+    match kind {
+        reply::ACK => Ok(()),
+        _ if data.is_empty() => Err(ConnectError::Refused(format!("error {kind:#x}"))),
+        // Printed for people: what a server says may hold anything.
+        _ => Err(ConnectError::Refused(
+            String::from_utf8_lossy(data).escape_debug().to_string(),
+        )),
+    }
+}

@@ -1,0 +1,7 @@
+//! The client's side: how a server is reached. What goes over the connection then is up to who has it.
+
+mod connect;
+mod wire;
+
+pub use connect::{ConnectError, Export, Server, Tls, connect};
+pub use wire::Wire;

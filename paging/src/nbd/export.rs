@@ -1,0 +1,87 @@
+//! What a server has to offer: exports, and who may have them.
+
+use super::wire::{Fault, transmission};
+use gleaner_trust::Peer;
+
+/// Bytes that are read and written by offset, from any thread.
+pub trait Contents: Send + Sync {
+    /// How many there are.
+    fn bytes(&self) -> u64;
+
+    /// What it is, for people.
+    fn description(&self) -> String;
+
+    /// Reads from `offset` on. On an error, what `into` holds means nothing.
+    ///
+    /// # Errors
+    /// [`Fault`], which goes to the client.
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault>;
+
+    /// Writes from `offset` on. On an error, some of it may have been written.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault>;
+
+    /// Makes zeroes of what is there, and gives its room back where that is possible.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn discard(&self, offset: u64, bytes: u64) -> Result<(), Fault>;
+
+    /// Returns when everything written before is as durable as it becomes.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn flush(&self) -> Result<(), Fault>;
+
+    /// [`transmission`]: all that this server understands, unless an export can do less.
+    fn transmission_flags(&self) -> u16 {
+        transmission::HAS_FLAGS
+            | transmission::SEND_FLUSH
+            | transmission::SEND_FUA
+            | transmission::SEND_TRIM
+            | transmission::SEND_WRITE_ZEROES
+            | transmission::SEND_FAST_ZERO
+            | transmission::SEND_CACHE
+            | transmission::CAN_MULTI_CONN
+    }
+}
+
+/// Who is at the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A program of this machine, without a certificate.
+    Local,
+    /// Whoever the certificate names.
+    Certified(Peer),
+}
+
+/// All exports of a server.
+pub trait Exports: Send + Sync {
+    /// Of one export.
+    type Contents: Contents;
+
+    /// The export of that name; the empty name is the default one.
+    ///
+    /// # Errors
+    /// [`Refused`], which the client is told.
+    fn open(&self, name: &str, caller: &Caller) -> Result<Self::Contents, Refused>;
+
+    /// Names that this caller may open.
+    fn names(&self, caller: &Caller) -> Vec<String>;
+}
+
+/// Why an export cannot be had; the text is for people, and says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is none of that name, or no longer with those contents.
+    #[error("{0}")]
+    Unknown(String),
+    /// Not for this caller.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The server ends.
+    #[error("{0}")]
+    Ending(String),
+}

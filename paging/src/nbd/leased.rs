@@ -1,0 +1,103 @@
+//! Leased pages as exports: a lease and its generation are the export's name.
+
+use super::export::{Caller, Contents, Exports, Refused};
+use super::wire::Fault;
+use crate::store::{Error, Pages, Store};
+use gleaner_trust::Peer;
+use std::sync::Arc;
+
+/// The export of a lease's pages: `LEASE@GENERATION`. What a memory server that was started again has under an old name are
+/// other contents, which nobody is given for the old ones.
+#[must_use]
+pub fn export_name(lease_id: &str, generation: u64) -> String {
+    format!("{lease_id}@{generation}")
+}
+
+/// What a name says, as [`export_name`] writes it.
+fn named(name: &str) -> Option<(&str, u64)> {
+    let (lease_id, generation) = name.rsplit_once('@')?;
+    Some((lease_id, generation.parse().ok()?))
+}
+
+/// The leases of one store.
+pub struct Leases {
+    /// Where their pages are.
+    pub store: Arc<Store>,
+    /// Who asks for no name gets that one: lease and generation.
+    pub default: Option<(String, u64)>,
+}
+
+impl Exports for Leases {
+    type Contents = Pages;
+
+    fn open(&self, name: &str, caller: &Caller) -> Result<Pages, Refused> {
+        let unknown = |why: &str| Refused::Unknown(format!("export {name:?}: {why}"));
+        let (lease_id, generation) = match (&self.default, name) {
+            (Some((lease_id, generation)), "") => (&lease_id[..], *generation),
+            (None, "") => {
+                return Err(unknown(
+                    "there is no default one; name a lease: LEASE@GENERATION",
+                ));
+            }
+            (_, name) => {
+                named(name).ok_or_else(|| unknown("no name of a lease: LEASE@GENERATION"))?
+            }
+        };
+        let is_for = |pages: &Pages| match caller {
+            // Who knows a lease's name on this machine was told it: it cannot be guessed.
+            Caller::Local => true,
+            Caller::Certified(Peer::Client(client)) => client == pages.client(),
+            Caller::Certified(_) => false,
+        };
+        // Others' leases are told from none by nothing.
+        let found = self.store.pages(lease_id, generation).ok().filter(is_for);
+        found.ok_or_else(|| {
+            unknown(
+                "over, its contents are gone, or not this client's; ask the recruiter for a lease",
+            )
+        })
+    }
+
+    fn names(&self, _caller: &Caller) -> Vec<String> {
+        // The leases' names are their clients' alone; the default one stands for itself.
+        self.default.iter().map(|_| String::new()).collect()
+    }
+}
+
+impl Contents for Pages {
+    fn bytes(&self) -> u64 {
+        Pages::bytes(self)
+    }
+
+    fn description(&self) -> String {
+        "memory lent by an idle host; it is gone when its owner returns".to_owned()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
+        Ok(Pages::read(self, offset, into)?)
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault> {
+        Ok(Pages::write(self, offset, from)?)
+    }
+
+    fn discard(&self, offset: u64, bytes: u64) -> Result<(), Fault> {
+        Ok(Pages::discard(self, offset, bytes)?)
+    }
+
+    /// Memory is as durable as it becomes; that the lease is still there is what can be said.
+    fn flush(&self) -> Result<(), Fault> {
+        Ok(self.still_there()?)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Gone => Self::Shutdown,
+            Error::Beyond { .. } => Self::Invalid,
+            Error::Full => Self::NoSpace,
+            Error::Reserve { .. } => Self::NoMemory,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Takes connections, and serves each on a thread of its own.
+
+use super::channel::{Channel, Plain};
+use super::export::Exports;
+use super::load::Load;
+use super::negotiate::{Door, NegotiationError, Outcome, negotiate};
+use super::transmit::{TransmissionError, transmit};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
+
+/// TLS needs most of it.
+const STACK_BYTES: usize = 256 << 10;
+/// A client that has not come to transmission by then is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Broken connections that are told of a minute; strangers must not fill a log.
+const MOST_LINES: u32 = 10;
+/// Until a refused accept(2) is tried again: file descriptors are short, say.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Listener(Socket);
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Listens. What was left of a Unix socket that nobody listens at is replaced.
+    ///
+    /// # Errors
+    /// What the kernel says; [`io::ErrorKind::AddrInUse`] where somebody listens there already.
+    pub fn open(address: &Address) -> io::Result<Self> {
+        let socket = match address {
+            Address::Tcp(address) => Socket::Tcp(TcpListener::bind(address)?),
+            Address::Unix(path) => Socket::Unix(listen_at(path)?),
+        };
+        Ok(Self(socket))
+    }
+
+    /// Where: the port that was chosen, where none was asked for.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn tcp_address(&self) -> io::Result<Option<SocketAddr>> {
+        match &self.0 {
+            Socket::Tcp(listener) => listener.local_addr().map(Some),
+            Socket::Unix(_) => Ok(None),
+        }
+    }
+
+    fn accept(&self) -> io::Result<Plain> {
+        match &self.0 {
+            Socket::Tcp(listener) => Plain::tcp(listener.accept()?.0),
+            Socket::Unix(listener) => Ok(Plain::Unix(listener.accept()?.0)),
+        }
+    }
+
+    /// Serves for ever; beyond `most_connections` those that come are closed at once.
+    ///
+    /// # Errors
+    /// When no thread can be had to begin with.
+    pub fn serve<E: Exports + 'static>(
+        self,
+        exports: Arc<E>,
+        door: Door,
+        load: Arc<Load>,
+        most_connections: u64,
+    ) -> io::Result<thread::JoinHandle<()>> {
+        let journal = Arc::new(Journal::default());
+        let serve = move || {
+            loop {
+                match self.accept() {
+                    Ok(plain) if load.connect(most_connections) => {
+                        let guest = Guest {
+                            exports: exports.clone(),
+                            door: door.clone(),
+                            load: load.clone(),
+                            journal: journal.clone(),
+                        };
+                        // Dropped with what it holds where no thread can be had.
+                        let _ = named("pages").spawn(move || guest.serve(plain));
+                    }
+                    Ok(_) => {}
+                    Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
+                    Err(_) => thread::sleep(PAUSE),
+                }
+            }
+        };
+        named("listen").spawn(serve)
+    }
+}
+
+/// A file that a dead server left is replaced.
+fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
+            Err(dead) if dead.kind() == io::ErrorKind::ConnectionRefused => {
+                fs::remove_file(path)?;
+                UnixListener::bind(path)
+            }
+            _ => Err(e),
+        },
+        other => other,
+    }
+}
+
+fn named(name: &str) -> thread::Builder {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(STACK_BYTES)
+}
+
+/// One connection's share of the server; counted as long as it is there.
+struct Guest<E> {
+    exports: Arc<E>,
+    door: Door,
+    load: Arc<Load>,
+    journal: Arc<Journal>,
+}
+
+/// Why a connection ended that its client did not end.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Negotiating(#[from] NegotiationError),
+    #[error(transparent)]
+    Transmitting(#[from] TransmissionError),
+}
+
+impl Broken {
+    /// Who has just gone (to see whether anybody listens, or killed) is no news.
+    fn is_news(&self) -> bool {
+        let (Self::Negotiating(NegotiationError::Io(e))
+        | Self::Transmitting(TransmissionError::Io(e))) = self
+        else {
+            return true;
+        };
+        !matches!(
+            e.kind(),
+            io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::BrokenPipe
+        )
+    }
+}
+
+impl<E: Exports> Guest<E> {
+    fn serve(self, plain: Plain) {
+        match self.talk(plain) {
+            Err(broken) if broken.is_news() => self.journal.tell(&broken.to_string()),
+            _ => {}
+        }
+    }
+
+    fn talk(&self, plain: Plain) -> Result<(), Broken> {
+        let channel = Channel::Plain(plain);
+        let Outcome::Transmit(channel, contents) =
+            negotiate(channel, &*self.exports, &self.door, PATIENCE)?
+        else {
+            return Ok(());
+        };
+        channel.set_patience(None).map_err(TransmissionError::Io)?;
+        match channel {
+            // Known here, so that the compiler sees through to the socket's own calls.
+            Channel::Plain(plain) => transmit(plain, &contents, &self.load)?,
+            tls @ Channel::Tls(_) => transmit(tls, &contents, &self.load)?,
+        }
+        Ok(())
+    }
+}
+
+impl<E> Drop for Guest<E> {
+    fn drop(&mut self) {
+        self.load.disconnect();
+    }
+}
+
+/// Why connections ended that their clients did not end.
+#[derive(Debug, Default)]
+struct Journal(Mutex<Option<(Instant, u32)>>);
+
+impl Journal {
+    fn tell(&self, why: &str) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, lines) = told.get_or_insert((Instant::now(), 0));
+        if since.elapsed() > Duration::from_secs(60) {
+            (*since, *lines) = (Instant::now(), 0);
+        }
+        *lines += 1;
+        match *lines {
+            ..MOST_LINES => eprintln!("pages: a connection was closed: {why}"),
+            MOST_LINES => {
+                eprintln!("pages: a connection was closed: {why}; no more of that for a minute")
+            }
+            _ => {}
+        }
+    }
+}

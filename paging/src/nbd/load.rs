@@ -1,0 +1,75 @@
+//! What a server has done, and how fast.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Upper bounds of the histogram's classes, in microseconds; one more has no bound.
+pub const BOUNDS_US: [u64; 15] = [
+    2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000, 1_000_000, 10_000_000,
+];
+
+/// Counted since the start, by all connections.
+#[derive(Debug, Default)]
+pub struct Load {
+    requests: AtomicU64,
+    failed: AtomicU64,
+    connections: AtomicU64,
+    classes: [AtomicU64; BOUNDS_US.len() + 1],
+    total_us: AtomicU64,
+}
+
+/// [`Load`] at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Requests answered.
+    pub requests: u64,
+    /// Of them with an error.
+    pub failed: u64,
+    /// Connections there are.
+    pub connections: u64,
+    /// Requests by the time from their arrival to the sending of their answer: [`BOUNDS_US`], and those beyond.
+    pub classes: [u64; BOUNDS_US.len() + 1],
+    /// Sum of those times.
+    pub total_us: u64,
+}
+
+impl Load {
+    /// So many requests, which took so long: together, where they came together.
+    pub(super) fn answered(&self, requests: u64, took: Duration) {
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let class = BOUNDS_US.partition_point(|bound| *bound < us);
+        self.classes[class].fetch_add(requests, Ordering::Relaxed);
+        self.requests.fetch_add(requests, Ordering::Relaxed);
+        self.total_us
+            .fetch_add(us.saturating_mul(requests), Ordering::Relaxed);
+    }
+
+    pub(super) fn failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One more connection, unless there are as many already.
+    pub(super) fn connect(&self, most: u64) -> bool {
+        let one_more = |now| (now < most).then_some(now + 1);
+        self.connections
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
+            .is_ok()
+    }
+
+    pub(super) fn disconnect(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// As it stands.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counted {
+            requests: read(&self.requests),
+            failed: read(&self.failed),
+            connections: read(&self.connections),
+            classes: self.classes.each_ref().map(read),
+            total_us: read(&self.total_us),
+        }
+    }
+}

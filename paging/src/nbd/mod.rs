@@ -1,0 +1,25 @@
+//! The NBD protocol: how pages travel between hosts, and how block devices are served.
+//!
+//! Fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS`, simple replies, as doc/proto.md of the NetworkBlockDevice project has it. What
+//! is here knows nothing of where bytes come from: a server is given [`Exports`], each with its [`Contents`].
+
+mod channel;
+pub mod client;
+mod export;
+mod leased;
+mod listen;
+mod load;
+mod negotiate;
+mod transmit;
+pub mod wire;
+
+pub use export::{Caller, Contents, Exports, Refused};
+pub use leased::{Leases, export_name};
+pub use listen::{Address, Listener};
+pub use load::{BOUNDS_US, Counted, Load};
+pub use negotiate::{Door, NegotiationError, TlsNow};
+pub use transmit::TransmissionError;
+
+#[cfg(test)]
+#[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,313 @@
+//! The words of the protocol: numbers, and what has a fixed form. All integers are big-endian.
+//!
+//! Source: "The NBD protocol", doc/proto.md of the NetworkBlockDevice project; the names are its own, without `NBD_`.
+
+/// First words of a server, before anything else: `NBDMAGIC`, `IHAVEOPT`.
+pub const GREETING: [u64; 2] = [0x4e42_444d_4147_4943, OPTION_MAGIC];
+/// Before each option of a client, `IHAVEOPT`.
+pub const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
+/// Before each answer to an option.
+pub const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+/// Before each request.
+pub const REQUEST_MAGIC: u32 = 0x2560_9513;
+/// Before each simple reply.
+pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+
+/// Flags of the handshake, the same from both sides.
+pub mod handshake {
+    /// Options can be asked for.
+    pub const FIXED_NEWSTYLE: u16 = 1;
+    /// No 124 zeroes after the answer to `EXPORT_NAME`.
+    pub const NO_ZEROES: u16 = 1 << 1;
+}
+
+/// What a client may ask for before transmission.
+pub mod option {
+    /// Begin transmission, without any way to be refused but the end of the connection.
+    pub const EXPORT_NAME: u32 = 1;
+    /// End.
+    pub const ABORT: u32 = 2;
+    /// Which exports there are.
+    pub const LIST: u32 = 3;
+    /// From here on TLS.
+    pub const STARTTLS: u32 = 5;
+    /// What an export is like.
+    pub const INFO: u32 = 6;
+    /// The same, and begin transmission.
+    pub const GO: u32 = 7;
+}
+
+/// What a server answers to options.
+pub mod reply {
+    /// Done.
+    pub const ACK: u32 = 1;
+    /// One export of a list.
+    pub const SERVER: u32 = 2;
+    /// One fact of an export.
+    pub const INFO: u32 = 3;
+    /// The option is not known here.
+    pub const ERR_UNSUP: u32 = (1 << 31) + 1;
+    /// The configuration is against it.
+    pub const ERR_POLICY: u32 = (1 << 31) + 2;
+    /// The option's data are malformed.
+    pub const ERR_INVALID: u32 = (1 << 31) + 3;
+    /// Only with TLS.
+    pub const ERR_TLS_REQD: u32 = (1 << 31) + 5;
+    /// No such export.
+    pub const ERR_UNKNOWN: u32 = (1 << 31) + 6;
+    /// The server is ending.
+    pub const ERR_SHUTDOWN: u32 = (1 << 31) + 7;
+    /// More than the server wants to hear.
+    pub const ERR_TOO_BIG: u32 = (1 << 31) + 9;
+}
+
+/// Facts of an export.
+pub mod info {
+    /// Size and transmission flags.
+    pub const EXPORT: u16 = 0;
+    /// Its whole name.
+    pub const NAME: u16 = 1;
+    /// What it is, for people.
+    pub const DESCRIPTION: u16 = 2;
+    /// Least, best and largest size of a request.
+    pub const BLOCK_SIZE: u16 = 3;
+}
+
+/// What an export can do.
+pub mod transmission {
+    /// Always there.
+    pub const HAS_FLAGS: u16 = 1;
+    /// `FLUSH`.
+    pub const SEND_FLUSH: u16 = 1 << 2;
+    /// The flag `FUA`.
+    pub const SEND_FUA: u16 = 1 << 3;
+    /// `TRIM`.
+    pub const SEND_TRIM: u16 = 1 << 5;
+    /// `WRITE_ZEROES`.
+    pub const SEND_WRITE_ZEROES: u16 = 1 << 6;
+    /// What one connection has flushed the others see.
+    pub const CAN_MULTI_CONN: u16 = 1 << 8;
+    /// `CACHE`.
+    pub const SEND_CACHE: u16 = 1 << 10;
+    /// The flag `FAST_ZERO`.
+    pub const SEND_FAST_ZERO: u16 = 1 << 11;
+}
+
+/// Flags of a request.
+pub mod flag {
+    /// Durable before it is answered.
+    pub const FUA: u16 = 1;
+    /// Zeroes that take up room.
+    pub const NO_HOLE: u16 = 1 << 1;
+    /// Fail rather than be slower than writing zeroes.
+    pub const FAST_ZERO: u16 = 1 << 4;
+}
+
+/// A length that nobody needs to understand who has not agreed on another (32 MiB).
+pub const MOST_BYTES: u32 = 32 << 20;
+/// Longest name of an export, and longest text.
+pub const MOST_TEXT_BYTES: usize = 4096;
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Bytes from there.
+    Read,
+    /// Bytes to there; they follow the request.
+    Write,
+    /// End of the connection; not answered.
+    Disconnect,
+    /// Everything that was answered so far is durable before this is.
+    Flush,
+    /// These bytes are no longer needed.
+    Trim,
+    /// These bytes will be read soon.
+    Cache,
+    /// These bytes are zeroes from now on.
+    WriteZeroes,
+    /// None that is known here.
+    Unknown(u16),
+}
+
+impl Command {
+    fn from_number(number: u16) -> Self {
+        match number {
+            0 => Self::Read,
+            1 => Self::Write,
+            2 => Self::Disconnect,
+            3 => Self::Flush,
+            4 => Self::Trim,
+            5 => Self::Cache,
+            6 => Self::WriteZeroes,
+            other => Self::Unknown(other),
+        }
+    }
+
+    fn number(self) -> u16 {
+        match self {
+            Self::Read => 0,
+            Self::Write => 1,
+            Self::Disconnect => 2,
+            Self::Flush => 3,
+            Self::Trim => 4,
+            Self::Cache => 5,
+            Self::WriteZeroes => 6,
+            Self::Unknown(number) => number,
+        }
+    }
+}
+
+/// One request, without the bytes to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// [`flag`].
+    pub flags: u16,
+    /// What for.
+    pub command: Command,
+    /// Comes back with the answer.
+    pub cookie: u64,
+    /// From here.
+    pub offset: u64,
+    /// So many bytes.
+    pub bytes: u32,
+}
+
+impl Request {
+    /// Length on the wire.
+    pub const BYTES: usize = 28;
+
+    /// `None` where these bytes are no request: nothing after them can be understood.
+    #[must_use]
+    pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let mut rest = &bytes[..];
+        if u32::from_be_bytes(take(&mut rest)?) != REQUEST_MAGIC {
+            return None;
+        }
+        Some(Self {
+            flags: u16::from_be_bytes(take(&mut rest)?),
+            command: Command::from_number(u16::from_be_bytes(take(&mut rest)?)),
+            cookie: u64::from_be_bytes(take(&mut rest)?),
+            offset: u64::from_be_bytes(take(&mut rest)?),
+            bytes: u32::from_be_bytes(take(&mut rest)?),
+        })
+    }
+
+    /// As it is sent.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());
+        bytes[4..6].copy_from_slice(&self.flags.to_be_bytes());
+        bytes[6..8].copy_from_slice(&self.command.number().to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.cookie.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.offset.to_be_bytes());
+        bytes[24..].copy_from_slice(&self.bytes.to_be_bytes());
+        bytes
+    }
+}
+
+/// The answer to one request, without the bytes that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimpleReply {
+    /// 0: done.
+    pub error: u32,
+    /// Of the request.
+    pub cookie: u64,
+}
+
+impl SimpleReply {
+    /// Length on the wire.
+    pub const BYTES: usize = 16;
+
+    /// `None` where these bytes are no simple reply.
+    #[must_use]
+    pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let mut rest = &bytes[..];
+        if u32::from_be_bytes(take(&mut rest)?) != SIMPLE_REPLY_MAGIC {
+            return None;
+        }
+        Some(Self {
+            error: u32::from_be_bytes(take(&mut rest)?),
+            cookie: u64::from_be_bytes(take(&mut rest)?),
+        })
+    }
+
+    /// As it is sent.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.error.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.cookie.to_be_bytes());
+        bytes
+    }
+}
+
+/// What can be wrong with a request; the numbers are the protocol's, which are Linux's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Not allowed: the export is read-only.
+    #[error("not permitted")]
+    NotPermitted,
+    /// It could not be read or written.
+    #[error("input or output error")]
+    Io,
+    /// No memory for it, now.
+    #[error("out of memory")]
+    NoMemory,
+    /// Malformed, or beyond the end.
+    #[error("invalid request")]
+    Invalid,
+    /// No room, or written beyond the end.
+    #[error("no space left")]
+    NoSpace,
+    /// Larger than can be answered.
+    #[error("request too large")]
+    TooLarge,
+    /// Not in this way.
+    #[error("not supported")]
+    Unsupported,
+    /// What was here is gone, and the server ends this export.
+    #[error("the export is over")]
+    Shutdown,
+}
+
+impl Fault {
+    /// As it is sent.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        match self {
+            Self::NotPermitted => 1,
+            Self::Io => 5,
+            Self::NoMemory => 12,
+            Self::Invalid => 22,
+            Self::NoSpace => 28,
+            Self::TooLarge => 75,
+            Self::Unsupported => 95,
+            Self::Shutdown => 108,
+        }
+    }
+
+    /// What is not known counts as [`Fault::Invalid`], as the protocol wants it.
+    #[must_use]
+    pub fn from_number(number: u32) -> Self {
+        match number {
+            1 => Self::NotPermitted,
+            5 => Self::Io,
+            12 => Self::NoMemory,
+            28 => Self::NoSpace,
+            75 => Self::TooLarge,
+            95 => Self::Unsupported,
+            108 => Self::Shutdown,
+            _ => Self::Invalid,
+        }
+    }
+}
+
+/// The next `N` bytes; `None` where there are fewer.
+pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, after) = rest.split_first_chunk::<N>()?;
+    *rest = after;
+    Some(*first)
+}
