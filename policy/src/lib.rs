@@ -6,6 +6,7 @@
 
 pub mod accounting;
 pub mod active;
+pub mod eviction;
 pub mod forecast;
 pub mod idle;
 pub mod lending;

@@ -1,0 +1,319 @@
+//! Reading: from what is on its way, a server, another one, the disk; in that order.
+
+use super::{Action, Device, Op, Timed};
+use crate::device::frames::{Contents, Kind, PAGE, PageBytes};
+use crate::device::servers::Standing;
+use crate::device::table::{COPIES, Entry, Place};
+use crate::nbd::wire::Fault;
+use std::sync::Arc;
+
+/// Bytes of a page for a client.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::device) struct Part {
+    pub(super) job: usize,
+    pub(super) page: u32,
+    /// Within the page.
+    pub(super) from: usize,
+    pub(super) len: usize,
+    /// Within the answer.
+    pub(super) at: usize,
+}
+
+/// For what a page is read.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::device) enum Purpose {
+    /// To be answered.
+    Answer(Part),
+    /// To become a frame's contents, or the rest of them.
+    Fill(u32),
+}
+
+/// In `tried`, the disk's bit.
+const DISK: u8 = 1 << COPIES;
+
+impl Device {
+    /// Reads `len` bytes of a page from `from` on, for the answer's bytes from `at` on.
+    pub fn read(&mut self, job: usize, page: u32, from: usize, len: usize, at: usize) {
+        self.totals.read += 1;
+        self.part_begins(job);
+        self.read_part(Part {
+            job,
+            page,
+            from,
+            len,
+            at,
+        });
+    }
+
+    pub(super) fn read_part(&mut self, part: Part) {
+        let Some(last) = self.frames.last_of(part.page) else {
+            return self.fetch(Purpose::Answer(part), part.page, 0);
+        };
+        let frame = self.frames.get(last);
+        match (frame.kind, frame.contents) {
+            (Kind::Zero, _) => self.part_done(part.job),
+            (_, Contents::Ready) => {
+                let mut bytes = [0; PAGE];
+                match self.opened(last, &mut bytes) {
+                    true => {
+                        self.totals.from_buffer += 1;
+                        self.answer_part(part, &bytes);
+                    }
+                    false => self.part_failed(part.job, Fault::Io),
+                }
+            }
+            _ => self.waiting.push_back(Purpose::Answer(part)),
+        }
+    }
+
+    /// A frame's contents as they were written.
+    pub(super) fn opened(&self, number: u32, into: &mut [u8; PAGE]) -> bool {
+        let frame = self.frames.get(number);
+        let Some(bytes) = self.frames.bytes(number) else {
+            return false;
+        };
+        into.copy_from_slice(bytes);
+        self.seal.open(frame.page, frame.version, &frame.tag, into)
+    }
+
+    fn answer_part(&mut self, part: Part, bytes: &[u8; PAGE]) {
+        if let Some(reply) = self.reply(part.job, part.at, part.len) {
+            reply.copy_from_slice(&bytes[part.from..part.from + part.len]);
+        }
+        self.part_done(part.job);
+    }
+
+    /// Reads a page whose contents are not on their way, from where it was not `tried` yet.
+    pub(super) fn fetch(&mut self, purpose: Purpose, page: u32, tried: u8) {
+        let entry = self.table.get(page);
+        if entry.is_zero() {
+            self.totals.zeroes += 1;
+            return match purpose {
+                Purpose::Answer(part) => self.part_done(part.job),
+                Purpose::Fill(frame) => self.fill(frame, None),
+            };
+        }
+        let read = |from| Op::Read {
+            purpose,
+            page,
+            version: entry.version(),
+            tag: entry.tag,
+            tried,
+            from,
+        };
+        for (copy, place) in entry.places.into_iter().enumerate() {
+            let is_there = matches!(
+                self.servers.standing(place),
+                Standing::Up | Standing::Draining
+            );
+            if is_there
+                && tried & 1 << copy == 0
+                && let Some((server, _)) = place.at()
+            {
+                if !matches!(purpose, Purpose::Fill(frame) if self.sweep.is_moving(frame)) {
+                    self.lru.touch(page);
+                }
+                return self.send(server, read(Some(place)));
+            }
+        }
+        if entry.is_on_disk() && tried & DISK == 0 {
+            let op = self.ops.insert(Timed {
+                op: read(None),
+                server: None,
+                sent_us: self.now_us,
+            });
+            return self.actions.push_back(Action::DiskRead {
+                page,
+                op: op as u64,
+                bytes: self.spare.pop().unwrap_or_default(),
+            });
+        }
+        self.strand(purpose, page, &entry);
+    }
+
+    /// What only a server has that is not connected waits for it for a while; what nobody has is lost.
+    fn strand(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
+        let (now_ms, patience_ms) = (self.now_ms(), self.settings.give_up_after_ms);
+        for place in entry.places {
+            if self.servers.standing(place) == Standing::Down
+                && let Some((server, _)) = place.at()
+                && let Some(server) = self.servers.get_mut(server)
+                && now_ms - server.down_since_ms < patience_ms
+            {
+                server.stranded.push(purpose);
+                return;
+            }
+        }
+        self.lost(purpose, page);
+    }
+
+    pub(super) fn lost(&mut self, purpose: Purpose, page: u32) {
+        self.totals.lost += 1;
+        self.note(format!(
+            "page {page} cannot be read: no server and no disk has its contents any more"
+        ));
+        match purpose {
+            Purpose::Answer(part) => self.part_failed(part.job, Fault::Io),
+            Purpose::Fill(frame) => self.spoil(frame),
+        }
+    }
+
+    /// A server's answer to [`Action::Read`]: what it sent, which may be changed here.
+    pub fn server_read(&mut self, op: u64, bytes: &mut [u8; PAGE]) {
+        if let Some(op) = self.answered(op) {
+            self.came(op, bytes);
+        }
+    }
+
+    /// The disk's answer to [`Action::DiskRead`].
+    pub fn disk_read(&mut self, op: u64, mut bytes: Arc<PageBytes>, is_read: bool) {
+        if let Some(op) = self.answered(op) {
+            if is_read {
+                self.came(op, &mut Arc::make_mut(&mut bytes).0);
+            } else {
+                self.missed(op);
+            }
+        }
+        if self.spare.len() < self.settings.frames as usize {
+            self.spare.push(bytes);
+        }
+    }
+
+    fn came(&mut self, op: Op, bytes: &mut [u8; PAGE]) {
+        let Op::Read {
+            purpose,
+            page,
+            version,
+            tag,
+            from,
+            ..
+        } = op
+        else {
+            return;
+        };
+        let counters = from
+            .and_then(Place::at)
+            .and_then(|(server, _)| self.servers.get_mut(server))
+            .map(|server| &mut server.counters);
+        match (purpose, counters) {
+            (_, Some(counters)) => {
+                counters.reads += 1;
+                self.totals.from_servers += 1;
+            }
+            (_, None) => self.totals.from_disk += 1,
+        }
+        if self.table.get(page).version() != version {
+            // Something else is there by now: the slot may have been used for it.
+            return self.again(purpose, page, 0);
+        }
+        match purpose {
+            Purpose::Answer(part) => {
+                // What a server should have, and has not, is put there while it is at hand.
+                let copy = self.is_wanted_at_servers(page).then(|| {
+                    let frame = self.frames.queue(page, Kind::Copy, Contents::Ready)?;
+                    *self.frames.bytes_mut(frame) = *bytes;
+                    let there = self.frames.get_mut(frame);
+                    (there.version, there.tag) = (version, tag);
+                    Some(frame)
+                });
+                let is_right = self.seal.open(page, version, &tag, bytes);
+                match (copy.flatten(), is_right) {
+                    (Some(frame), true) => self.starting.push_back(frame),
+                    (Some(frame), false) => {
+                        self.frames.leave(frame);
+                    }
+                    _ => {}
+                }
+                match is_right {
+                    true => self.answer_part(part, bytes),
+                    false => self.wrong(op),
+                }
+            }
+            Purpose::Fill(frame) => {
+                if self.frames.get(frame).kind == Kind::Copy {
+                    *self.frames.bytes_mut(frame) = *bytes;
+                }
+                match self.seal.open(page, version, &tag, bytes) {
+                    true => self.fill(frame, Some(bytes)),
+                    false => self.wrong(op),
+                }
+            }
+        }
+    }
+
+    fn again(&mut self, purpose: Purpose, page: u32, tried: u8) {
+        match purpose {
+            Purpose::Answer(part) if tried == 0 || self.frames.last_of(page).is_some() => {
+                self.read_part(part);
+            }
+            _ => self.fetch(purpose, page, tried),
+        }
+    }
+
+    /// Other bytes than were sent: they are of no use, and the place is not read again.
+    fn wrong(&mut self, op: Op) {
+        let Op::Read { page, from, .. } = op else {
+            return;
+        };
+        self.totals.wrong += 1;
+        let from_where = match from.and_then(Place::at) {
+            Some((server, _)) => {
+                self.distrust(server);
+                let host = self.servers.get(server).map(|server| &*server.host);
+                format!("host {}", host.unwrap_or_default())
+            }
+            None => "the disk".to_owned(),
+        };
+        self.note(format!(
+            "page {page} came back from {from_where} as other bytes than were stored"
+        ));
+        self.forget_place(page, from);
+        self.missed(op);
+    }
+
+    /// The page is not there any more, whatever was believed.
+    pub(super) fn forget_place(&mut self, page: u32, from: Option<Place>) {
+        let mut entry = self.table.get(page);
+        match from {
+            None => entry.set_on_disk(false),
+            Some(place) => {
+                for there in &mut entry.places {
+                    if *there == place {
+                        *there = Place::NONE;
+                        self.servers.abandon(place);
+                    }
+                }
+            }
+        }
+        self.table.set(page, entry);
+        self.settle_lru(page);
+    }
+
+    /// That place had no answer: another one is asked.
+    pub(super) fn missed(&mut self, op: Op) {
+        let Op::Read {
+            purpose,
+            page,
+            version,
+            tried,
+            from,
+            ..
+        } = op
+        else {
+            return;
+        };
+        self.totals.retried += 1;
+        let entry = self.table.get(page);
+        if entry.version() != version {
+            return self.again(purpose, page, 0);
+        }
+        let bit = match from {
+            None => DISK,
+            Some(place) => {
+                let copy = entry.places.iter().position(|there| *there == place);
+                copy.map_or(0, |copy| 1 << copy)
+            }
+        };
+        self.again(purpose, page, tried | bit);
+    }
+}

@@ -1,0 +1,192 @@
+//! Requests of clients: each is done when all its pages are.
+
+use super::{Action, Device};
+use crate::nbd::wire::{Fault, SimpleReply};
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// What a client is told.
+#[derive(Debug)]
+pub struct Answer {
+    /// Whom.
+    pub client: u64,
+    /// As it is sent: a simple reply, and what was read.
+    pub bytes: Vec<u8>,
+}
+
+/// One request.
+struct Job {
+    client: u64,
+    cookie: u64,
+    /// Pages that are not done, and one for the request itself until all are known.
+    left: u32,
+    fault: Option<Fault>,
+    /// The answer as it becomes.
+    reply: Vec<u8>,
+}
+
+/// Those that are under way.
+#[derive(Default)]
+pub(super) struct Jobs {
+    jobs: Slab<Job>,
+    /// Buffers that may be used again.
+    spare: Vec<Vec<u8>>,
+    /// Bytes of answers that are being gathered.
+    gathered_bytes: usize,
+    /// Flushes that wait, and for which epoch.
+    flushes: VecDeque<(u64, usize)>,
+    /// Frames by epoch, from [`Self::first_epoch`] on; the last is the current one's.
+    frames: VecDeque<u64>,
+    first_epoch: u64,
+    /// Something that was answered could not be kept after all: told by the next flush.
+    owed: Option<Fault>,
+}
+
+impl Jobs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// One more frame that flushes have to wait for.
+    pub(super) fn enter_epoch(&mut self) -> u64 {
+        if self.frames.is_empty() {
+            self.frames.push_back(0);
+        }
+        if let Some(count) = self.frames.back_mut() {
+            *count += 1;
+        }
+        self.first_epoch + self.frames.len() as u64 - 1
+    }
+
+    pub(super) fn owe(&mut self, fault: Fault) {
+        self.owed = Some(fault);
+    }
+}
+
+/// Most bytes of answers that are gathered at once.
+const MOST_GATHERED_BYTES: usize = 64 << 20;
+/// Most requests under way.
+const MOST_JOBS: usize = 8192;
+/// Most buffers that are kept for later, of at most so many bytes each.
+const MOST_SPARE: usize = 256;
+const SPARE_BYTES: usize = 16 + (128 << 10);
+
+impl Device {
+    /// Whether one more request may begin.
+    #[must_use]
+    pub fn takes_requests(&self) -> bool {
+        self.jobs.jobs.len() < MOST_JOBS && self.jobs.gathered_bytes < MOST_GATHERED_BYTES
+    }
+
+    /// Begins a request, whose parts follow; `read_bytes` will be answered.
+    pub fn begin(&mut self, client: u64, cookie: u64, read_bytes: usize) -> usize {
+        let mut reply = self.jobs.spare.pop().unwrap_or_default();
+        reply.clear();
+        reply.extend(SimpleReply { error: 0, cookie }.encode());
+        reply.resize(SimpleReply::BYTES + read_bytes, 0);
+        self.jobs.gathered_bytes += reply.len();
+        self.jobs.jobs.insert(Job {
+            client,
+            cookie,
+            left: 1,
+            fault: None,
+            reply,
+        })
+    }
+
+    /// All parts of a request are known.
+    pub fn end(&mut self, job: usize) {
+        self.part_done(job);
+    }
+
+    /// The request fails.
+    pub fn fail(&mut self, job: usize, fault: Fault) {
+        if let Some(job) = self.jobs.jobs.get_mut(job) {
+            job.fault.get_or_insert(fault);
+        }
+    }
+
+    /// The request is done when everything is where it belongs that was written before.
+    pub fn flush(&mut self, job: usize) {
+        if let Some(fault) = self.jobs.owed.take() {
+            self.fail(job, fault);
+        }
+        if self.jobs.frames.is_empty() {
+            return;
+        }
+        self.part_begins(job);
+        let epoch = self.jobs.first_epoch + self.jobs.frames.len() as u64 - 1;
+        self.jobs.flushes.push_back((epoch, job));
+        self.jobs.frames.push_back(0);
+    }
+
+    /// A frame that flushes had to wait for is done.
+    pub(super) fn leave_epoch(&mut self, epoch: u64) {
+        let at = epoch
+            .checked_sub(self.jobs.first_epoch)
+            .map(|at| at as usize);
+        if let Some(count) = at.and_then(|at| self.jobs.frames.get_mut(at)) {
+            *count = count.saturating_sub(1);
+        }
+        while self.jobs.frames.front() == Some(&0) {
+            self.jobs.frames.pop_front();
+            self.jobs.first_epoch += 1;
+        }
+        while let Some((epoch, job)) = self.jobs.flushes.front().copied()
+            && (epoch < self.jobs.first_epoch || self.jobs.frames.is_empty())
+        {
+            self.jobs.flushes.pop_front();
+            if let Some(fault) = self.jobs.owed.take() {
+                self.fail(job, fault);
+            }
+            self.part_done(job);
+        }
+    }
+
+    pub(super) fn part_begins(&mut self, job: usize) {
+        if let Some(job) = self.jobs.jobs.get_mut(job) {
+            job.left += 1;
+        }
+    }
+
+    /// Bytes that were read, at their place in the answer.
+    pub(super) fn reply(&mut self, job: usize, at: usize, len: usize) -> Option<&mut [u8]> {
+        let job = self.jobs.jobs.get_mut(job)?;
+        job.reply.get_mut(SimpleReply::BYTES + at..)?.get_mut(..len)
+    }
+
+    pub(super) fn part_failed(&mut self, job: usize, fault: Fault) {
+        self.fail(job, fault);
+        self.part_done(job);
+    }
+
+    pub(super) fn part_done(&mut self, job: usize) {
+        let Some(there) = self.jobs.jobs.get_mut(job) else {
+            return;
+        };
+        there.left -= 1;
+        if there.left > 0 {
+            return;
+        }
+        let mut done = self.jobs.jobs.remove(job);
+        self.jobs.gathered_bytes -= done.reply.len();
+        if let Some(fault) = done.fault {
+            self.totals.failed += 1;
+            let error = fault.number();
+            let cookie = done.cookie;
+            done.reply.clear();
+            done.reply.extend(SimpleReply { error, cookie }.encode());
+        }
+        self.actions.push_back(Action::Answer(Answer {
+            client: done.client,
+            bytes: done.reply,
+        }));
+    }
+
+    /// An answer's buffer, after it was sent.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.jobs.spare.len() < MOST_SPARE && buffer.capacity() <= SPARE_BYTES {
+            self.jobs.spare.push(buffer);
+        }
+    }
+}

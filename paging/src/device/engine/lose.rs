@@ -1,0 +1,233 @@
+//! Servers come, go, and are given up.
+
+use super::{Action, Device, Op, Purpose};
+use crate::device::servers::Standing;
+use crate::device::table::Place;
+use crate::nbd::wire::Fault;
+
+/// So many wrong pages, and a server is emptied and left.
+const MOST_WRONG: u64 = 8;
+
+impl Device {
+    /// A lease of so many pages; not connected yet. `None` where there are as many leases as can be told apart.
+    pub fn add_server(&mut self, host: &str, slots: u32) -> Option<u8> {
+        let now_ms = self.now_ms();
+        self.servers.add(host.to_owned(), slots, now_ms)
+    }
+
+    /// It is connected, and has what it had.
+    pub fn server_up(&mut self, number: u8) {
+        let Some(server) = self.servers.get_mut(number) else {
+            return;
+        };
+        if server.standing != Standing::Down {
+            return;
+        }
+        server.standing = match server.is_leaving {
+            true => Standing::Draining,
+            false => Standing::Up,
+        };
+        let stranded = std::mem::take(&mut server.stranded);
+        self.turn(stranded);
+        self.unpark();
+        self.sweep.begin();
+    }
+
+    /// Its connection has ended; it may come back.
+    pub fn server_down(&mut self, number: u8) {
+        self.leave_server(number, Standing::Down);
+    }
+
+    /// Its contents are gone: the lease is over.
+    pub fn server_gone(&mut self, number: u8) {
+        self.leave_server(number, Standing::Gone);
+    }
+
+    /// It ends soon: what is there is moved, as far as is wanted, and then [`Action::Release`] follows.
+    pub fn drain(&mut self, number: u8) {
+        if let Some(server) = self.servers.get_mut(number)
+            && !server.is_leaving
+        {
+            server.is_leaving = true;
+            if server.standing == Standing::Up {
+                server.standing = Standing::Draining;
+            }
+            self.sweep.begin();
+        }
+    }
+
+    fn leave_server(&mut self, number: u8, standing: Standing) {
+        let now_ms = self.now_ms();
+        let Some(server) = self.servers.get_mut(number) else {
+            return;
+        };
+        if server.standing == Standing::Gone || server.standing == standing {
+            return;
+        }
+        if server.standing != Standing::Down {
+            server.down_since_ms = now_ms;
+            server.counters.disconnects += 1;
+        }
+        server.standing = standing;
+        server.in_flight = 0;
+        server.backlog.clear();
+        server.window = Default::default();
+        let stranded = std::mem::take(&mut server.stranded);
+        let is_its = |timed: &super::Timed| timed.server == Some(number);
+        let under_way: Vec<usize> = self
+            .ops
+            .iter()
+            .filter(|(_, timed)| is_its(timed))
+            .map(|(key, _)| key)
+            .collect();
+        for key in under_way {
+            if let Some(timed) = self.ops.try_remove(key) {
+                self.left(timed.op);
+            }
+        }
+        self.turn(stranded);
+        if standing == Standing::Gone {
+            self.sweep.begin();
+            self.unpark();
+        }
+    }
+
+    /// A request that its server will not answer.
+    fn left(&mut self, op: Op) {
+        match op {
+            Op::Read { .. } => self.missed(op),
+            Op::Write { .. } => self.copy_failed(op),
+        }
+    }
+
+    /// Reads that waited for a server try again.
+    fn turn(&mut self, stranded: Vec<Purpose>) {
+        for purpose in stranded {
+            match purpose {
+                Purpose::Answer(part) => self.read_part(part),
+                Purpose::Fill(frame) => {
+                    let page = self.frames.get(frame).page;
+                    self.fetch(purpose, page, 0);
+                }
+            }
+        }
+    }
+
+    fn unpark(&mut self) {
+        for frame in std::mem::take(&mut self.parked) {
+            self.place(frame);
+        }
+    }
+
+    /// A server answered with an error.
+    pub fn server_failed(&mut self, op: u64, fault: Fault) {
+        let Some(op) = self.answered(op) else {
+            return;
+        };
+        let (Op::Read {
+            from: Some(place), ..
+        }
+        | Op::Write { place, .. }) = op
+        else {
+            return;
+        };
+        let Some((number, _)) = place.at() else {
+            return;
+        };
+        if let Some(server) = self.servers.get_mut(number) {
+            server.counters.failed += 1;
+            if matches!(fault, Fault::NoSpace | Fault::NoMemory) {
+                server.is_full();
+            }
+        }
+        // What is there is being given back, from the oldest on.
+        if fault == Fault::Shutdown {
+            self.forget_read(op);
+            self.drain(number);
+        }
+        self.left(op);
+    }
+
+    fn forget_read(&mut self, op: Op) {
+        if let Op::Read {
+            page,
+            version,
+            from,
+            ..
+        } = op
+            && self.table.get(page).version() == version
+        {
+            self.forget_place(page, from);
+        }
+    }
+
+    pub(super) fn distrust(&mut self, number: u8) {
+        if let Some(server) = self.servers.get_mut(number) {
+            server.counters.wrong += 1;
+            if server.counters.wrong == MOST_WRONG {
+                let host = server.host.clone();
+                self.note(format!(
+                    "host {host} changed {MOST_WRONG} pages: its memory or its network is broken, and it is left"
+                ));
+                self.drain(number);
+            }
+        }
+    }
+
+    /// To be called a few times a second: gives up what takes too long, and goes on with what is done in the background.
+    pub fn tick(&mut self) {
+        let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
+        let mut late: Vec<u8> = self
+            .ops
+            .iter()
+            .filter(|(_, timed)| timed.sent_us < too_old_us)
+            .filter_map(|(_, timed)| timed.server)
+            .collect();
+        late.sort_unstable();
+        late.dedup();
+        for number in late {
+            self.actions.push_back(Action::Disconnect(number));
+            self.server_down(number);
+        }
+        let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
+        let numbers: Vec<u8> = self.servers.iter().map(|(number, _)| number).collect();
+        for number in numbers {
+            if let Some(server) = self.servers.get_mut(number)
+                && server.standing == Standing::Down
+                && server.down_since_ms <= too_old_ms
+            {
+                let stranded = std::mem::take(&mut server.stranded);
+                self.turn(stranded);
+            }
+        }
+        self.unpark();
+        self.sweep_some();
+    }
+
+    /// Whether some copy of the page is missing that a server could have.
+    pub(super) fn is_wanted_at_servers(&self, page: u32) -> bool {
+        let entry = self.table.get(page);
+        let has = entry
+            .places
+            .iter()
+            .filter(|place| {
+                matches!(
+                    self.servers.standing(**place),
+                    Standing::Up | Standing::Down
+                )
+            })
+            .count();
+        has < self.settings.copies
+            && self.room() > 0
+            && self.frames.first_of(page).is_none()
+            && (self.settings.has_disk || self.has_free_slot(&entry.places))
+            && self
+                .servers
+                .iter()
+                .any(|(_, server)| server.standing == Standing::Up)
+    }
+
+    pub(super) fn has_free_slot(&self, not_at: &[Place]) -> bool {
+        self.servers.has_free(not_at)
+    }
+}

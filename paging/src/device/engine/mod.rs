@@ -1,0 +1,376 @@
+//! The device itself, without a socket, a file or a clock: requests, answers and losses go in, [`Action`]s come out.
+//!
+//! Whoever drives it does the actions and tells what came of them. That way every order of events can be tried by a test, and one
+//! thread serves all connections without waiting for any.
+
+mod fetch;
+mod jobs;
+mod lose;
+mod store;
+mod sweep;
+
+pub(super) use fetch::Purpose;
+pub use jobs::Answer;
+
+use super::frames::{Frames, PageBytes};
+use super::seal::{Seal, TagBytes};
+use super::servers::{Counters, Servers, Standing};
+use super::table::{COPIES, Place, Table};
+use gleaner_policy::eviction::Lru;
+use jobs::Jobs;
+use slab::Slab;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What becomes of pages whose host wants its memory back, while it still has them (Felten and Zahorjan 1991, section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Revocation {
+    /// They are dropped there: there is another copy.
+    Drop,
+    /// They are moved to other servers.
+    #[default]
+    Migrate,
+    /// They are moved to this host's disk.
+    Disk,
+}
+
+/// How the device keeps pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Its size, in pages.
+    pub pages: u32,
+    /// Of a page, at servers on different hosts: 1 or 2.
+    pub copies: usize,
+    /// Whether there is a copy on disk, too.
+    pub has_disk: bool,
+    /// Pages on their way at once.
+    pub frames: u32,
+    /// [`Revocation`].
+    pub on_revocation: Revocation,
+    /// A server that takes longer to answer is left.
+    pub answer_within_ms: i64,
+    /// A read that can be answered by one server alone, which is gone, fails after so long.
+    pub give_up_after_ms: i64,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Action {
+    /// Ask a server for a page: answered by [`Device::server_read`] or [`Device::server_failed`].
+    Read {
+        /// Which.
+        server: u8,
+        /// Of the lease, in pages.
+        slot: u32,
+        /// Comes back with the answer.
+        op: u64,
+    },
+    /// Send a page to a server: answered by [`Device::server_wrote`] or [`Device::server_failed`].
+    Write {
+        /// Which.
+        server: u8,
+        /// Of the lease, in pages.
+        slot: u32,
+        /// Comes back with the answer.
+        op: u64,
+        /// The page.
+        bytes: Arc<PageBytes>,
+    },
+    /// Read a page from disk into that: answered by [`Device::disk_read`].
+    DiskRead {
+        /// Where it is on disk.
+        page: u32,
+        /// Comes back with the answer.
+        op: u64,
+        /// Room.
+        bytes: Arc<PageBytes>,
+    },
+    /// Write a page to disk: answered by [`Device::disk_wrote`].
+    DiskWrite {
+        /// Where it is on disk.
+        page: u32,
+        /// Comes back with the answer.
+        op: u64,
+        /// The page.
+        bytes: Arc<PageBytes>,
+    },
+    /// Answer a client.
+    Answer(Answer),
+    /// Close the connection: the server does not answer.
+    Disconnect(u8),
+    /// Nothing is stored there any more: end the lease.
+    Release(u8),
+    /// For the log.
+    Note(String),
+}
+
+/// A request to a server or the disk that is under way.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Read {
+        purpose: Purpose,
+        page: u32,
+        version: u64,
+        tag: TagBytes,
+        /// Which places were tried without success: a bit each, and one for the disk.
+        tried: u8,
+        /// `None`: the disk.
+        from: Option<Place>,
+    },
+    Write {
+        frame: u32,
+        /// Which copy; `None`: the disk's.
+        copy: Option<usize>,
+        place: Place,
+    },
+}
+
+/// With what it is timed.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    op: Op,
+    server: Option<u8>,
+    sent_us: i64,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Totals {
+    /// Pages of which something was read.
+    pub read: u64,
+    /// Pages of which something was written.
+    pub written: u64,
+    /// Reads answered by a server.
+    pub from_servers: u64,
+    /// Reads answered by the disk.
+    pub from_disk: u64,
+    /// Reads answered by what was on its way.
+    pub from_buffer: u64,
+    /// Reads of pages that hold nothing.
+    pub zeroes: u64,
+    /// Pages that left the servers to make room.
+    pub evicted: u64,
+    /// Pages that were copied or moved.
+    pub moved: u64,
+    /// Pages that came back as other bytes than were sent.
+    pub wrong: u64,
+    /// Requests tried at another place.
+    pub retried: u64,
+    /// Requests answered with an error.
+    pub failed: u64,
+    /// Pages whose contents are lost.
+    pub lost: u64,
+    /// Writes to disk that failed.
+    pub disk_failed: u64,
+}
+
+/// One lease, as it stands.
+#[derive(Clone, Debug)]
+pub struct ServerState {
+    /// By which it is named here.
+    pub number: u8,
+    /// Where.
+    pub host: String,
+    /// What it is good for.
+    pub standing: Standing,
+    /// How many pages it has room for.
+    pub slots: u32,
+    /// Of them in use.
+    pub used: u32,
+    /// Requests that may be under way at once, as it has turned out.
+    pub window: u32,
+    /// Since it came.
+    pub counters: Counters,
+}
+
+/// A block device whose pages are in the memory of other hosts.
+pub struct Device {
+    settings: Settings,
+    seal: Seal,
+    table: Table,
+    /// Pages that servers have.
+    lru: Lru,
+    servers: Servers,
+    frames: Frames,
+    ops: Slab<Timed>,
+    jobs: Jobs,
+    /// Last version that was given out.
+    version: u64,
+    stored_pages: u32,
+    now_us: i64,
+    sweep: sweep::Sweep,
+    /// Reads of pages whose newest contents are not whole yet.
+    waiting: VecDeque<Purpose>,
+    /// Frames that are the first of their page, and not sent yet.
+    starting: VecDeque<u32>,
+    /// Writes that have no place, as long as one may be found.
+    parked: Vec<u32>,
+    /// Room for the disk to read into.
+    spare: Vec<Arc<PageBytes>>,
+    actions: VecDeque<Action>,
+    totals: Totals,
+}
+
+impl Device {
+    /// An empty device. `key` must be random, and never used before.
+    #[must_use]
+    pub fn new(settings: Settings, key: &[u8; 32]) -> Option<Self> {
+        Some(Self {
+            settings: Settings {
+                copies: settings.copies.clamp(1, COPIES),
+                ..settings
+            },
+            seal: Seal::new(key)?,
+            table: Table::new(settings.pages),
+            lru: Lru::new(settings.pages),
+            servers: Servers::default(),
+            frames: Frames::new(settings.frames),
+            ops: Slab::with_capacity(settings.frames as usize * 4),
+            jobs: Jobs::default(),
+            version: 0,
+            stored_pages: 0,
+            now_us: 0,
+            sweep: sweep::Sweep::default(),
+            waiting: VecDeque::new(),
+            starting: VecDeque::new(),
+            parked: Vec::new(),
+            spare: Vec::new(),
+            actions: VecDeque::new(),
+            totals: Totals::default(),
+        })
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn pages(&self) -> u32 {
+        self.table.pages()
+    }
+
+    /// How many of its pages hold something.
+    #[must_use]
+    pub fn stored_pages(&self) -> u32 {
+        self.stored_pages
+    }
+
+    /// As counted.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The leases, as they stand.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerState> {
+        let state = |(number, server): (u8, &super::servers::Server)| ServerState {
+            number,
+            host: server.host.clone(),
+            standing: server.standing,
+            slots: server.slots(),
+            used: server.used,
+            window: server.window.size(),
+            counters: server.counters,
+        };
+        self.servers.iter().map(state).collect()
+    }
+
+    /// What is to be done next.
+    pub fn next_action(&mut self) -> Option<Action> {
+        while let Some(frame) = self.starting.pop_front() {
+            self.start(frame);
+        }
+        self.actions.pop_front()
+    }
+
+    /// What time it is, on a clock that never goes back.
+    pub fn now(&mut self, us: i64) {
+        self.now_us = us;
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.now_us / 1000
+    }
+
+    /// Frames that writes may still take: a few are kept for reads.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        let kept = self.settings.frames as usize / 8;
+        self.frames.free_count().saturating_sub(kept)
+    }
+
+    /// Whether nothing is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.ops.is_empty() && self.jobs.is_empty() && self.actions.is_empty()
+    }
+
+    fn note(&mut self, words: String) {
+        self.actions.push_back(Action::Note(words));
+    }
+
+    /// Sends a request to its server, or has it wait for its turn there.
+    fn send(&mut self, server: u8, op: Op) {
+        let key = self.ops.insert(Timed {
+            op,
+            server: Some(server),
+            sent_us: self.now_us,
+        });
+        let Some(at) = self.servers.get_mut(server) else {
+            return;
+        };
+        if at.in_flight >= at.window.size() {
+            at.backlog.push_back(key as u64);
+        } else {
+            at.in_flight += 1;
+            self.dispatch(key);
+        }
+    }
+
+    fn dispatch(&mut self, key: usize) {
+        let Some(timed) = self.ops.get_mut(key) else {
+            return;
+        };
+        timed.sent_us = self.now_us;
+        let action = match timed.op {
+            Op::Read { from, .. } => from.and_then(Place::at).map(|(server, slot)| Action::Read {
+                server,
+                slot,
+                op: key as u64,
+            }),
+            Op::Write { frame, place, .. } => {
+                let bytes = self.frames.get(frame).bytes.clone();
+                bytes
+                    .zip(place.at())
+                    .map(|(bytes, (server, slot))| Action::Write {
+                        server,
+                        slot,
+                        op: key as u64,
+                        bytes,
+                    })
+            }
+        };
+        self.actions.extend(action);
+    }
+
+    /// A server's answer has come: the request, and the next ones may go.
+    fn answered(&mut self, op: u64) -> Option<Op> {
+        let timed = self.ops.try_remove(op as usize)?;
+        let took_us = u64::try_from(self.now_us - timed.sent_us).unwrap_or(0);
+        if let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) {
+            server.window.answered(took_us);
+            server.counters.total_us += took_us;
+            server.in_flight = server.in_flight.saturating_sub(1);
+            let mut next = Vec::new();
+            while server.in_flight < server.window.size()
+                && let Some(key) = server.backlog.pop_front()
+            {
+                server.in_flight += 1;
+                next.push(key);
+            }
+            for key in next {
+                self.dispatch(key as usize);
+            }
+        }
+        Some(timed.op)
+    }
+}

@@ -1,0 +1,158 @@
+//! In the background: pages leave servers that end, and get back the copies that they lost.
+
+use super::{Action, Device, Revocation};
+use crate::device::frames::{Contents, Kind};
+use crate::device::servers::Standing;
+use crate::device::table::{COPIES, Entry, Place};
+use std::collections::HashSet;
+
+/// Pages looked at a tick.
+const LOOKED_AT: u32 = 16 << 10;
+/// Pages moved at once.
+const MOST_MOVING: usize = 64;
+/// Until pages that could not be moved are tried again.
+const PAUSE_MS: i64 = 1000;
+
+/// One pass over all pages after another, as long as there is a reason.
+#[derive(Default)]
+pub(super) struct Sweep {
+    is_wanted: bool,
+    at: u32,
+    /// Something was left out: numbers may still be referred to.
+    is_partial: bool,
+    not_before_ms: i64,
+    moving: HashSet<u32>,
+}
+
+impl Sweep {
+    /// A pass, from the beginning.
+    pub(super) fn begin(&mut self) {
+        (self.is_wanted, self.at, self.is_partial) = (true, 0, false);
+        self.not_before_ms = 0;
+    }
+
+    pub(super) fn moved(&mut self, frame: u32) {
+        self.moving.remove(&frame);
+    }
+
+    pub(super) fn is_moving(&self, frame: u32) -> bool {
+        self.moving.contains(&frame)
+    }
+}
+
+impl Device {
+    pub(super) fn sweep_some(&mut self) {
+        if !self.sweep.is_wanted || self.now_ms() < self.sweep.not_before_ms {
+            return;
+        }
+        for _ in 0..LOOKED_AT {
+            if self.sweep.moving.len() >= MOST_MOVING || self.room() == 0 {
+                return;
+            }
+            if self.sweep.at >= self.table.pages() {
+                return self.swept();
+            }
+            let page = self.sweep.at;
+            self.sweep.at += 1;
+            self.look_at(page);
+        }
+    }
+
+    fn look_at(&mut self, page: u32) {
+        if self.frames.first_of(page).is_some() {
+            self.sweep.is_partial = true;
+            return;
+        }
+        let mut entry = self.table.get(page);
+        if entry.is_zero() || !entry.has_place() && !entry.is_on_disk() {
+            return;
+        }
+        for copy in 0..COPIES {
+            if entry.places[copy] != Place::NONE
+                && self.servers.standing(entry.places[copy]) == Standing::Gone
+            {
+                entry.places[copy] = Place::NONE;
+                self.table.set(page, entry);
+                self.settle_lru(page);
+            }
+        }
+        self.leaves_place(page);
+        let entry = self.table.get(page);
+        let is_leaving = |place: &Place| self.servers.standing(*place) == Standing::Draining;
+        let is_to_move = entry.places.iter().any(is_leaving) || self.lacks_copy(page, &entry);
+        if !is_to_move {
+            return;
+        }
+        let Some(frame) = self.frames.queue(page, Kind::Copy, Contents::Before) else {
+            self.sweep.is_partial = true;
+            return;
+        };
+        self.sweep.moving.insert(frame);
+        self.starting.push_back(frame);
+    }
+
+    /// What is on disk alone comes back to servers when it is read.
+    fn lacks_copy(&self, page: u32, entry: &Entry) -> bool {
+        (entry.has_place() || !entry.is_on_disk())
+            && self.is_wanted_at_servers(page)
+            && self.has_free_slot(&entry.places)
+    }
+
+    /// Whether a page that moves goes to other servers, or only to disk.
+    pub(super) fn goes_to_servers(&self, entry: Entry) -> bool {
+        let is_leaving = |place: &Place| self.servers.standing(*place) == Standing::Draining;
+        !(entry.places.iter().any(is_leaving)
+            && self.settings.has_disk
+            && self.settings.on_revocation == Revocation::Disk)
+    }
+
+    /// Leaves a server that ends, where the page is elsewhere and need not be moved.
+    pub(super) fn leaves_place(&mut self, page: u32) {
+        let mut entry = self.table.get(page);
+        for copy in 0..COPIES {
+            let place = entry.places[copy];
+            if self.servers.standing(place) != Standing::Draining {
+                continue;
+            }
+            let other = entry.places[1 - copy];
+            let is_elsewhere = entry.is_on_disk() || self.servers.standing(other) == Standing::Up;
+            let may_leave = match self.settings.on_revocation {
+                Revocation::Drop => is_elsewhere,
+                Revocation::Disk => entry.is_on_disk(),
+                // With no room anywhere, it leaves all the same where there is another copy.
+                Revocation::Migrate => is_elsewhere && !self.has_free_slot(&entry.places),
+            };
+            if may_leave {
+                self.servers.free(place);
+                entry.places[copy] = Place::NONE;
+            }
+        }
+        self.table.set(page, entry);
+        self.settle_lru(page);
+    }
+
+    /// The end of a pass.
+    fn swept(&mut self) {
+        let is_partial =
+            std::mem::take(&mut self.sweep.is_partial) || !self.sweep.moving.is_empty();
+        let numbers: Vec<(u8, Standing, u32)> = self
+            .servers
+            .iter()
+            .map(|(number, server)| (number, server.standing, server.used))
+            .collect();
+        self.sweep.at = 0;
+        self.sweep.not_before_ms = self.now_ms() + PAUSE_MS;
+        self.sweep.is_wanted = is_partial;
+        for (number, standing, used) in numbers {
+            match standing {
+                Standing::Gone if !is_partial => self.servers.remove(number),
+                Standing::Draining if used == 0 && !is_partial => {
+                    self.server_gone(number);
+                    self.actions.push_back(Action::Release(number));
+                }
+                Standing::Gone | Standing::Draining => self.sweep.is_wanted = true,
+                Standing::Up | Standing::Down => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Pages that are on their way: a fixed number of frames, made beforehand, each in a queue with the others of its page.
+//!
+//! A page's writes are done one after the other, so that no older one ever lands on a newer one; the first of the queue is under
+//! way, and the last is what a read gets.
+
+use super::seal::TagBytes;
+use super::table::{COPIES, Place};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Of a page, on every host alike.
+pub const PAGE: usize = 4096;
+
+/// A page's bytes, placed as direct I/O wants them.
+#[repr(align(4096))]
+#[derive(Clone, Debug)]
+pub struct PageBytes(pub [u8; PAGE]);
+
+impl Default for PageBytes {
+    fn default() -> Self {
+        Self([0; PAGE])
+    }
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// New contents.
+    Write,
+    /// Nothing is stored from now on.
+    Zero,
+    /// The contents as they are, to more places.
+    Copy,
+}
+
+/// How far a frame's contents are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Whole, and sealed.
+    Ready,
+    /// Bytes `from..until` of it are new; the rest is what was there before.
+    Part { from: usize, until: usize },
+    /// What was there before.
+    Before,
+}
+
+/// One frame.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Absent while the disk reads into it.
+    pub(super) bytes: Option<Arc<PageBytes>>,
+    pub(super) page: u32,
+    pub(super) kind: Kind,
+    pub(super) contents: Contents,
+    pub(super) version: u64,
+    pub(super) tag: TagBytes,
+    /// Requests that are not answered yet.
+    pub(super) pending: u8,
+    pub(super) places: [Place; COPIES],
+    pub(super) is_on_disk: bool,
+    /// Servers tried instead of others.
+    pub(super) detours: u8,
+    /// Whose answer waits for it.
+    pub(super) job: Option<usize>,
+    /// Flushes from that one on wait for it.
+    pub(super) epoch: u64,
+    next: Option<u32>,
+}
+
+/// First and last frame of a page.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    first: u32,
+    last: u32,
+}
+
+/// All frames.
+pub(super) struct Frames {
+    frames: Vec<Frame>,
+    free: Vec<u32>,
+    queues: HashMap<u32, Queue>,
+}
+
+impl Frames {
+    pub(super) fn new(count: u32) -> Self {
+        let frame = |_| Frame {
+            bytes: Some(Arc::default()),
+            page: 0,
+            kind: Kind::Write,
+            contents: Contents::Ready,
+            version: 0,
+            tag: [0; 16],
+            pending: 0,
+            places: [Place::NONE; COPIES],
+            is_on_disk: false,
+            detours: 0,
+            job: None,
+            epoch: 0,
+            next: None,
+        };
+        Self {
+            frames: (0..count).map(frame).collect(),
+            free: (0..count).rev().collect(),
+            queues: HashMap::with_capacity(count as usize),
+        }
+    }
+
+    pub(super) fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// A frame for the page, behind those that it has.
+    pub(super) fn queue(&mut self, page: u32, kind: Kind, contents: Contents) -> Option<u32> {
+        let number = self.free.pop()?;
+        let frame = &mut self.frames[number as usize];
+        (frame.page, frame.kind, frame.contents) = (page, kind, contents);
+        (frame.version, frame.tag) = (0, [0; 16]);
+        (frame.pending, frame.detours, frame.is_on_disk) = (0, 0, false);
+        (frame.places, frame.job, frame.next) = ([Place::NONE; COPIES], None, None);
+        let queue = Queue {
+            first: number,
+            last: number,
+        };
+        let queue = self.queues.entry(page).or_insert(queue);
+        let before = queue.last;
+        queue.last = number;
+        if before != number {
+            self.frames[before as usize].next = Some(number);
+        }
+        Some(number)
+    }
+
+    /// The first frame of a page leaves; the one behind it.
+    pub(super) fn leave(&mut self, number: u32) -> Option<u32> {
+        let frame = &mut self.frames[number as usize];
+        let (page, next) = (frame.page, frame.next.take());
+        match (next, self.queues.get_mut(&page)) {
+            (Some(next), Some(queue)) => queue.first = next,
+            _ => {
+                self.queues.remove(&page);
+            }
+        }
+        self.free.push(number);
+        next
+    }
+
+    pub(super) fn first_of(&self, page: u32) -> Option<u32> {
+        self.queues.get(&page).map(|queue| queue.first)
+    }
+
+    pub(super) fn last_of(&self, page: u32) -> Option<u32> {
+        self.queues.get(&page).map(|queue| queue.last)
+    }
+
+    pub(super) fn get(&self, number: u32) -> &Frame {
+        &self.frames[number as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> &mut Frame {
+        &mut self.frames[number as usize]
+    }
+
+    /// The bytes of a frame that nobody else has.
+    pub(super) fn bytes_mut(&mut self, number: u32) -> &mut [u8; PAGE] {
+        let bytes = self.frames[number as usize].bytes.get_or_insert_default();
+        // Cloned where the disk has not let go of it yet.
+        &mut Arc::make_mut(bytes).0
+    }
+
+    pub(super) fn bytes(&self, number: u32) -> Option<&[u8; PAGE]> {
+        self.frames[number as usize]
+            .bytes
+            .as_ref()
+            .map(|bytes| &bytes.0)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a memory server gets to see of a page: AES-256-GCM (NIST SP 800-38D) under a key that is drawn anew with every start and
+//! never leaves this process.
+//!
+//! The nonce is the page's version, which is never used twice, and the page's number is authenticated with it: bytes that were
+//! changed, are another page's or an older version's, are found out. Copies, and what lies on disk, are the same bytes.
+
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
+
+/// Of a page, beside its version.
+pub(super) type TagBytes = [u8; 16];
+
+/// Seals and opens pages.
+pub(super) struct Seal(LessSafeKey);
+
+impl Seal {
+    /// `None` where the key is of no use, which no 32 bytes are.
+    pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
+        let key = UnboundKey::new(&AES_256_GCM, key).ok()?;
+        Some(Self(LessSafeKey::new(key)))
+    }
+
+    fn nonce(version: u64) -> Nonce {
+        let mut bytes = [0; NONCE_LEN];
+        bytes[..8].copy_from_slice(&version.to_le_bytes());
+        Nonce::assume_unique_for_key(bytes)
+    }
+
+    /// Makes what is sent of what was written. `None` where that cannot be, which for a page it always can.
+    pub(super) fn close(&self, page: u32, version: u64, bytes: &mut [u8]) -> Option<TagBytes> {
+        let aad = Aad::from(page.to_le_bytes());
+        let nonce = Self::nonce(version);
+        let tag = self.0.seal_in_place_separate_tag(nonce, aad, bytes).ok()?;
+        tag.as_ref().try_into().ok()
+    }
+
+    /// Makes what was written of what was sent; `false` where it is not that.
+    pub(super) fn open(&self, page: u32, version: u64, tag: &TagBytes, bytes: &mut [u8]) -> bool {
+        let aad = Aad::from(page.to_le_bytes());
+        let nonce = Self::nonce(version);
+        let opened = self
+            .0
+            .open_in_place_separate_tag(nonce, aad, Tag::from(*tag), bytes, 0..);
+        opened.is_ok()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_moved_or_is_older_is_found_out() {
+        let seal = Seal::new(&[7; 32]).unwrap();
+        let mut sent = vec![5; 4096];
+        let tag = seal.close(3, 9, &mut sent).unwrap();
+        assert!(sent.iter().filter(|byte| **byte == 5).count() < 100);
+        let opens = |page, version, change: usize| {
+            let mut bytes = sent.clone();
+            if let Some(byte) = bytes.get_mut(change) {
+                *byte ^= 1;
+            }
+            seal.open(page, version, &tag, &mut bytes) && bytes == [5; 4096]
+        };
+        assert!(opens(3, 9, usize::MAX));
+        assert!(!opens(3, 9, 0) && !opens(3, 9, 4095));
+        assert!(!opens(4, 9, usize::MAX) && !opens(3, 8, usize::MAX));
+        let other = Seal::new(&[8; 32]).unwrap();
+        assert!(!other.open(3, 9, &tag, &mut sent.clone()));
+    }
+}

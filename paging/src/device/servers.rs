@@ -1,0 +1,245 @@
+//! The memory that was leased: one entry a lease, with its slots of a page each.
+
+use super::table::Place;
+use std::collections::VecDeque;
+
+/// What a lease is good for, now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Not connected (yet, or any more): what is there may be reached again.
+    Down,
+    /// Read and written.
+    Up,
+    /// Read, and moved elsewhere: it ends soon.
+    Draining,
+    /// Its contents are gone for good.
+    Gone,
+}
+
+/// Counted since it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Pages read from there.
+    pub reads: u64,
+    /// Pages written to there.
+    pub writes: u64,
+    /// Requests that it answered with an error.
+    pub failed: u64,
+    /// Pages that came back as other bytes than were sent.
+    pub wrong: u64,
+    /// Times its connection ended.
+    pub disconnects: u64,
+    /// Sum of the times from a request's sending to its answer.
+    pub total_us: u64,
+}
+
+/// One lease.
+#[derive(Debug)]
+pub(super) struct Server {
+    /// Copies of a page are on different hosts.
+    pub(super) host: String,
+    pub(super) standing: Standing,
+    slots: u32,
+    /// Slots from here on were never used.
+    unused_from: u32,
+    free: Vec<u32>,
+    pub(super) used: u32,
+    pub(super) counters: Counters,
+    /// Requests that were sent, oldest first, as far as they are not answered.
+    pub(super) in_flight: u32,
+    /// Requests that wait for their turn: no more are under way than [`Self::window`].
+    pub(super) backlog: VecDeque<u64>,
+    pub(super) window: Window,
+    /// It is [`Standing::Draining`] whenever it is connected.
+    pub(super) is_leaving: bool,
+    /// Since when it is [`Standing::Down`].
+    pub(super) down_since_ms: i64,
+    /// Reads that have no other place to turn to.
+    pub(super) stranded: Vec<super::engine::Purpose>,
+}
+
+impl Server {
+    fn take(&mut self) -> Option<u32> {
+        if self.standing != Standing::Up {
+            return None;
+        }
+        let fresh = (self.unused_from < self.slots).then_some(self.unused_from);
+        let slot = self.free.pop().or(fresh)?;
+        if Some(slot) == fresh {
+            self.unused_from += 1;
+        }
+        self.used += 1;
+        Some(slot)
+    }
+
+    pub(super) fn free_slots(&self) -> u32 {
+        match self.standing {
+            Standing::Up => self.slots - self.unused_from + self.free.len() as u32,
+            _ => 0,
+        }
+    }
+
+    /// It said so itself: nothing more is put there.
+    pub(super) fn is_full(&mut self) {
+        self.slots = self.unused_from;
+        self.free.clear();
+    }
+
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+}
+
+/// How many requests are under way at once: grows while answers come about as fast as they ever did, halves when they take
+/// several times as long, which is when they queue somewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    size: u32,
+    fastest_us: u64,
+    answered: u32,
+    slow: u32,
+}
+
+impl Window {
+    const LEAST: u32 = 8;
+    const MOST: u32 = 1024;
+
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// One answer, after so long.
+    pub(super) fn answered(&mut self, took_us: u64) {
+        self.fastest_us = self.fastest_us.min(took_us.max(1));
+        self.answered += 1;
+        // A request waits for those before it: that many are slow by themselves.
+        let expected_us = self.fastest_us * 8 + u64::from(self.size) * 20;
+        self.slow += u32::from(took_us > expected_us);
+        if self.answered < self.size {
+            return;
+        }
+        self.size = if self.slow * 2 > self.answered {
+            (self.size / 2).max(Self::LEAST)
+        } else {
+            (self.size + self.size / 4 + 1).min(Self::MOST)
+        };
+        (self.answered, self.slow) = (0, 0);
+    }
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            size: 64,
+            fastest_us: u64::MAX / 16,
+            answered: 0,
+            slow: 0,
+        }
+    }
+}
+
+/// All leases; a number is used again once nothing refers to it.
+#[derive(Debug, Default)]
+pub(super) struct Servers(Vec<Option<Server>>);
+
+impl Servers {
+    /// A lease of so many pages at `host`, not connected yet; `None` where there are too many.
+    pub(super) fn add(&mut self, host: String, slots: u32, now_ms: i64) -> Option<u8> {
+        let server = Server {
+            host,
+            standing: Standing::Down,
+            slots: slots.min(Place::SLOTS),
+            unused_from: 0,
+            free: Vec::new(),
+            used: 0,
+            counters: Counters::default(),
+            in_flight: 0,
+            backlog: VecDeque::new(),
+            window: Window::default(),
+            is_leaving: false,
+            down_since_ms: now_ms,
+            stranded: Vec::new(),
+        };
+        let vacant = self.0.iter().position(Option::is_none);
+        let number = vacant.unwrap_or(self.0.len());
+        if number >= Place::SERVERS {
+            return None;
+        }
+        match vacant {
+            Some(number) => self.0[number] = Some(server),
+            None => self.0.push(Some(server)),
+        }
+        u8::try_from(number).ok()
+    }
+
+    pub(super) fn get(&self, number: u8) -> Option<&Server> {
+        self.0.get(usize::from(number))?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, number: u8) -> Option<&mut Server> {
+        self.0.get_mut(usize::from(number))?.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, number: u8) {
+        if let Some(there) = self.0.get_mut(usize::from(number)) {
+            *there = None;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &Server)> {
+        self.0
+            .iter()
+            .enumerate()
+            .filter_map(move |(number, server)| Some((number as u8, server.as_ref()?)))
+    }
+
+    pub(super) fn standing(&self, place: Place) -> Standing {
+        let server = place.at().and_then(|(number, _)| self.get(number));
+        server.map_or(Standing::Gone, |server| server.standing)
+    }
+
+    /// The server that has the most free slots, on none of these hosts.
+    fn freest(&self, not_at: &[Place]) -> Option<u8> {
+        let host = |place: &Place| Some(&*self.get(place.at()?.0)?.host);
+        let is_elsewhere = |server: &Server| {
+            not_at
+                .iter()
+                .all(|place| host(place) != Some(&*server.host))
+        };
+        self.iter()
+            .filter(|(_, server)| server.free_slots() > 0 && is_elsewhere(server))
+            .max_by_key(|(_, server)| server.free_slots())
+            .map(|(number, _)| number)
+    }
+
+    /// Whether there is a free slot on none of these hosts.
+    pub(super) fn has_free(&self, not_at: &[Place]) -> bool {
+        self.freest(not_at).is_some()
+    }
+
+    /// A free slot of the server that has the most, on none of these hosts.
+    pub(super) fn take(&mut self, not_at: &[Place]) -> Option<Place> {
+        let number = self.freest(not_at)?;
+        let slot = self.get_mut(number)?.take()?;
+        Some(Place::new(number, slot))
+    }
+
+    /// The slot is free again.
+    pub(super) fn free(&mut self, place: Place) {
+        if let Some((number, slot)) = place.at()
+            && let Some(server) = self.get_mut(number)
+        {
+            server.used = server.used.saturating_sub(1);
+            server.free.push(slot);
+        }
+    }
+
+    /// The slot is not used any more, and never again: something that was sent may still be written there.
+    pub(super) fn abandon(&mut self, place: Place) {
+        if let Some((number, _)) = place.at()
+            && let Some(server) = self.get_mut(number)
+        {
+            server.used = server.used.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Where every page of the device is: a flat table, 32 bytes a page.
+
+use super::seal::TagBytes;
+
+/// One place of a page: a slot of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Place {
+    /// Not at any server.
+    pub(super) const NONE: Self = Self(u32::MAX);
+    /// So many servers can be told apart; the last number means none.
+    pub(super) const SERVERS: usize = 255;
+    /// So many slots of one: 64 GiB.
+    pub(super) const SLOTS: u32 = 1 << 24;
+
+    pub(super) fn new(server: u8, slot: u32) -> Self {
+        Self(u32::from(server) << 24 | slot & (Self::SLOTS - 1))
+    }
+
+    /// Server and slot.
+    pub(super) fn at(self) -> Option<(u8, u32)> {
+        let is_some = self != Self::NONE;
+        is_some.then_some(((self.0 >> 24) as u8, self.0 & (Self::SLOTS - 1)))
+    }
+}
+
+/// Most copies at servers.
+pub(super) const COPIES: usize = 2;
+
+/// One page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Of what is stored, from 1; 0: nothing is, it reads as zeroes. The highest bit: it is on disk, too.
+    version: u64,
+    pub(super) tag: TagBytes,
+    pub(super) places: [Place; COPIES],
+}
+
+const ON_DISK: u64 = 1 << 63;
+
+impl Entry {
+    /// Never written, or no longer needed.
+    pub(super) const ZERO: Self = Self {
+        version: 0,
+        tag: [0; 16],
+        places: [Place::NONE; COPIES],
+    };
+
+    pub(super) fn new(version: u64, tag: TagBytes, places: [Place; COPIES], on_disk: bool) -> Self {
+        let mut entry = Self {
+            version,
+            tag,
+            places,
+        };
+        entry.set_on_disk(on_disk);
+        entry
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version & !ON_DISK
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.version() == 0
+    }
+
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.version & ON_DISK != 0
+    }
+
+    pub(super) fn set_on_disk(&mut self, on_disk: bool) {
+        self.version = self.version() | if on_disk { ON_DISK } else { 0 };
+    }
+
+    /// Whether some server has it.
+    pub(super) fn has_place(&self) -> bool {
+        self.places != [Place::NONE; COPIES]
+    }
+}
+
+/// All pages.
+pub(super) struct Table(Vec<Entry>);
+
+impl Table {
+    pub(super) fn new(pages: u32) -> Self {
+        Self(vec![Entry::ZERO; pages as usize])
+    }
+
+    pub(super) fn pages(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// A page beyond the end is none: what comes from outside was checked where it came in.
+    pub(super) fn get(&self, page: u32) -> Entry {
+        self.0.get(page as usize).copied().unwrap_or(Entry::ZERO)
+    }
+
+    pub(super) fn set(&mut self, page: u32, entry: Entry) {
+        if let Some(there) = self.0.get_mut(page as usize) {
+            *there = entry;
+        }
+    }
+}

@@ -1,0 +1,611 @@
+//! The device among servers, a disk and a client that are all played here: any order of events, and never a wrong byte.
+
+use super::*;
+use crate::nbd::wire::{Fault, SimpleReply};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const PAGES: u32 = 12;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u32, u8),
+    /// Some bytes of a page.
+    Patch(u32, usize, usize, u8),
+    Read(u32),
+    Zero(u32),
+    Flush,
+    /// One of the things that are under way is done.
+    Deliver(usize),
+    Down(usize),
+    Up(usize),
+    Gone(usize),
+    Drain(usize),
+    /// Pages of a server change by themselves.
+    Flip(usize),
+    /// A server gives back what it has of some slots, one after the other.
+    GiveBack(usize, u32),
+    Full(usize),
+    /// A server stops to answer.
+    Silent(usize),
+    Wait(i64),
+}
+
+fn step(servers: usize) -> impl Strategy<Value = Step> {
+    let page = 0..PAGES;
+    let server = 0..servers;
+    prop_oneof![
+        8 => (page.clone(), any::<u8>()).prop_map(|(p, b)| Step::Write(p, b)),
+        3 => (page.clone(), 0..4096usize, 1..300usize, any::<u8>())
+            .prop_map(|(p, at, len, b)| Step::Patch(p, at, len, b)),
+        8 => page.clone().prop_map(Step::Read),
+        2 => page.prop_map(Step::Zero),
+        1 => Just(Step::Flush),
+        30 => (0..8usize).prop_map(Step::Deliver),
+        1 => server.clone().prop_map(Step::Down),
+        2 => server.clone().prop_map(Step::Up),
+        1 => server.clone().prop_map(Step::Gone),
+        1 => server.clone().prop_map(Step::Drain),
+        1 => server.clone().prop_map(Step::Flip),
+        1 => (server.clone(), 0..8u32).prop_map(|(s, slot)| Step::GiveBack(s, slot)),
+        1 => server.clone().prop_map(Step::Full),
+        1 => server.prop_map(Step::Silent),
+        4 => (1..3000i64).prop_map(Step::Wait),
+    ]
+}
+
+/// A memory server as it may be.
+#[derive(Default)]
+struct Host {
+    number: Option<u8>,
+    slots: HashMap<u32, [u8; PAGE]>,
+    given_back: Vec<u32>,
+    is_up: bool,
+    is_full: bool,
+    is_silent: bool,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    /// A page, as it was from then on.
+    Read(u32, usize),
+    Write(u32),
+    Flush,
+}
+
+struct World {
+    device: Device,
+    hosts: Vec<Host>,
+    disk: HashMap<u32, [u8; PAGE]>,
+    under_way: Vec<Action>,
+    /// Everything that each page has ever been.
+    pages: Vec<Vec<[u8; PAGE]>>,
+    asked: HashMap<u64, Asked>,
+    cookie: u64,
+    now_us: i64,
+    failed_reads: u64,
+    failed_writes: u64,
+    released: Vec<u8>,
+    /// Pages of which a write failed.
+    is_open: [bool; PAGES as usize],
+}
+
+impl World {
+    fn new(
+        copies: usize,
+        has_disk: bool,
+        hosts: usize,
+        slots: u32,
+        on_revocation: Revocation,
+    ) -> Self {
+        let settings = Settings {
+            pages: PAGES,
+            copies,
+            has_disk,
+            frames: 64,
+            on_revocation,
+            answer_within_ms: 2000,
+            give_up_after_ms: 5000,
+        };
+        let mut world = Self {
+            device: Device::new(settings, &[3; 32]).unwrap(),
+            hosts: Vec::new(),
+            disk: HashMap::new(),
+            under_way: Vec::new(),
+            pages: vec![vec![[0; PAGE]]; PAGES as usize],
+            asked: HashMap::new(),
+            cookie: 0,
+            now_us: 0,
+            failed_reads: 0,
+            failed_writes: 0,
+            released: Vec::new(),
+            is_open: [false; PAGES as usize],
+        };
+        for number in 0..hosts {
+            world.join(&format!("host{number}"), slots);
+        }
+        world
+    }
+
+    fn join(&mut self, name: &str, slots: u32) {
+        let number = self.device.add_server(name, slots);
+        self.hosts.push(Host {
+            number,
+            is_up: true,
+            ..Host::default()
+        });
+        self.device.server_up(number.unwrap());
+        self.act();
+    }
+
+    fn host(&mut self, number: u8) -> Option<&mut Host> {
+        self.hosts
+            .iter_mut()
+            .find(|host| host.number == Some(number))
+    }
+
+    /// Takes up what the device wants done; answers to clients are looked at here.
+    fn act(&mut self) {
+        while let Some(action) = self.device.next_action() {
+            match action {
+                Action::Answer(answer) => self.check(answer),
+                Action::Disconnect(number) => {
+                    // The connection is new, and with it the server's attention.
+                    self.drop_requests(number);
+                    if let Some(host) = self.host(number) {
+                        host.is_up = false;
+                        host.is_silent = false;
+                    }
+                }
+                Action::Release(number) => {
+                    self.released.push(number);
+                    let host = self.host(number).unwrap();
+                    (host.number, host.is_up) = (None, false);
+                }
+                Action::Note(_) => {}
+                other => self.under_way.push(other),
+            }
+        }
+    }
+
+    fn check(&mut self, answer: Answer) {
+        let (head, data) = answer.bytes.split_first_chunk().unwrap();
+        let reply = SimpleReply::decode(head).unwrap();
+        let asked = self.asked.remove(&reply.cookie).expect("asked for");
+        match (asked, reply.error) {
+            (Asked::Read(page, since), 0) => {
+                let all = &self.pages[page as usize];
+                let may_be = |was: &[u8; PAGE]| was == data;
+                // A write that failed may have been done or not, and others in part on top of it: every byte is one that was.
+                let byte_was = |at: usize| all.iter().any(|was| was[at] == data[at]);
+                assert!(
+                    all[since..].iter().any(may_be)
+                        || self.is_open[page as usize] && (0..PAGE).all(byte_was),
+                    "page {page}: {:?} is none of {:?}",
+                    &data[..8],
+                    all.iter().map(|was| &was[..8]).collect::<Vec<_>>()
+                );
+            }
+            (Asked::Read(..), _) => self.failed_reads += 1,
+            (Asked::Write(page), 1..) => {
+                self.failed_writes += 1;
+                self.is_open[page as usize] = true;
+            }
+            _ => {}
+        }
+        self.device.recycle(answer.bytes);
+    }
+
+    fn drop_requests(&mut self, number: u8) {
+        self.under_way.retain(|action| {
+            !matches!(action, Action::Read { server, .. } | Action::Write { server, .. } if *server == number)
+        });
+    }
+
+    fn begin(&mut self, asked: Asked) -> usize {
+        self.cookie += 1;
+        self.asked.insert(self.cookie, asked);
+        let bytes = match asked {
+            Asked::Read(..) => PAGE,
+            _ => 0,
+        };
+        self.device.begin(1, self.cookie, bytes)
+    }
+
+    fn do_step(&mut self, step: &Step) {
+        match *step {
+            Step::Write(page, byte) => self.write(page, 0, &[byte; PAGE]),
+            Step::Patch(page, at, len, byte) => {
+                let until = (at + len).min(PAGE);
+                self.write(page, at, &vec![byte; until - at]);
+            }
+            Step::Read(page) => {
+                let since = self.pages[page as usize].len() - 1;
+                let job = self.begin(Asked::Read(page, since));
+                self.device.read(job, page, 0, PAGE, 0);
+                self.device.end(job);
+            }
+            Step::Zero(page) if self.device.room() > 0 => {
+                self.pages[page as usize].push([0; PAGE]);
+                self.device.zero(page);
+            }
+            Step::Flush => {
+                let job = self.begin(Asked::Flush);
+                self.device.flush(job);
+                self.device.end(job);
+            }
+            Step::Deliver(nth) => self.deliver(nth),
+            Step::Down(host) => self.lose(host, false),
+            Step::Up(host) => {
+                let host = &mut self.hosts[host];
+                if let Some(number) = host.number {
+                    (host.is_up, host.is_silent) = (true, false);
+                    self.device.server_up(number);
+                }
+            }
+            Step::Gone(host) => self.lose(host, true),
+            Step::Drain(host) => {
+                if let Some(number) = self.hosts[host].number {
+                    self.device.drain(number);
+                }
+            }
+            Step::Flip(host) => {
+                for bytes in self.hosts[host].slots.values_mut() {
+                    bytes[77] ^= 4;
+                }
+            }
+            Step::GiveBack(host, slot) => self.hosts[host].given_back.push(slot),
+            Step::Full(host) => self.hosts[host].is_full = true,
+            Step::Silent(host) => self.hosts[host].is_silent = true,
+            Step::Zero(_) => {}
+            Step::Wait(ms) => self.wait(ms),
+        }
+        self.act();
+    }
+
+    fn wait(&mut self, ms: i64) {
+        self.now_us += ms * 1000;
+        self.device.now(self.now_us);
+        self.device.tick();
+        self.act();
+    }
+
+    fn write(&mut self, page: u32, at: usize, bytes: &[u8]) {
+        if self.device.room() == 0 {
+            return;
+        }
+        let mut now = *self.pages[page as usize].last().unwrap();
+        now[at..at + bytes.len()].copy_from_slice(bytes);
+        let job = self.begin(Asked::Write(page));
+        self.pages[page as usize].push(now);
+        self.device.write(job, page, at, bytes, false);
+        self.device.end(job);
+    }
+
+    fn lose(&mut self, host: usize, for_good: bool) {
+        let Some(number) = self.hosts[host].number else {
+            return;
+        };
+        self.hosts[host].is_up = false;
+        self.drop_requests(number);
+        if for_good {
+            self.hosts[host].number = None;
+            self.hosts[host].slots.clear();
+            self.device.server_gone(number);
+        } else {
+            self.device.server_down(number);
+        }
+    }
+
+    /// The first of some server's requests, or one of the disk's.
+    fn deliver(&mut self, nth: usize) {
+        let owner = |action: &Action| match action {
+            Action::Read { server, .. } | Action::Write { server, .. } => Some(*server),
+            _ => None,
+        };
+        let mut seen = Vec::new();
+        let mut firsts = Vec::new();
+        for (at, action) in self.under_way.iter().enumerate() {
+            let owner = owner(action);
+            if owner.is_none() || !seen.contains(&owner) {
+                firsts.push(at);
+            }
+            seen.push(owner);
+        }
+        if firsts.is_empty() {
+            return;
+        }
+        let action = self.under_way.remove(firsts[nth % firsts.len()]);
+        match action {
+            Action::Read { server, slot, op } => {
+                let Some(host) = self.host(server).filter(|host| host.is_up) else {
+                    return;
+                };
+                if host.is_silent {
+                    return;
+                }
+                if host.given_back.contains(&slot) {
+                    return self.device.server_failed(op, Fault::Shutdown);
+                }
+                let mut bytes = host.slots.get(&slot).copied().unwrap_or([0; PAGE]);
+                self.device.server_read(op, &mut bytes);
+            }
+            Action::Write {
+                server,
+                slot,
+                op,
+                bytes,
+            } => {
+                let Some(host) = self.host(server).filter(|host| host.is_up) else {
+                    return;
+                };
+                if host.is_silent {
+                    return;
+                }
+                if host.given_back.contains(&slot) {
+                    return self.device.server_failed(op, Fault::Shutdown);
+                }
+                if host.is_full && !host.slots.contains_key(&slot) {
+                    return self.device.server_failed(op, Fault::NoSpace);
+                }
+                host.slots.insert(slot, bytes.0);
+                self.device.server_wrote(op);
+            }
+            Action::DiskRead {
+                page,
+                op,
+                mut bytes,
+            } => {
+                Arc::make_mut(&mut bytes).0 = self.disk.get(&page).copied().unwrap_or([0; PAGE]);
+                self.device.disk_read(op, bytes, true);
+            }
+            Action::DiskWrite { page, op, bytes } => {
+                self.disk.insert(page, bytes.0);
+                drop(bytes);
+                self.device.disk_wrote(op, true);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Everything that is under way comes to its end, and no answer is left out.
+    fn settle(&mut self) {
+        for round in 0.. {
+            assert!(
+                round < 20_000,
+                "{} requests are never answered",
+                self.asked.len()
+            );
+            if self.under_way.is_empty() {
+                if self.asked.is_empty() && self.device.is_idle() {
+                    break;
+                }
+                self.wait(500);
+                continue;
+            }
+            self.deliver(0);
+            self.act();
+        }
+    }
+
+    /// All pages, as a client sees them once everything has calmed down; `None`: not readable.
+    fn contents(&mut self) -> Vec<bool> {
+        (0..PAGES)
+            .map(|page| {
+                self.settle();
+                let before = self.failed_reads;
+                // Only what was written last counts.
+                let last = *self.pages[page as usize].last().unwrap();
+                if !self.is_open[page as usize] {
+                    self.pages[page as usize] = vec![last];
+                }
+                self.do_step(&Step::Read(page));
+                self.settle();
+                self.failed_reads == before
+            })
+            .collect()
+    }
+}
+
+fn revocation() -> impl Strategy<Value = Revocation> {
+    prop_oneof![
+        Just(Revocation::Drop),
+        Just(Revocation::Migrate),
+        Just(Revocation::Disk)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Whatever happens to servers.
+    #[test]
+    fn with_a_disk_nothing_fails(
+        steps in prop::collection::vec(step(3), 0..250),
+        copies in 1..3usize,
+        slots in 1..9u32,
+        on_revocation in revocation(),
+    ) {
+        let mut world = World::new(copies, true, 3, slots, on_revocation);
+        for step in &steps {
+            world.do_step(step);
+        }
+        world.settle();
+        prop_assert_eq!(world.failed_reads + world.failed_writes, 0);
+        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
+        prop_assert!(world.device.is_idle());
+    }
+
+    /// Errors there may be, but no wrong byte and no request without an answer.
+    #[test]
+    fn without_a_disk_nothing_is_wrong(
+        steps in prop::collection::vec(step(3), 0..250),
+        copies in 1..3usize,
+        slots in 1..16u32,
+    ) {
+        let mut world = World::new(copies, false, 3, slots, Revocation::Migrate);
+        for step in &steps {
+            world.do_step(step);
+        }
+        world.settle();
+        prop_assert!(world.device.is_idle());
+    }
+
+    /// Two copies at servers, and one server after the other lost for good, with time to make copies in between.
+    #[test]
+    fn with_two_copies_any_one_server_can_go(
+        writes in prop::collection::vec((0..PAGES, any::<u8>()), 1..60),
+        lost in 0..3usize,
+    ) {
+        let mut world = World::new(2, false, 3, 64, Revocation::Migrate);
+        for (page, byte) in writes {
+            world.do_step(&Step::Write(page, byte));
+        }
+        world.settle();
+        world.do_step(&Step::Gone(lost));
+        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
+        for _ in 0..50 {
+            world.wait(500);
+            world.settle();
+            while !world.under_way.is_empty() {
+                world.do_step(&Step::Deliver(0));
+            }
+        }
+        world.do_step(&Step::Gone((lost + 1) % 3));
+        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
+        prop_assert_eq!(world.failed_writes, 0);
+    }
+}
+
+fn finish(world: &mut World) {
+    for _ in 0..50 {
+        world.wait(500);
+        while !world.under_way.is_empty() {
+            world.do_step(&Step::Deliver(0));
+        }
+    }
+    world.settle();
+}
+
+#[test]
+fn the_pages_used_last_are_the_ones_that_servers_have() {
+    let mut world = World::new(1, true, 1, 4, Revocation::Migrate);
+    for page in 0..8 {
+        world.do_step(&Step::Write(page, page as u8));
+        world.settle();
+        finish(&mut world);
+    }
+    assert_eq!(world.device.totals().evicted, 4);
+    let from_disk = |world: &World| world.device.totals().from_disk;
+    // 4 to 7 are there; 4 is used once more, so that 5 goes first.
+    world.do_step(&Step::Read(4));
+    finish(&mut world);
+    assert_eq!(from_disk(&world), 0);
+    world.do_step(&Step::Read(0));
+    finish(&mut world);
+    assert_eq!(from_disk(&world), 1);
+    for page in [4, 6, 7, 0] {
+        world.do_step(&Step::Read(page));
+        finish(&mut world);
+        assert_eq!(from_disk(&world), 1, "page {page}");
+    }
+    world.do_step(&Step::Read(5));
+    finish(&mut world);
+    assert_eq!(from_disk(&world), 2);
+}
+
+#[test]
+fn a_lease_that_ends_is_emptied_and_then_released() {
+    for (on_revocation, has_disk) in [
+        (Revocation::Migrate, false),
+        (Revocation::Migrate, true),
+        (Revocation::Disk, true),
+        (Revocation::Drop, true),
+    ] {
+        let mut world = World::new(1, has_disk, 2, 12, on_revocation);
+        for page in 0..PAGES {
+            world.do_step(&Step::Write(page, page as u8 + 1));
+        }
+        finish(&mut world);
+        let used: Vec<u32> = world.device.servers().iter().map(|s| s.used).collect();
+        assert_eq!(used, [6, 6]);
+        world.do_step(&Step::Drain(0));
+        finish(&mut world);
+        assert_eq!(world.released, [0], "{on_revocation:?}");
+        let left = world.device.servers();
+        assert_eq!(left.len(), 1);
+        let is_moved = on_revocation == Revocation::Migrate;
+        assert_eq!(left[0].used, if is_moved { 12 } else { 6 });
+        assert!(world.contents().into_iter().all(|is_right| is_right));
+    }
+}
+
+#[test]
+fn the_only_copy_lost_is_an_error_and_said_by_name() {
+    let mut world = World::new(1, false, 1, 64, Revocation::Migrate);
+    world.do_step(&Step::Write(3, 9));
+    world.settle();
+    world.do_step(&Step::Gone(0));
+    world.do_step(&Step::Read(3));
+    world.settle();
+    assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
+    // What was never written there is not affected, and what is written now has no place.
+    world.do_step(&Step::Read(4));
+    world.do_step(&Step::Write(5, 1));
+    world.settle();
+    assert_eq!((world.failed_reads, world.failed_writes), (1, 1));
+}
+
+#[test]
+fn a_server_that_is_away_for_a_moment_is_waited_for() {
+    let mut world = World::new(1, false, 1, 64, Revocation::Migrate);
+    world.do_step(&Step::Write(3, 9));
+    world.settle();
+    world.do_step(&Step::Down(0));
+    world.do_step(&Step::Read(3));
+    world.do_step(&Step::Write(4, 1));
+    world.wait(3000);
+    assert_eq!(world.asked.len(), 2);
+    world.do_step(&Step::Up(0));
+    world.settle();
+    assert_eq!((world.failed_reads, world.failed_writes), (0, 0));
+    world.do_step(&Step::Down(0));
+    world.do_step(&Step::Read(3));
+    world.do_step(&Step::Write(4, 1));
+    world.wait(6000);
+    assert!(world.asked.is_empty());
+    assert_eq!((world.failed_reads, world.failed_writes), (1, 1));
+}
+
+#[test]
+fn a_flush_waits_for_all_that_was_written_before() {
+    let mut world = World::new(1, true, 1, 64, Revocation::Migrate);
+    world.do_step(&Step::Write(3, 9));
+    world.do_step(&Step::Flush);
+    assert_eq!(world.asked.len(), 1, "the write was answered");
+    world.do_step(&Step::Write(4, 9));
+    world.do_step(&Step::Deliver(0));
+    assert_eq!(world.asked.len(), 1);
+    world.do_step(&Step::Deliver(0));
+    assert_eq!(world.asked.len(), 0, "what came after is not waited for");
+    assert!(!world.under_way.is_empty());
+}
+
+#[test]
+fn a_server_that_changes_pages_is_found_out_and_left() {
+    let mut world = World::new(1, true, 2, 64, Revocation::Migrate);
+    for page in 0..PAGES {
+        world.do_step(&Step::Write(page, page as u8 + 1));
+    }
+    finish(&mut world);
+    world.do_step(&Step::Flip(0));
+    assert!(world.contents().into_iter().all(|is_right| is_right));
+    let wrong = world.device.totals().wrong;
+    assert_eq!(wrong, 6);
+    // Repaired: the disk's pages went back to servers.
+    finish(&mut world);
+    assert!(world.contents().into_iter().all(|is_right| is_right));
+    assert_eq!(world.device.totals().wrong, wrong);
+}
