@@ -2,6 +2,7 @@
 
 mod engine;
 mod frames;
+pub mod run;
 mod seal;
 mod servers;
 mod table;

@@ -3,14 +3,29 @@
 use super::wire::{Fault, transmission};
 use gleaner_trust::Peer;
 
-/// Bytes that are read and written by offset, from any thread.
-pub trait Contents: Send + Sync {
-    /// How many there are.
+/// What is offered, as a client is told of it.
+pub trait Export: Send + Sync {
+    /// How many bytes there are.
     fn bytes(&self) -> u64;
 
     /// What it is, for people.
     fn description(&self) -> String;
 
+    /// [`transmission`]: all that this server understands, unless an export can do less.
+    fn transmission_flags(&self) -> u16 {
+        transmission::HAS_FLAGS
+            | transmission::SEND_FLUSH
+            | transmission::SEND_FUA
+            | transmission::SEND_TRIM
+            | transmission::SEND_WRITE_ZEROES
+            | transmission::SEND_FAST_ZERO
+            | transmission::SEND_CACHE
+            | transmission::CAN_MULTI_CONN
+    }
+}
+
+/// Bytes that are read and written by offset, from any thread.
+pub trait Contents: Export {
     /// Reads from `offset` on. On an error, what `into` holds means nothing.
     ///
     /// # Errors
@@ -34,18 +49,6 @@ pub trait Contents: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn flush(&self) -> Result<(), Fault>;
-
-    /// [`transmission`]: all that this server understands, unless an export can do less.
-    fn transmission_flags(&self) -> u16 {
-        transmission::HAS_FLAGS
-            | transmission::SEND_FLUSH
-            | transmission::SEND_FUA
-            | transmission::SEND_TRIM
-            | transmission::SEND_WRITE_ZEROES
-            | transmission::SEND_FAST_ZERO
-            | transmission::SEND_CACHE
-            | transmission::CAN_MULTI_CONN
-    }
 }
 
 /// Who is at the other end.
@@ -60,7 +63,7 @@ pub enum Caller {
 /// All exports of a server.
 pub trait Exports: Send + Sync {
     /// Of one export.
-    type Contents: Contents;
+    type Contents: Export;
 
     /// The export of that name; the empty name is the default one.
     ///

@@ -1,6 +1,6 @@
 //! Leased pages as exports: a lease and its generation are the export's name.
 
-use super::export::{Caller, Contents, Exports, Refused};
+use super::export::{Caller, Contents, Export, Exports, Refused};
 use super::wire::Fault;
 use crate::store::{Error, Pages, Store};
 use gleaner_trust::Peer;
@@ -64,7 +64,7 @@ impl Exports for Leases {
     }
 }
 
-impl Contents for Pages {
+impl Export for Pages {
     fn bytes(&self) -> u64 {
         Pages::bytes(self)
     }
@@ -72,7 +72,9 @@ impl Contents for Pages {
     fn description(&self) -> String {
         "memory lent by an idle host; it is gone when its owner returns".to_owned()
     }
+}
 
+impl Contents for Pages {
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         Ok(Pages::read(self, offset, into)?)
     }

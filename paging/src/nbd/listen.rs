@@ -1,7 +1,7 @@
 //! Takes connections, and serves each on a thread of its own.
 
 use super::channel::{Channel, Plain};
-use super::export::Exports;
+use super::export::{Contents, Exports};
 use super::load::Load;
 use super::negotiate::{Door, NegotiationError, Outcome, negotiate};
 use super::transmit::{TransmissionError, transmit};
@@ -85,13 +85,16 @@ impl Listener {
     ///
     /// # Errors
     /// When no thread can be had to begin with.
-    pub fn serve<E: Exports + 'static>(
+    pub fn serve<E>(
         self,
         exports: Arc<E>,
         door: Door,
         load: Arc<Load>,
         most_connections: u64,
-    ) -> io::Result<thread::JoinHandle<()>> {
+    ) -> io::Result<thread::JoinHandle<()>>
+    where
+        E: Exports<Contents: Contents> + 'static,
+    {
         let journal = Arc::new(Journal::default());
         let serve = move || {
             loop {
@@ -116,8 +119,11 @@ impl Listener {
     }
 }
 
-/// A file that a dead server left is replaced.
-fn listen_at(path: &Path) -> io::Result<UnixListener> {
+/// Listens at a Unix socket. A file that a dead server left is replaced.
+///
+/// # Errors
+/// What the kernel says; [`io::ErrorKind::AddrInUse`] where somebody listens there already.
+pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
             Err(dead) if dead.kind() == io::ErrorKind::ConnectionRefused => {
@@ -170,7 +176,7 @@ impl Broken {
     }
 }
 
-impl<E: Exports> Guest<E> {
+impl<E: Exports<Contents: Contents>> Guest<E> {
     fn serve(self, plain: Plain) {
         match self.talk(plain) {
             Err(broken) if broken.is_news() => self.journal.tell(&broken.to_string()),

@@ -13,11 +13,11 @@ mod negotiate;
 mod transmit;
 pub mod wire;
 
-pub use export::{Caller, Contents, Exports, Refused};
+pub use export::{Caller, Contents, Export, Exports, Refused};
 pub use leased::{Leases, export_name};
-pub use listen::{Address, Listener};
+pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Counted, Load};
-pub use negotiate::{Door, NegotiationError, TlsNow};
+pub use negotiate::{Door, NegotiationError, TlsNow, greet};
 pub use transmit::TransmissionError;
 
 #[cfg(test)]

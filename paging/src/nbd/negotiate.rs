@@ -2,14 +2,15 @@
 //!
 //! Every read takes just what is to be read: nothing that was sent before TLS is ever taken for something sent within it.
 
-use super::channel::{Channel, left};
-use super::export::{Caller, Contents, Exports, Refused};
+use super::channel::{Channel, Plain, left};
+use super::export::{Caller, Export, Exports, Refused};
 use super::wire::{
     self, GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, handshake, info, option, reply, take,
 };
 use rustls::ServerConfig;
 use std::io::ErrorKind::{Interrupted, WouldBlock};
 use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -148,6 +149,26 @@ pub(super) fn negotiate<E: Exports>(
         }
     }
     Err(NegotiationError::Foreign("too many options"))
+}
+
+/// Negotiates with a program of this machine; `None` where it has gone without going on to transmission.
+///
+/// # Errors
+/// [`NegotiationError`]: the connection is to be closed.
+pub fn greet<E: Exports>(
+    stream: UnixStream,
+    exports: &E,
+    patience: Duration,
+) -> Result<Option<(UnixStream, E::Contents)>, NegotiationError> {
+    let channel = Channel::Plain(Plain::Unix(stream));
+    match negotiate(channel, exports, &Door::Open, patience)? {
+        Outcome::Transmit(Channel::Plain(Plain::Unix(stream)), contents) => {
+            stream.set_read_timeout(None)?;
+            stream.set_write_timeout(None)?;
+            Ok(Some((stream, contents)))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// One client, before transmission.
@@ -316,7 +337,7 @@ impl Talk {
 }
 
 /// Size and what it can do, as `EXPORT_NAME` and `INFO` tell them.
-fn facts<X: Contents>(contents: &X) -> Vec<u8> {
+fn facts<X: Export>(contents: &X) -> Vec<u8> {
     let mut bytes = contents.bytes().to_be_bytes().to_vec();
     bytes.extend(contents.transmission_flags().to_be_bytes());
     bytes

@@ -1,0 +1,256 @@
+//! One client of the device: the kernel, qemu, or whoever has connected to its socket. Nothing here waits.
+
+use crate::device::engine::Device;
+use crate::device::frames::PAGE;
+use crate::nbd::wire::{Command, Fault, MOST_BYTES, Request, flag};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+/// Room for requests that came together.
+const ROOM: usize = 256 << 10;
+/// Answers that are not taken: no more requests are looked at.
+const MOST_UNTAKEN: usize = 4 << 20;
+
+/// Requests in, answers out.
+pub(super) struct Client {
+    number: u64,
+    stream: UnixStream,
+    inward: Vec<u8>,
+    from: usize,
+    until: usize,
+    outward: Vec<u8>,
+    sent: usize,
+    /// A request of which a part is done.
+    current: Option<Current>,
+    has_ended: bool,
+}
+
+/// A write or a discard, page by page.
+struct Current {
+    job: usize,
+    command: Command,
+    is_durable: bool,
+    /// What is wrong with it: its bytes are taken all the same.
+    is_void: bool,
+    offset: u64,
+    left: u64,
+}
+
+impl Client {
+    pub(super) fn new(number: u64, stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            number,
+            stream,
+            inward: vec![0; ROOM],
+            from: 0,
+            until: 0,
+            outward: Vec::with_capacity(ROOM),
+            sent: 0,
+            current: None,
+            has_ended: false,
+        })
+    }
+
+    /// Takes in what has come; `false` when there was nothing, or no room for it.
+    ///
+    /// # Errors
+    /// The end of the connection is one.
+    pub(super) fn receive(&mut self) -> io::Result<bool> {
+        self.inward.copy_within(self.from..self.until, 0);
+        (self.from, self.until) = (0, self.until - self.from);
+        if self.until == self.inward.len() {
+            return Ok(false);
+        }
+        loop {
+            match self.stream.read(&mut self.inward[self.until..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    self.until += count;
+                    return Ok(true);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Whether there is room for what may come.
+    pub(super) fn wants_more(&self) -> bool {
+        self.until - self.from < self.inward.len() && !self.has_ended
+    }
+
+    /// Whether the client has said that it ends, and everything was answered.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended && self.outward.is_empty()
+    }
+
+    pub(super) fn answer(&mut self, bytes: &[u8]) {
+        self.outward.extend(bytes);
+    }
+
+    /// Sends as much as is taken; whether something is left.
+    pub(super) fn send(&mut self) -> io::Result<bool> {
+        while self.sent < self.outward.len() {
+            match self.stream.write(&self.outward[self.sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.sent += count,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        self.outward.clear();
+        self.sent = 0;
+        Ok(false)
+    }
+
+    /// Hands what has come on to the device, as far as it has room.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`]: what came is no request.
+    pub(super) fn serve(&mut self, device: &mut Device) -> io::Result<()> {
+        while !self.has_ended {
+            if self.current.is_some() && !self.go_on(device) {
+                return Ok(());
+            }
+            if !device.takes_requests() || self.outward.len() - self.sent > MOST_UNTAKEN {
+                return Ok(());
+            }
+            let came = &self.inward[self.from..self.until];
+            let Some(header) = came.first_chunk::<{ Request::BYTES }>() else {
+                return Ok(());
+            };
+            let request = Request::decode(header).ok_or(io::ErrorKind::InvalidData)?;
+            if request.command == Command::Write && request.bytes > MOST_BYTES {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            self.from += Request::BYTES;
+            self.begin(request, device);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, request: Request, device: &mut Device) {
+        if request.command == Command::Disconnect {
+            self.has_ended = true; // and is not answered
+            return;
+        }
+        let wrong = wrong(&request, u64::from(device.pages()) * PAGE as u64);
+        let is_read = request.command == Command::Read && wrong.is_none();
+        let read_bytes = if is_read { request.bytes as usize } else { 0 };
+        let job = device.begin(self.number, request.cookie, read_bytes);
+        if let Some(fault) = wrong {
+            device.fail(job, fault);
+        }
+        let is_durable = request.flags & flag::FUA != 0;
+        let is_void = wrong.is_some();
+        match request.command {
+            Command::Read if is_read => {
+                for (page, from, len, at) in parts(request.offset, u64::from(request.bytes)) {
+                    device.read(job, page, from, len, at);
+                }
+                device.end(job);
+            }
+            // The bytes of a write follow, whatever is wrong with it.
+            Command::Write | Command::Trim | Command::WriteZeroes
+                if request.command == Command::Write || !is_void =>
+            {
+                self.current = Some(Current {
+                    job,
+                    command: request.command,
+                    is_durable,
+                    is_void,
+                    offset: request.offset,
+                    left: u64::from(request.bytes),
+                });
+            }
+            Command::Flush if !is_void => {
+                device.flush(job);
+                device.end(job);
+            }
+            _ => device.end(job),
+        }
+    }
+
+    /// Goes on with a write or a discard; `true` when it is done.
+    fn go_on(&mut self, device: &mut Device) -> bool {
+        let Some(current) = &mut self.current else {
+            return true;
+        };
+        while current.left > 0 {
+            let from = (current.offset % PAGE as u64) as usize;
+            let len = current.left.min((PAGE - from) as u64) as usize;
+            let page = (current.offset / PAGE as u64) as u32;
+            let has_room = current.is_void || device.room() > 0;
+            if !has_room {
+                return false;
+            }
+            if current.command == Command::Write {
+                let Some(bytes) = self.inward[self.from..self.until].get(..len) else {
+                    return false;
+                };
+                if !current.is_void {
+                    device.write(current.job, page, from, bytes, current.is_durable);
+                }
+                self.from += len;
+            } else if len == PAGE {
+                device.zero(page);
+            } else if current.command == Command::WriteZeroes {
+                device.write(current.job, page, from, &[0; PAGE][..len], false);
+            }
+            current.offset += len as u64;
+            current.left -= len as u64;
+        }
+        if current.is_durable && current.command != Command::Write && !current.is_void {
+            device.flush(current.job);
+        }
+        device.end(current.job);
+        self.current = None;
+        true
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// What cannot be done, as `transmit` has it for leases.
+fn wrong(request: &Request, device_bytes: u64) -> Option<Fault> {
+    let known = match request.command {
+        Command::WriteZeroes => flag::FUA | flag::NO_HOLE | flag::FAST_ZERO,
+        _ => flag::FUA,
+    };
+    if request.flags & !known != 0 {
+        return Some(Fault::Invalid);
+    }
+    let is_beyond = request
+        .offset
+        .checked_add(u64::from(request.bytes))
+        .is_none_or(|end| end > device_bytes);
+    match request.command {
+        Command::Read if request.bytes > MOST_BYTES => Some(Fault::TooLarge),
+        Command::Write | Command::WriteZeroes if is_beyond => Some(Fault::NoSpace),
+        Command::Read | Command::Trim | Command::Cache if is_beyond => Some(Fault::Invalid),
+        Command::Flush if request.bytes != 0 || request.offset != 0 => Some(Fault::Invalid),
+        Command::Unknown(_) => Some(Fault::Invalid),
+        _ => None,
+    }
+}
+
+/// Page, offset and length within it, and where that is in the whole.
+fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (u32, usize, usize, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let now = offset + at;
+        let from = (now % PAGE as u64) as usize;
+        let len = (bytes - at).min((PAGE - from) as u64) as usize;
+        let part = ((now / PAGE as u64) as u32, from, len, at as usize);
+        at += len as u64;
+        (len > 0).then_some(part)
+    })
+}

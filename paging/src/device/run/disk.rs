@@ -1,0 +1,275 @@
+//! The copy on this host's disk: a file as large as the device, written around the page cache, by a few threads.
+//!
+//! It has no name while it is used and nobody has its key afterwards: nothing of it is left when the clerk ends, however it ends.
+
+use crate::device::frames::{PAGE, PageBytes};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Requests under way at once.
+const THREADS: usize = 4;
+/// Pages written by one call, where they lie side by side.
+const MOST_TOGETHER: usize = 64;
+
+/// Why there is no copy on disk.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {what}: {source}")]
+pub struct DiskError {
+    path: PathBuf,
+    what: &'static str,
+    source: io::Error,
+}
+
+/// What is to be done.
+pub(super) struct Wanted {
+    pub(super) op: u64,
+    pub(super) page: u32,
+    pub(super) bytes: Arc<PageBytes>,
+}
+
+/// What was done.
+pub(super) enum Done {
+    Read {
+        op: u64,
+        bytes: Arc<PageBytes>,
+        is_read: bool,
+    },
+    Written {
+        op: u64,
+        is_written: bool,
+    },
+}
+
+#[derive(Default)]
+struct Queue {
+    reads: VecDeque<Wanted>,
+    writes: VecDeque<Wanted>,
+    done: Vec<Done>,
+}
+
+struct Shared {
+    file: File,
+    queue: Mutex<Queue>,
+    news: Condvar,
+    /// Rung when something is done.
+    bell: OwnedFd,
+}
+
+/// The file, and those who read and write it.
+pub(super) struct Disk(Arc<Shared>);
+
+impl Disk {
+    /// Takes the room for so many pages in `folder`, all of it now.
+    pub(super) fn open(folder: &Path, pages: u32) -> Result<Self, DiskError> {
+        let failed = |what: &'static str| {
+            move |source: Errno| DiskError {
+                path: folder.to_owned(),
+                what,
+                source: source.into(),
+            }
+        };
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let direct = rustix::fs::open(folder, flags | OFlags::DIRECT, mode);
+        // Some file systems have no direct I/O.
+        let file = direct.or_else(|_| rustix::fs::open(folder, flags, mode));
+        let file = file.map_err(failed("no file can be made there"))?;
+        let bytes = u64::from(pages) * PAGE as u64;
+        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes)
+            .map_err(failed("no room for the device's copy on disk"))?;
+        let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK);
+        let shared = Arc::new(Shared {
+            file: File::from(file),
+            queue: Mutex::default(),
+            news: Condvar::new(),
+            bell: bell.map_err(failed("no eventfd"))?,
+        });
+        for _ in 0..THREADS {
+            let shared = shared.clone();
+            let work = move || shared.work();
+            let spawned = thread::Builder::new().name("disk".to_owned()).spawn(work);
+            spawned.map_err(|source| DiskError {
+                path: folder.to_owned(),
+                what: "no thread",
+                source,
+            })?;
+        }
+        Ok(Self(shared))
+    }
+
+    pub(super) fn bell(&self) -> impl AsFd + '_ {
+        &self.0.bell
+    }
+
+    pub(super) fn read(&self, wanted: Wanted) {
+        self.0.queue().reads.push_back(wanted);
+        self.0.news.notify_one();
+    }
+
+    pub(super) fn write(&self, wanted: Wanted) {
+        self.0.queue().writes.push_back(wanted);
+        self.0.news.notify_one();
+    }
+
+    /// What was done since.
+    pub(super) fn done(&self, into: &mut Vec<Done>) {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.0.bell, &mut count); // that it rang is all there is to know
+        into.append(&mut self.0.queue().done);
+    }
+}
+
+enum Turn {
+    Read(Wanted),
+    Write(Vec<Wanted>),
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For ever: the process ends with its device.
+    fn work(&self) {
+        loop {
+            let done = match self.next() {
+                Turn::Read(wanted) => vec![self.do_read(wanted)],
+                Turn::Write(together) => self.do_write(together),
+            };
+            self.queue().done.extend(done);
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes()); // full is rung, too
+        }
+    }
+
+    fn next(&self) -> Turn {
+        let mut queue = self.queue();
+        loop {
+            // Somebody waits for what is read, and nobody for what is written behind.
+            if let Some(wanted) = queue.reads.pop_front() {
+                return Turn::Read(wanted);
+            }
+            if let Some(first) = queue.writes.pop_front() {
+                let mut together = vec![first];
+                while together.len() < MOST_TOGETHER
+                    && let Some(last) = together.last()
+                    && queue
+                        .writes
+                        .front()
+                        .is_some_and(|next| next.page == last.page + 1)
+                    && let Some(next) = queue.writes.pop_front()
+                {
+                    together.push(next);
+                }
+                return Turn::Write(together);
+            }
+            queue = self
+                .news
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn do_read(&self, mut wanted: Wanted) -> Done {
+        let bytes = &mut Arc::make_mut(&mut wanted.bytes).0;
+        let at = u64::from(wanted.page) * PAGE as u64;
+        let is_read = self.file.read_exact_at(bytes, at).is_ok();
+        Done::Read {
+            op: wanted.op,
+            bytes: wanted.bytes,
+            is_read,
+        }
+    }
+
+    fn do_write(&self, together: Vec<Wanted>) -> Vec<Done> {
+        let at = together
+            .first()
+            .map_or(0, |first| u64::from(first.page) * PAGE as u64);
+        let slices: Vec<IoSlice<'_>> = together
+            .iter()
+            .map(|one| IoSlice::new(&one.bytes.0))
+            .collect();
+        let written = loop {
+            match rustix::io::pwritev(&self.file, &slices, at) {
+                Err(Errno::INTR) => {}
+                other => break other.unwrap_or(0),
+            }
+        };
+        drop(slices);
+        let done = |(nth, wanted): (usize, Wanted)| {
+            // A call that wrote less is made up for page by page.
+            let is_written = (nth + 1) * PAGE <= written || {
+                let at = u64::from(wanted.page) * PAGE as u64;
+                self.file.write_all_at(&wanted.bytes.0, at).is_ok()
+            };
+            Done::Written {
+                op: wanted.op,
+                is_written,
+            }
+        };
+        together.into_iter().enumerate().map(done).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    fn wait(disk: &Disk, count: usize) -> Vec<Done> {
+        let mut done = Vec::new();
+        while done.len() < count {
+            let bell = disk.bell();
+            poll(&mut [PollFd::new(&bell, PollFlags::IN)], None).unwrap();
+            disk.done(&mut done);
+        }
+        done
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::open(folder.path(), 200).unwrap();
+        let page = |byte: u32| Arc::new(PageBytes([byte as u8; PAGE]));
+        for number in 0..200 {
+            disk.write(Wanted {
+                op: u64::from(number),
+                page: number,
+                bytes: page(number),
+            });
+        }
+        let written = wait(&disk, 200);
+        assert!(written.iter().all(|done| matches!(
+            done,
+            Done::Written {
+                is_written: true,
+                ..
+            }
+        )));
+        for number in [0, 63, 64, 199] {
+            disk.read(Wanted {
+                op: 1,
+                page: number,
+                bytes: Arc::default(),
+            });
+            let Done::Read { bytes, is_read, .. } = wait(&disk, 1).remove(0) else {
+                panic!("none of a read");
+            };
+            assert!(is_read && bytes.0 == page(number).0);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let error = Disk::open(folder.path(), u32::MAX)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("no room"), "{error}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Where clients connect: the handshake is made on a thread of each, and then its connection is the device's.
+
+use super::{Handle, Message, StartError};
+use crate::device::frames::PAGE;
+use crate::nbd::{Caller, Export, Exports, Refused, greet, listen_at};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// A client that has not come to transmission by then is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Handshakes at once.
+const MOST_HANDSHAKES: usize = 64;
+/// Until a refused accept(2) is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The device, as clients are told of it.
+#[derive(Clone, Copy)]
+struct Told {
+    bytes: u64,
+}
+
+impl Export for Told {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn description(&self) -> String {
+        "memory of other hosts; its contents are gone when the clerk ends".to_owned()
+    }
+}
+
+impl Exports for Told {
+    type Contents = Self;
+
+    fn open(&self, name: &str, _caller: &Caller) -> Result<Self, Refused> {
+        match name {
+            "" => Ok(*self),
+            name => Err(Refused::Unknown(format!(
+                "export {name:?}: there is one device here, which has no name"
+            ))),
+        }
+    }
+
+    fn names(&self, _caller: &Caller) -> Vec<String> {
+        vec![String::new()]
+    }
+}
+
+/// Listens, for its owner alone, as long as the process lives.
+pub(super) fn listen(path: &Path, pages: u32, handle: Handle) -> Result<(), StartError> {
+    let failed = |source| StartError::Listen {
+        path: path.to_owned(),
+        source,
+    };
+    let listener = listen_at(path).map_err(failed)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+    let told = Told {
+        bytes: u64::from(pages) * PAGE as u64,
+    };
+    let shaking = Arc::new(AtomicUsize::new(0));
+    let serve = move || {
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                thread::sleep(PAUSE);
+                continue;
+            };
+            if shaking.load(Ordering::Relaxed) >= MOST_HANDSHAKES {
+                continue;
+            }
+            shaking.fetch_add(1, Ordering::Relaxed);
+            let (handle, shaking) = (handle.clone(), shaking.clone());
+            let shake = move || {
+                if let Ok(Some((stream, _))) = greet(stream, &told, PATIENCE) {
+                    handle.tell(Message::Client(stream));
+                }
+                shaking.fetch_sub(1, Ordering::Relaxed);
+            };
+            // Dropped with what it holds where no thread can be had.
+            let _ = thread::Builder::new()
+                .name("client".to_owned())
+                .spawn(shake);
+        }
+    };
+    thread::Builder::new()
+        .name("listen".to_owned())
+        .spawn(serve)?;
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! The device at work: one thread that serves its clients and asks its servers, and waits for nobody but all of them at once.
+//!
+//! Whatever takes its time is done elsewhere and told: connecting ([`connect`]), the disk, asking the recruiter.
+
+mod client;
+mod connect;
+mod disk;
+mod front;
+mod server;
+mod status;
+mod turn;
+
+pub use connect::Source;
+pub use disk::DiskError;
+pub use status::{DeviceStatus, ServerStatus};
+
+use super::engine::{Device, Settings};
+use crate::nbd::client::{ConnectError, Export, Wire};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use turn::Turn;
+
+/// What the device needs besides servers.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// [`Settings`].
+    pub device: Settings,
+    /// Where the copy on disk is, if there is to be one.
+    pub disk: Option<PathBuf>,
+    /// Where clients connect: a Unix socket.
+    pub socket: PathBuf,
+}
+
+/// Why a device could not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Nobody can connect.
+    #[error("listen at {path}: {source}")]
+    Listen {
+        /// There.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No copy on disk.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The kernel would not.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What has become of leases, for who asked for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing is stored there any more: it can be ended.
+    Released(String),
+    /// Its server says that it is over.
+    Over(String),
+    /// How things stand, now and then.
+    Demand(Demand),
+}
+
+/// What the device has and needs, in pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// That hold something.
+    pub stored: u64,
+    /// Slots at servers that are there.
+    pub slots: u64,
+    /// Of them free.
+    pub free: u64,
+}
+
+enum Message {
+    Client(UnixStream),
+    Join(Source),
+    Leave(String),
+    Over(String),
+    Connected(u32, Result<(Wire, Export), ConnectError>),
+    Ask(Sender<DeviceStatus>),
+    End,
+}
+
+/// Says things to the device's thread.
+#[derive(Clone)]
+pub struct Handle {
+    messages: Sender<Message>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Handle {
+    fn tell(&self, message: Message) {
+        // The thread has ended: there is nobody to be told anything.
+        let _ = self.messages.send(message);
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    /// One more server.
+    pub fn join(&self, source: Source) {
+        self.tell(Message::Join(source));
+    }
+
+    /// The lease ends soon, or is not needed: what is there is moved, and [`Told::Released`] follows.
+    pub fn leave(&self, lease: &str) {
+        self.tell(Message::Leave(lease.to_owned()));
+    }
+
+    /// The lease is over.
+    pub fn over(&self, lease: &str) {
+        self.tell(Message::Over(lease.to_owned()));
+    }
+
+    /// How the device stands; `None` when it has ended.
+    #[must_use]
+    pub fn status(&self) -> Option<DeviceStatus> {
+        let (answer, answered) = channel();
+        self.tell(Message::Ask(answer));
+        answered.recv().ok()
+    }
+
+    /// Ends the device. Its contents are gone.
+    pub fn end(&self) {
+        self.tell(Message::End);
+    }
+}
+
+/// A device at work.
+pub struct Running {
+    /// To say things to it.
+    pub handle: Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    /// Begins: from here on clients can connect, and what they write goes to disk until there are servers.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(
+        options: &Options,
+        key: &[u8; 32],
+        told: Sender<Told>,
+    ) -> Result<Self, StartError> {
+        let disk = match &options.disk {
+            Some(folder) => Some(disk::Disk::open(folder, options.device.pages)?),
+            None => None,
+        };
+        let settings = Settings {
+            has_disk: disk.is_some(),
+            ..options.device
+        };
+        let device = Device::new(settings, key)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let bell = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).map_err(io::Error::from)?);
+        let (messages, inbox): (_, Receiver<Message>) = channel();
+        let handle = Handle { messages, bell };
+        front::listen(&options.socket, settings.pages, handle.clone())?;
+        let turn = Turn::new(device, disk, handle.clone(), inbox, told);
+        let thread = thread::Builder::new()
+            .name("device".to_owned())
+            .spawn(move || turn.run())?;
+        Ok(Self { handle, thread })
+    }
+
+    /// Waits for its end.
+    pub fn join(self) {
+        let _ = self.thread.join();
+    }
+}

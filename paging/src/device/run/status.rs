@@ -1,0 +1,78 @@
+//! How a device stands, for people and programs.
+
+use crate::device::engine::{ServerState, Totals};
+use crate::device::frames::PAGE;
+use crate::device::servers::Standing;
+use serde::Serialize;
+
+/// The whole.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceStatus {
+    /// Its size.
+    pub size_bytes: u64,
+    /// Of it in use.
+    pub stored_bytes: u64,
+    /// Clients that are connected.
+    pub clients_count: usize,
+    /// Whether there is a copy on disk.
+    pub has_disk: bool,
+    /// Pages, as counted since the start.
+    pub pages: Totals,
+    /// Where they are.
+    pub servers: Vec<ServerStatus>,
+}
+
+/// One lease.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerStatus {
+    /// Where.
+    pub host: String,
+    /// The lease; absent: it was given by hand.
+    pub lease: Option<String>,
+    /// `up`, `down`, `draining` or `gone`.
+    pub standing: &'static str,
+    /// What it has room for.
+    pub size_bytes: u64,
+    /// Of it in use.
+    pub used_bytes: u64,
+    /// Pages read from there.
+    pub reads: u64,
+    /// Pages written to there.
+    pub writes: u64,
+    /// Requests that it answered with an error.
+    pub failed: u64,
+    /// Pages that came back as other bytes than were sent.
+    pub wrong: u64,
+    /// Times its connection ended.
+    pub disconnects: u64,
+    /// Requests that may be under way at once, as it has turned out.
+    pub window: u32,
+    /// From a request's sending to its answer, on average; absent: there was none.
+    pub mean_us: Option<u64>,
+}
+
+impl ServerStatus {
+    pub(super) fn new(state: &ServerState, lease: Option<&str>) -> Self {
+        let counters = state.counters;
+        let answered = counters.reads + counters.writes + counters.failed + counters.wrong;
+        Self {
+            host: state.host.clone(),
+            lease: lease.map(str::to_owned),
+            standing: match state.standing {
+                Standing::Up => "up",
+                Standing::Down => "down",
+                Standing::Draining => "draining",
+                Standing::Gone => "gone",
+            },
+            size_bytes: u64::from(state.slots) * PAGE as u64,
+            used_bytes: u64::from(state.used) * PAGE as u64,
+            reads: counters.reads,
+            writes: counters.writes,
+            failed: counters.failed,
+            wrong: counters.wrong,
+            disconnects: counters.disconnects,
+            window: state.window,
+            mean_us: counters.total_us.checked_div(answered),
+        }
+    }
+}

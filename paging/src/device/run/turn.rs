@@ -1,0 +1,508 @@
+//! One turn after another: wait for whoever has something to say, hear all of them, do what follows from it.
+
+use super::client::Client;
+use super::connect::{Attempts, Source};
+use super::disk::{Disk, Done, Wanted};
+use super::server::{Connection, Reply};
+use super::status::{DeviceStatus, ServerStatus};
+use super::{Demand, Handle, Message, Told};
+use crate::device::engine::{Action, Device};
+use crate::device::frames::PAGE;
+use crate::device::servers::Standing;
+use crate::nbd::client::{ConnectError, Export, Wire};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+/// How often is looked for what took too long.
+const TICK: Duration = Duration::from_millis(50);
+/// How often demand is told.
+const DEMAND: Duration = Duration::from_secs(1);
+/// Lines of the log a minute.
+const MOST_LINES: u32 = 20;
+/// So much is taken in from one connection before the others have their turn.
+const MOST_READS: usize = 4;
+
+/// A server, wherever it stands.
+struct Held {
+    source: Source,
+    /// Once it was connected: its size is known from then on.
+    number: Option<u8>,
+    connection: Option<Connection>,
+    is_sending: bool,
+    attempts: Attempts,
+}
+
+pub(super) struct Turn {
+    device: Device,
+    disk: Option<Disk>,
+    handle: Handle,
+    inbox: Receiver<Message>,
+    told: Sender<Told>,
+    clients: BTreeMap<u64, (Client, bool)>,
+    servers: BTreeMap<u32, Held>,
+    next_number: u64,
+    began: Instant,
+    ticked: Instant,
+    demanded: Option<Instant>,
+    lines: (Instant, u32),
+    has_ended: bool,
+}
+
+/// Whom something is heard from.
+enum Who {
+    Bell,
+    Disk,
+    Client(u64),
+    Server(u32),
+}
+
+impl Turn {
+    pub(super) fn new(
+        device: Device,
+        disk: Option<Disk>,
+        handle: Handle,
+        inbox: Receiver<Message>,
+        told: Sender<Told>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            device,
+            disk,
+            handle,
+            inbox,
+            told,
+            clients: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            next_number: 0,
+            began: now,
+            ticked: now,
+            demanded: None,
+            lines: (now, 0),
+            has_ended: false,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while !self.has_ended {
+            let heard = match self.wait() {
+                Ok(heard) => heard,
+                Err(e) => {
+                    eprintln!("gleaner-clerk: poll: {e}");
+                    return;
+                }
+            };
+            self.device.now(self.now_us());
+            for (who, is_readable) in heard {
+                match who {
+                    Who::Bell => self.hear_messages(),
+                    Who::Disk => self.hear_disk(),
+                    Who::Client(number) => self.hear_client(number, is_readable),
+                    Who::Server(number) => self.hear_server(number, is_readable),
+                }
+            }
+            if self.ticked.elapsed() >= TICK {
+                self.ticked = Instant::now();
+                self.device.tick();
+                self.look_after_servers();
+            }
+            self.act();
+        }
+    }
+
+    fn now_us(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// Waits for the next that has something to say, or is ready to be told something.
+    fn wait(&self) -> io::Result<Vec<(Who, bool)>> {
+        let disk_bell = self.disk.as_ref().map(Disk::bell);
+        let mut whos = vec![Who::Bell];
+        let mut polled = vec![PollFd::new(&*self.handle.bell, PollFlags::IN)];
+        if let Some(bell) = &disk_bell {
+            whos.push(Who::Disk);
+            polled.push(PollFd::new(bell, PollFlags::IN));
+        }
+        let flags = |wants_more: bool, is_sending: bool| {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, wants_more);
+            flags.set(PollFlags::OUT, is_sending);
+            flags
+        };
+        for (number, (client, is_sending)) in &self.clients {
+            whos.push(Who::Client(*number));
+            polled.push(PollFd::new(client, flags(client.wants_more(), *is_sending)));
+        }
+        for (number, held) in &self.servers {
+            if let Some(connection) = &held.connection {
+                whos.push(Who::Server(*number));
+                polled.push(PollFd::new(connection, flags(true, held.is_sending)));
+            }
+        }
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: TICK.as_nanos() as i64,
+        };
+        match poll(&mut polled, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) | Ok(_) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let heard = whos.into_iter().zip(polled).filter_map(|(who, polled)| {
+            let flags = polled.revents();
+            let is_readable = flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+            (!flags.is_empty()).then_some((who, is_readable))
+        });
+        Ok(heard.collect())
+    }
+
+    fn hear_messages(&mut self) {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.handle.bell, &mut count); // that it rang is all there is to know
+        while let Ok(message) = self.inbox.try_recv() {
+            match message {
+                Message::Client(stream) => {
+                    self.next_number += 1;
+                    if let Ok(client) = Client::new(self.next_number, stream) {
+                        self.clients.insert(self.next_number, (client, false));
+                    }
+                }
+                Message::Join(source) => {
+                    self.next_number += 1;
+                    let held = Held {
+                        source,
+                        number: None,
+                        connection: None,
+                        is_sending: false,
+                        attempts: Attempts::default(),
+                    };
+                    self.servers.insert(self.next_number as u32, held);
+                    self.look_after_servers();
+                }
+                Message::Leave(lease) => self.leave(&lease),
+                Message::Over(lease) => {
+                    if let Some(key) = self.key_of(&lease) {
+                        self.drop_server(key);
+                    }
+                }
+                Message::Connected(key, made) => self.connected(key, made),
+                // Who asked may have gone.
+                Message::Ask(answer) => {
+                    let _ = answer.send(self.status());
+                }
+                Message::End => self.has_ended = true,
+            }
+        }
+    }
+
+    fn key_of(&self, lease: &str) -> Option<u32> {
+        let is_it = |held: &Held| held.source.lease.as_deref() == Some(lease);
+        self.servers
+            .iter()
+            .find(|(_, held)| is_it(held))
+            .map(|(key, _)| *key)
+    }
+
+    fn leave(&mut self, lease: &str) {
+        let Some(key) = self.key_of(lease) else {
+            return;
+        };
+        match self.servers.get(&key).and_then(|held| held.number) {
+            Some(number) => self.device.drain(number),
+            None => {
+                self.servers.remove(&key);
+                let _ = self.told.send(Told::Released(lease.to_owned()));
+            }
+        }
+    }
+
+    /// Its contents are gone.
+    fn drop_server(&mut self, key: u32) {
+        if let Some(held) = self.servers.remove(&key)
+            && let Some(number) = held.number
+        {
+            self.device.server_gone(number);
+        }
+    }
+
+    fn connected(&mut self, key: u32, made: Result<(Wire, Export), ConnectError>) {
+        let now_us = self.now_us();
+        let Some(held) = self.servers.get_mut(&key) else {
+            return;
+        };
+        let made = made.and_then(|(wire, export)| Ok((Connection::new(wire)?, export)));
+        let (connection, export) = match made {
+            Ok(made) => made,
+            Err(ConnectError::Refused(why)) if held.source.lease.is_some() => {
+                let lease = held.source.lease.clone().unwrap_or_default();
+                let line = format!("lease {lease} at host {} is over: {why}", held.source.host);
+                self.note(&line);
+                self.drop_server(key);
+                let _ = self.told.send(Told::Over(lease));
+                return;
+            }
+            Err(e) => {
+                held.attempts.failed(now_us);
+                let line = format!("server {}: {e}; trying again", held.source.host);
+                return self.note(&line);
+            }
+        };
+        held.attempts.succeeded();
+        let slots = u32::try_from(export.bytes / PAGE as u64).unwrap_or(u32::MAX);
+        if held.number.is_none() {
+            held.number = self.device.add_server(&held.source.host, slots);
+        }
+        let Some(number) = held.number else {
+            let line = format!("server {}: there are too many already", held.source.host);
+            self.servers.remove(&key);
+            return self.note(&line);
+        };
+        held.connection = Some(connection);
+        self.device.server_up(number);
+    }
+
+    fn look_after_servers(&mut self) {
+        let now_us = self.now_us();
+        for (key, held) in &mut self.servers {
+            if held.connection.is_none() {
+                held.attempts
+                    .begin(*key, &held.source, &self.handle, now_us);
+            }
+        }
+        if self.demanded.is_none_or(|last| last.elapsed() >= DEMAND) {
+            self.demanded = Some(Instant::now());
+            let _ = self.told.send(Told::Demand(self.demand()));
+        }
+    }
+
+    fn demand(&self) -> Demand {
+        let mut demand = Demand {
+            stored: u64::from(self.device.stored_pages()),
+            ..Demand::default()
+        };
+        for server in self.device.servers() {
+            if server.standing == Standing::Up {
+                demand.slots += u64::from(server.slots);
+                demand.free += u64::from(server.slots - server.used.min(server.slots));
+            }
+        }
+        demand
+    }
+
+    fn hear_disk(&mut self) {
+        let mut done = Vec::new();
+        if let Some(disk) = &self.disk {
+            disk.done(&mut done);
+        }
+        for done in done {
+            match done {
+                Done::Read { op, bytes, is_read } => self.device.disk_read(op, bytes, is_read),
+                Done::Written { op, is_written } => self.device.disk_wrote(op, is_written),
+            }
+        }
+    }
+
+    fn hear_client(&mut self, number: u64, is_readable: bool) {
+        let Some((client, _)) = self.clients.get_mut(&number) else {
+            return;
+        };
+        let mut hear = || -> io::Result<()> {
+            for _ in 0..MOST_READS {
+                let has_come = is_readable && client.receive()?;
+                client.serve(&mut self.device)?;
+                if !has_come {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        if hear().is_err() {
+            self.clients.remove(&number);
+        }
+    }
+
+    fn hear_server(&mut self, key: u32, is_readable: bool) {
+        let Some(held) = self.servers.get_mut(&key) else {
+            return;
+        };
+        let Some(connection) = &mut held.connection else {
+            return;
+        };
+        let mut hear = || -> io::Result<()> {
+            for _ in 0..MOST_READS {
+                if !is_readable || !connection.receive()? {
+                    break;
+                }
+                while let Some(reply) = connection.next_reply()? {
+                    match reply {
+                        Reply::Read(op, bytes) => self.device.server_read(op, bytes),
+                        Reply::Wrote(op) => self.device.server_wrote(op),
+                        Reply::Failed(op, fault) => self.device.server_failed(op, fault),
+                    }
+                }
+            }
+            Ok(())
+        };
+        if let Err(e) = hear() {
+            self.disconnected(key, &e);
+        }
+    }
+
+    fn disconnected(&mut self, key: u32, why: &io::Error) {
+        let Some(held) = self.servers.get_mut(&key) else {
+            return;
+        };
+        held.connection = None;
+        held.is_sending = false;
+        let line = format!("server {}: {why}; connecting again", held.source.host);
+        if let Some(number) = held.number {
+            self.device.server_down(number);
+        }
+        self.note(&line);
+        self.look_after_servers();
+    }
+
+    /// Does what follows, until nothing follows any more.
+    fn act(&mut self) {
+        loop {
+            while let Some(action) = self.device.next_action() {
+                self.do_action(action);
+            }
+            // Room that there is now is for those who waited.
+            for (number, (client, _)) in &mut self.clients {
+                if client.serve(&mut self.device).is_err() {
+                    let number = *number;
+                    self.clients.remove(&number);
+                    break;
+                }
+            }
+            let Some(action) = self.device.next_action() else {
+                break;
+            };
+            self.do_action(action);
+        }
+        self.send();
+    }
+
+    fn held(&mut self, number: u8) -> Option<(u32, &mut Held)> {
+        self.servers
+            .iter_mut()
+            .find(|(_, held)| held.number == Some(number))
+            .map(|(key, held)| (*key, held))
+    }
+
+    fn connection(&mut self, number: u8) -> Option<&mut Connection> {
+        self.held(number)?.1.connection.as_mut()
+    }
+
+    fn do_action(&mut self, action: Action) {
+        match action {
+            // One that has no connection was told of, and so was this.
+            Action::Read { server, slot, op } => {
+                if let Some(connection) = self.connection(server) {
+                    connection.read(op, slot);
+                }
+            }
+            Action::Write {
+                server,
+                slot,
+                op,
+                bytes,
+            } => {
+                if let Some(connection) = self.connection(server) {
+                    connection.write(op, slot, &bytes);
+                }
+            }
+            Action::DiskRead { page, op, bytes } => match &self.disk {
+                Some(disk) => disk.read(Wanted { op, page, bytes }),
+                None => self.device.disk_read(op, bytes, false),
+            },
+            Action::DiskWrite { page, op, bytes } => match &self.disk {
+                Some(disk) => disk.write(Wanted { op, page, bytes }),
+                None => self.device.disk_wrote(op, false),
+            },
+            Action::Answer(answer) => {
+                if let Some((client, _)) = self.clients.get_mut(&answer.client) {
+                    client.answer(&answer.bytes);
+                }
+                self.device.recycle(answer.bytes);
+            }
+            Action::Disconnect(number) => {
+                if let Some((key, _)) = self.held(number) {
+                    self.disconnected(key, &io::ErrorKind::TimedOut.into());
+                }
+            }
+            Action::Release(number) => {
+                if let Some((key, _)) = self.held(number) {
+                    let lease = self.servers.remove(&key).and_then(|held| held.source.lease);
+                    let _ = lease.map(|lease| self.told.send(Told::Released(lease)));
+                }
+            }
+            Action::Note(line) => self.note(&line),
+        }
+    }
+
+    /// Everything that is to go, as far as it is taken.
+    fn send(&mut self) {
+        let mut gone = Vec::new();
+        for (number, (client, is_sending)) in &mut self.clients {
+            match client.send() {
+                Ok(_) if client.has_ended() => gone.push(*number),
+                Ok(is_left) => *is_sending = is_left,
+                Err(_) => gone.push(*number),
+            }
+        }
+        for number in gone {
+            self.clients.remove(&number);
+        }
+        let mut broken = Vec::new();
+        for (key, held) in &mut self.servers {
+            if let Some(connection) = &mut held.connection {
+                match connection.send() {
+                    Ok(is_left) => held.is_sending = is_left,
+                    Err(e) => broken.push((*key, e)),
+                }
+            }
+        }
+        if !broken.is_empty() {
+            for (key, e) in broken {
+                self.disconnected(key, &e);
+            }
+            self.act();
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        let (since, lines) = &mut self.lines;
+        if since.elapsed() > Duration::from_secs(60) {
+            (*since, *lines) = (Instant::now(), 0);
+        }
+        *lines += 1;
+        match *lines {
+            ..MOST_LINES => eprintln!("gleaner-clerk: {line}"),
+            MOST_LINES => eprintln!("gleaner-clerk: {line}; no more of that for a minute"),
+            _ => {}
+        }
+    }
+
+    fn status(&self) -> DeviceStatus {
+        let lease = |number| {
+            let held = self
+                .servers
+                .values()
+                .find(|held| held.number == Some(number));
+            held.and_then(|held| held.source.lease.as_deref())
+        };
+        let server =
+            |state: crate::device::ServerState| ServerStatus::new(&state, lease(state.number));
+        DeviceStatus {
+            size_bytes: u64::from(self.device.pages()) * PAGE as u64,
+            stored_bytes: u64::from(self.device.stored_pages()) * PAGE as u64,
+            clients_count: self.clients.len(),
+            has_disk: self.disk.is_some(),
+            pages: self.device.totals(),
+            servers: self.device.servers().into_iter().map(server).collect(),
+        }
+    }
+}
