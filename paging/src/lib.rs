@@ -1,6 +1,7 @@
 //! Memory lent between hosts: the idle memory daemon (`gleaner-memoryd`) on those that have some, the clerk (`gleaner-clerk`) on
 //! those that are short of it.
 
+pub mod borrow;
 pub mod device;
 pub mod nbd;
 pub mod store;

@@ -1,0 +1,156 @@
+//! One question to one recruiter: how it is sent, and what answers mean.
+
+use super::BorrowError;
+use gleaner_schemas::lending::Refusal;
+use gleaner_trust::{Credentials, provider};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::time::Duration;
+use ureq::http::{Method, Request};
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+use ureq::{Agent, SendBody};
+
+/// Of what a stranger says, so much is passed on.
+const MOST_SAID_CHARS: usize = 300;
+/// A lease takes some 400 bytes: tens of thousands of them.
+const MOST_ANSWER_BYTES: u64 = 16 << 20;
+/// Who renews comes again after seconds.
+const LONGEST_IDLE: Duration = Duration::from_secs(60);
+
+/// The status, and the body with it.
+pub(super) struct Reply {
+    status: u16,
+    body: String,
+}
+
+/// Asks at `url`, as `client` where that is not for a certificate to say; `path` comes after the version.
+pub(super) fn ask(
+    agent: &Agent,
+    url: &str,
+    client: Option<&str>,
+    (method, path, document): (Method, &str, Option<&Value>),
+) -> Result<Reply, BorrowError> {
+    exchange(agent, format!("{url}/v1/{path}"), client, method, document).map_err(|e| match e {
+        ureq::Error::BodyExceedsLimit(_) => foreign(url, "an answer without end"),
+        e => BorrowError::Unreachable {
+            url: url.to_owned(),
+            reason: printable(&e.to_string()),
+        },
+    })
+}
+
+fn exchange(
+    agent: &Agent,
+    uri: String,
+    client: Option<&str>,
+    method: Method,
+    document: Option<&Value>,
+) -> Result<Reply, ureq::Error> {
+    let mut request = Request::builder().method(method).uri(uri);
+    if let Some(client) = client {
+        request = request.header("Gleaner-Client", client);
+    }
+    let mut answer = match document {
+        Some(document) => {
+            let request = request.header("Content-Type", "application/json");
+            agent.run(request.body(SendBody::from_json(document)?)?)?
+        }
+        None => agent.run(request.body(())?)?,
+    };
+    let status = answer.status().as_u16();
+    let body = answer.body_mut().with_config().limit(MOST_ANSWER_BYTES);
+    Ok(Reply {
+        status,
+        body: body.lossy_utf8(true).read_to_string()?,
+    })
+}
+
+impl Reply {
+    /// That it is done, without more to tell.
+    pub(super) fn done(&self, url: &str) -> Result<(), BorrowError> {
+        match self.status {
+            204 => Ok(()),
+            _ => Err(self.refused(url)),
+        }
+    }
+
+    /// What was asked for.
+    pub(super) fn told<T: DeserializeOwned>(&self, url: &str) -> Result<T, BorrowError> {
+        match self.status {
+            200 | 201 => serde_json::from_str(&self.body).map_err(|e| foreign(url, &e.to_string())),
+            _ => Err(self.refused(url)),
+        }
+    }
+
+    fn refused(&self, url: &str) -> BorrowError {
+        // Problem details (RFC 9457) have a refusal's fields, among others.
+        match serde_json::from_str::<Refusal>(&self.body) {
+            Ok(refusal) if self.status >= 400 => BorrowError::Refused {
+                url: url.to_owned(),
+                refusal: Refusal {
+                    detail: printable(&refusal.detail),
+                    ..refusal
+                },
+            },
+            _ => foreign(url, &format!("status {}: {}", self.status, self.body)),
+        }
+    }
+}
+
+pub(super) fn foreign(url: &str, what: &str) -> BorrowError {
+    BorrowError::Foreign {
+        url: url.to_owned(),
+        what: printable(what),
+    }
+}
+
+/// Without what a terminal would act on.
+fn printable(said: &str) -> String {
+    let harmless = |c: char| if c.is_control() { '?' } else { c };
+    said.trim()
+        .chars()
+        .take(MOST_SAID_CHARS)
+        .map(harmless)
+        .collect()
+}
+
+/// Shows and trusts what `credentials` say; nothing of it where there are none.
+pub(super) fn agent(
+    credentials: Option<&Credentials>,
+    patience: Duration,
+) -> Result<Agent, BorrowError> {
+    let tls = match credentials {
+        Some(credentials) => tls(credentials)?,
+        None => TlsConfig::default(),
+    };
+    let config = Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .max_redirects(0) // nobody else is asked
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .user_agent(concat!("gleaner/", env!("CARGO_PKG_VERSION")))
+        .timeout_global(Some(patience))
+        .max_idle_age(LONGEST_IDLE)
+        .build();
+    Ok(config.new_agent())
+}
+
+fn tls(credentials: &Credentials) -> Result<TlsConfig, BorrowError> {
+    let owned = |der: &[u8]| Certificate::from_der(der).to_owned();
+    let authorities: Vec<_> = credentials.authorities().iter().map(|c| owned(c)).collect();
+    let own: Vec<_> = credentials
+        .certificates()
+        .iter()
+        .map(|c| owned(c))
+        .collect();
+    let key = credentials.key_pem().map(PrivateKey::from_pem).transpose();
+    let key = key.map_err(|e| BorrowError::Settings {
+        what: format!("the key of the certificate cannot be read: {e}"),
+    })?;
+    Ok(TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(provider())
+        .root_certs(RootCerts::new_with_certs(&authorities))
+        .client_cert(key.map(|key| ClientCert::new_with_certs(&own, key)))
+        .build())
+}

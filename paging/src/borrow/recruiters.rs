@@ -1,0 +1,230 @@
+//! The recruiters that may be asked, one after another.
+
+use super::ask::{Reply, agent, ask, foreign};
+use super::{BorrowError, Granted, Wanted};
+use gleaner_schemas::lending::RefusalKind;
+use gleaner_trust::ClientTrust;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use ureq::Agent;
+use ureq::http::{Method, Uri};
+
+/// Whom to ask, and as whom.
+#[derive(Clone)]
+pub struct Settings {
+    /// Recruiters, `https://HOST:PORT`, or `http://` on this machine.
+    pub urls: Vec<String>,
+    /// What is shown and trusted; `https` takes it.
+    pub trust: Option<Arc<ClientTrust>>,
+    /// Whose the leases are, on the recruiter's own machine: elsewhere the certificate says.
+    pub client: Option<String>,
+    /// How long one recruiter may take for an answer: it gives hosts 5 s.
+    pub patience: Duration,
+}
+
+/// Recruiters; any will do, so the one that answered last is asked first.
+pub struct Recruiters {
+    settings: Settings,
+    made: Mutex<Made>,
+    first: AtomicUsize,
+}
+
+/// Connections, and for which state of the certificates.
+struct Made {
+    agent: Agent,
+    generation: u64,
+}
+
+#[derive(Deserialize)]
+struct Leases {
+    leases: Vec<Granted>,
+}
+
+impl Recruiters {
+    /// # Errors
+    /// [`BorrowError::Settings`].
+    pub fn new(mut settings: Settings) -> Result<Self, BorrowError> {
+        let wrong = |what: String| Err(BorrowError::Settings { what });
+        if settings.urls.is_empty() {
+            return Err(nobody());
+        }
+        for url in &mut settings.urls {
+            *url = url.trim().trim_end_matches('/').to_owned();
+            if is_secret(url)? && settings.trust.is_none() {
+                return wrong(format!("{url} takes a client's certificate"));
+            }
+        }
+        let client = settings.client.as_deref().unwrap_or("me");
+        if client.is_empty() || !client.chars().all(|c| c.is_ascii_graphic()) {
+            return wrong(format!("{client:?} is no client's name"));
+        }
+        let credentials = settings.trust.as_ref().map(|trust| trust.credentials());
+        let made = Made {
+            agent: agent(credentials.as_deref(), settings.patience)?,
+            generation: settings.trust.as_ref().map_or(0, |t| t.generation()),
+        };
+        Ok(Self {
+            settings,
+            made: Mutex::new(made),
+            first: AtomicUsize::new(0),
+        })
+    }
+
+    /// Asks for memory: as many leases as copies, each on another host.
+    ///
+    /// # Errors
+    /// [`BorrowError`].
+    pub fn lease(&self, wanted: &Wanted) -> Result<Vec<Granted>, BorrowError> {
+        let document = json!(wanted);
+        self.each((Method::POST, "leases", Some(&document)), |url, reply| {
+            let leases = leases(url, reply)?;
+            let is_enough = |lease: &Granted| lease.granted_bytes >= wanted.bytes;
+            if leases.len() != wanted.copies as usize || !leases.iter().all(is_enough) {
+                return Err(foreign(url, "other leases than were asked for"));
+            }
+            Ok(leases)
+        })
+    }
+
+    /// Lets a lease go on.
+    ///
+    /// # Errors
+    /// [`BorrowError`]; refused as `unknown_lease`, it is over.
+    pub fn renew(&self, lease_id: &str, term_ms: i64) -> Result<Granted, BorrowError> {
+        let path = format!("leases/{}/renew", checked(lease_id)?);
+        let document = json!({ "term_ms": term_ms });
+        self.each((Method::POST, &path, Some(&document)), |url, reply| {
+            let lease: Granted = reply.told(url)?;
+            if lease.lease_id != lease_id {
+                return Err(foreign(url, "another lease than was asked for"));
+            }
+            Ok(lease)
+        })
+    }
+
+    /// Ends a lease; one that is over counts as ended.
+    ///
+    /// # Errors
+    /// [`BorrowError`].
+    pub fn release(&self, lease_id: &str) -> Result<(), BorrowError> {
+        let path = format!("leases/{}", checked(lease_id)?);
+        self.each((Method::DELETE, &path, None), |url, reply| reply.done(url))
+    }
+
+    /// The client's leases.
+    ///
+    /// # Errors
+    /// [`BorrowError`].
+    pub fn leases(&self) -> Result<Vec<Granted>, BorrowError> {
+        self.each((Method::GET, "leases", None), leases)
+    }
+
+    /// The first recruiter's answer that the next one could not better; else the most telling.
+    fn each<T>(
+        &self,
+        question: (Method, &str, Option<&Value>),
+        told: impl Fn(&str, &Reply) -> Result<T, BorrowError>,
+    ) -> Result<T, BorrowError> {
+        let agent = self.agent()?;
+        let client = self.settings.client.as_deref();
+        let count = self.settings.urls.len();
+        let first = self.first.load(Ordering::Relaxed);
+        let mut failed = None;
+        for place in (first..first + count).map(|n| n % count) {
+            let url = &self.settings.urls[place];
+            match ask(&agent, url, client, question.clone()).and_then(|reply| told(url, &reply)) {
+                Err(e) if another_may_know(&e) => {
+                    let is_refused = matches!(failed, Some(BorrowError::Refused { .. }));
+                    failed = if is_refused { failed } else { Some(e) };
+                }
+                answer => {
+                    self.first.store(place, Ordering::Relaxed);
+                    return answer;
+                }
+            }
+        }
+        Err(failed.unwrap_or_else(nobody))
+    }
+
+    /// Made anew once the certificates were replaced.
+    fn agent(&self) -> Result<Agent, BorrowError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(trust) = &self.settings.trust {
+            // Files that are being replaced may not fit each other yet: the old ones do until a recruiter says otherwise.
+            let _ = trust.reload_if_changed();
+            let generation = trust.generation();
+            if made.generation != generation {
+                made.agent = agent(Some(&trust.credentials()), self.settings.patience)?;
+                made.generation = generation;
+            }
+        }
+        Ok(made.agent.clone())
+    }
+}
+
+/// What one recruiter does not know, or cannot reach, another may.
+fn another_may_know(error: &BorrowError) -> bool {
+    match error {
+        BorrowError::Unreachable { .. } | BorrowError::Foreign { .. } => true,
+        BorrowError::Refused { refusal, .. } => matches!(
+            refusal.kind,
+            RefusalKind::Starting
+                | RefusalKind::Ending
+                | RefusalKind::Unreachable
+                | RefusalKind::UnknownLease
+        ),
+        _ => false,
+    }
+}
+
+fn leases(url: &str, reply: &Reply) -> Result<Vec<Granted>, BorrowError> {
+    let Leases { leases } = reply.told(url)?;
+    if leases.iter().any(|lease| checked(&lease.lease_id).is_err()) {
+        return Err(foreign(url, "a lease without an id"));
+    }
+    Ok(leases)
+}
+
+/// Ids become parts of addresses, and of exports' names.
+fn checked(lease_id: &str) -> Result<&str, BorrowError> {
+    let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    if lease_id.len() == 32 && lease_id.bytes().all(is_hex) {
+        return Ok(lease_id);
+    }
+    Err(BorrowError::NoLease {
+        lease_id: lease_id.to_owned(),
+    })
+}
+
+fn nobody() -> BorrowError {
+    BorrowError::Settings {
+        what: "no recruiter is named, such as https://recruiter.example:7444".to_owned(),
+    }
+}
+
+/// Whether it is spoken to through TLS: plain HTTP is for this machine alone.
+fn is_secret(url: &str) -> Result<bool, BorrowError> {
+    let wrong = |what: &str| BorrowError::Settings {
+        what: format!("{url:?} {what}"),
+    };
+    let no_address = || wrong("is no address: write it like https://recruiter.example:7444");
+    let uri: Uri = url.parse().map_err(|_| no_address())?;
+    let host = uri.host().ok_or_else(no_address)?;
+    if !matches!(uri.path(), "" | "/") || uri.query().is_some() || url.contains('@') {
+        return Err(wrong(
+            "is more than an address: leave out all after the port",
+        ));
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_here = host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    match uri.scheme_str() {
+        Some("https") => Ok(true),
+        Some("http") if is_here => Ok(false),
+        Some("http") => Err(wrong("is plain HTTP to another machine: use https://")),
+        _ => Err(no_address()),
+    }
+}
