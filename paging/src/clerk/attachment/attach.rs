@@ -1,0 +1,131 @@
+//! Making a block device of a server's pages, step by step, each kept before the next.
+
+use super::failure::AttachError;
+use super::folder::Folder;
+use super::patience::Patience;
+use super::record::{Record, Way};
+use super::release::{self, release};
+use super::{fuse, group, kernel, process, swap};
+use crate::args::{By, Wanted};
+use gleaner_paging::nbd::client::{Server, connect};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A server on this host answers in microseconds.
+const TO_ANSWER: Duration = Duration::from_secs(10);
+/// Of one step.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Attaches what is wanted; what was done of it is undone if it fails.
+pub(crate) fn attach(runtime: &Path, wanted: &Wanted) -> Result<Record, AttachError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(AttachError::NotRoot);
+    }
+    process::stay_in_memory();
+    let folder = Folder::make(runtime, &wanted.name)?;
+    let mut record = Record {
+        name: wanted.name.clone(),
+        socket: PathBuf::new(),
+        since_ms: now_ms(),
+        bytes: 0,
+        way: None,
+        device: None,
+        is_swap: wanted.swap,
+        group: None,
+        processes: Vec::new(),
+        notes: Vec::new(),
+    };
+    folder.keep(&record)?;
+    let Err(why) = steps(&folder, &mut record, wanted) else {
+        return Ok(record);
+    };
+    match release(&folder, &record, PATIENCE) {
+        Ok(_) => Err(why),
+        Err(left) => Err(AttachError::Left {
+            name: wanted.name.clone(),
+            why: Box::new(why),
+            left: Box::new(left),
+        }),
+    }
+}
+
+fn steps(folder: &Folder, record: &mut Record, wanted: &Wanted) -> Result<(), AttachError> {
+    record.group = group::make(&wanted.name, &mut record.notes)?;
+    folder.keep(record)?;
+    record.socket = match &wanted.socket {
+        Some(socket) => absolute(socket)?,
+        None => start_clerk(folder, record)?,
+    };
+    record.bytes = size(&record.socket)?;
+    match way(wanted.by)? {
+        By::Kernel => {
+            record.way = Some(Way::Kernel);
+            record.device = Some(kernel::connect(&record.socket, wanted.swap)?);
+        }
+        By::Fuse => {
+            fuse::mount(folder, record)?;
+            let path = folder.path().to_owned();
+            record.device = Some(patiently(record, "losetup", move || fuse::device(&path))?);
+        }
+    }
+    folder.keep(record)?;
+    if let (true, Some(device)) = (wanted.swap, record.device.clone()) {
+        let priority = wanted.priority;
+        patiently(record, "mkswap and swapon", move || {
+            swap::make(&device).and_then(|()| swap::on(&device, priority))
+        })?;
+    }
+    Ok(())
+}
+
+/// THE CLERK'S OWN: starts `gleaner-clerk serve` for this attachment, waits until it listens, and tells where.
+///
+/// To be done here: `process::start` with the door of `record.group` (as `fuse::mount` has it), the process pushed to
+/// `record.processes`, `folder.keep(record)`, then waiting for the socket (`patience::wait_for`) below `folder.path()`; a socket there is
+/// to be removed by the clerk or in `Folder::remove`. `release` ends all processes in reverse order after the device is gone.
+fn start_clerk(_folder: &Folder, _record: &mut Record) -> Result<PathBuf, AttachError> {
+    Err(AttachError::NoServer)
+}
+
+/// Asks the server before anything is made of it.
+fn size(socket: &Path) -> Result<u64, AttachError> {
+    let server = Server::Unix(socket.to_owned());
+    let failed = |why| AttachError::Server {
+        socket: socket.to_owned(),
+        why,
+    };
+    let (_, export) = connect(&server, "", None, TO_ANSWER).map_err(failed)?;
+    Ok(export.bytes)
+}
+
+fn way(by: Option<By>) -> Result<By, AttachError> {
+    let lacks = |by| match by {
+        By::Kernel => kernel::lacks(),
+        By::Fuse => fuse::lacks(),
+    };
+    match by {
+        Some(by) => lacks(by).map_or(Ok(by), |lack| Err(AttachError::NoWay(lack))),
+        None if kernel::lacks().is_none() => Ok(By::Kernel),
+        None => fuse::lacks().map_or(Ok(By::Fuse), |lack| Err(AttachError::NoWay(lack))),
+    }
+}
+
+fn patiently<T: Send + 'static>(
+    record: &Record,
+    name: &'static str,
+    step: impl FnOnce() -> Result<T, AttachError> + Send + 'static,
+) -> Result<T, AttachError> {
+    let cut = || release::cut(record);
+    Patience::new(PATIENCE, &cut).with(name, &|| 0, step)?
+}
+
+fn absolute(socket: &Path) -> Result<PathBuf, AttachError> {
+    std::path::absolute(socket).map_err(super::failure::at(socket))
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}

@@ -1,0 +1,50 @@
+//! Undoing an attachment, by whichever process is asked to.
+
+use super::failure::AttachError;
+use super::folder::{Folder, names};
+use super::release::{Released, device, release};
+use super::{process, swap};
+use std::path::Path;
+use std::time::Duration;
+
+/// How it is to be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detaching {
+    /// Even if memory may run out.
+    pub(crate) is_forced: bool,
+    /// A server that does not answer for so long is given up.
+    pub(crate) patience: Duration,
+}
+
+/// Detaches `name`, or the only one there is; its name, and how it went.
+pub(crate) fn detach(
+    runtime: &Path,
+    name: Option<&str>,
+    how: Detaching,
+) -> Result<(String, Released), AttachError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(AttachError::NotRoot);
+    }
+    // The swap that is undone may hold this very process, and not answer.
+    process::stay_in_memory();
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => only(names(runtime)?)?,
+    };
+    let (folder, record) = Folder::open(runtime, &name)?;
+    if let Some(device) = device(&folder, &record)
+        && let Some(area) = swap::on_device(&device)?
+        && !how.is_forced
+    {
+        swap::fits(area.used_bytes, process::available_bytes()?)?;
+    }
+    let released = release(&folder, &record, how.patience)?;
+    Ok((name, released))
+}
+
+fn only(mut names: Vec<String>) -> Result<String, AttachError> {
+    if names.len() > 1 {
+        return Err(AttachError::Several(names.join(", ")));
+    }
+    names.pop().ok_or(AttachError::NothingAtAll)
+}

@@ -1,0 +1,134 @@
+//! An attachment's folder: its record, and the lock of whoever works on it.
+
+use super::failure::{AttachError, at};
+use super::record::Record;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const RECORD: &str = "attached.json";
+
+/// One attachment's, locked while this lives.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// A new one, for a new attachment.
+    pub(crate) fn make(runtime: &Path, name: &str) -> Result<Self, AttachError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(runtime)
+            .map_err(at(runtime))?;
+        own(runtime)?;
+        let path = runtime.join(name);
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(at(&path)(e)),
+            _ => {}
+        }
+        let folder = Self::lock(path, name)?;
+        if folder.path.join(RECORD).exists() {
+            return Err(AttachError::Attached(name.to_owned()));
+        }
+        Ok(folder)
+    }
+
+    /// Of what is attached, with its record.
+    pub(crate) fn open(runtime: &Path, name: &str) -> Result<(Self, Record), AttachError> {
+        let nothing = || AttachError::Nothing(name.to_owned());
+        if !runtime.join(name).exists() {
+            return Err(nothing());
+        }
+        own(runtime)?;
+        let folder = Self::lock(runtime.join(name), name)?;
+        let record = read(runtime, name)?.ok_or_else(nothing)?;
+        Ok((folder, record))
+    }
+
+    fn lock(path: PathBuf, name: &str) -> Result<Self, AttachError> {
+        own(&path)?;
+        let lock = File::open(&path).map_err(at(&path))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| AttachError::AtWork(name.to_owned()))?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Where its other files may lie.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps what has been done: whole, or as it was before.
+    pub(crate) fn keep(&self, record: &Record) -> Result<(), AttachError> {
+        let (path, beside) = (self.path.join(RECORD), self.path.join("attached.json.new"));
+        let text = serde_json::to_string_pretty(record).map_err(|why| AttachError::Record {
+            path: path.clone(),
+            why,
+        })?;
+        let written = File::create(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
+        written
+            .and_then(|()| fs::rename(&beside, &path))
+            .map_err(at(&path))
+    }
+
+    /// Nothing is attached any more.
+    pub(crate) fn remove(&self) -> Result<(), AttachError> {
+        for name in ["attached.json.new", RECORD] {
+            gone(fs::remove_file(self.path.join(name))).map_err(at(self.path.join(name)))?;
+        }
+        gone(fs::remove_dir(&self.path)).map_err(at(&self.path))
+    }
+}
+
+/// The record of what is attached as `name`, if anything is. It needs no lock: a record is replaced as a whole.
+pub(crate) fn read(runtime: &Path, name: &str) -> Result<Option<Record>, AttachError> {
+    let path = runtime.join(name).join(RECORD);
+    let text = match fs::read(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(at(&path))?,
+    };
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|why| AttachError::Record { path, source })
+}
+
+/// What there is, by name.
+pub(crate) fn names(runtime: &Path) -> Result<Vec<String>, AttachError> {
+    let entries = match fs::read_dir(runtime) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(at(runtime))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(at(runtime))?.file_name();
+        names.extend(name.into_string().ok());
+    }
+    names.retain(|name| runtime.join(name).join(RECORD).exists());
+    names.sort();
+    Ok(names)
+}
+
+/// Of what may have been removed before.
+pub(crate) fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// /run/gleaner is open to the daemons' group: none of them may have put there what root then acts upon.
+fn own(path: &Path) -> Result<(), AttachError> {
+    let found = fs::symlink_metadata(path).map_err(at(path))?;
+    let is_own = found.is_dir()
+        && found.uid() == rustix::process::geteuid().as_raw()
+        && found.mode() & 0o022 == 0;
+    if !is_own {
+        return Err(AttachError::Foreign(path.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! The way through FUSE: nbdfuse shows an export as a file, and a loop device is made of that, without a cache.
+
+use super::failure::{AttachError, at};
+use super::folder::{Folder, gone};
+use super::group;
+use super::mounts;
+use super::patience::wait_for;
+use super::process::{self, Process};
+use super::program::{self, last_words};
+use super::record::{Record, Way};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Duration;
+
+/// To connect and to mount: milliseconds.
+const TO_MOUNT: Duration = Duration::from_secs(10);
+const CONNECTIONS: &str = "/sys/fs/fuse/connections";
+
+/// What nbdfuse is mounted on.
+pub(crate) fn point(folder: &Path) -> PathBuf {
+    folder.join("export")
+}
+
+/// The export, as a file.
+fn file(folder: &Path) -> PathBuf {
+    point(folder).join("disk")
+}
+
+/// This host can go that way; else what it lacks.
+pub(crate) fn lacks() -> Option<&'static str> {
+    let is_there = fs::exists("/dev/fuse").unwrap_or(false);
+    (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")
+}
+
+/// Shows the export, in a group apart.
+pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachError> {
+    record.way = Some(Way::Fuse { connection: None });
+    let point = point(folder.path());
+    fs::create_dir(&point).map_err(at(&point))?;
+    let door = record.group.as_deref().map(group::door).transpose()?;
+    let (file, socket) = (file(folder.path()), record.socket.clone());
+    let (mut child, nbdfuse) = process::start(
+        "nbdfuse",
+        "libnbd-bin",
+        &[file.as_os_str(), "--unix".as_ref(), socket.as_os_str()],
+        door.as_ref(),
+        &mut record.notes,
+    )?;
+    record.processes.push(nbdfuse);
+    folder.keep(record)?;
+    let number = wait_for("nbdfuse mounts the export", TO_MOUNT, || {
+        ended(&mut child)?;
+        connection(&point)
+    })?;
+    if !switch(number).exists()
+        && let Err(e) = call::mount_switches()
+    {
+        let note =
+            format!("a stuck nbdfuse can only be killed: mount fusectl at {CONNECTIONS}: {e}");
+        record.notes.push(note);
+    }
+    record.way = Some(Way::Fuse {
+        connection: Some(number),
+    });
+    folder.keep(record)
+}
+
+/// Of the file system mounted there, if there is one.
+fn connection(point: &Path) -> Result<Option<u32>, AttachError> {
+    let mounts = mounts::table()?;
+    let mount = mounts.iter().rfind(|mount| mount.point == point);
+    Ok(mount.map(|mount| mount.device.1))
+}
+
+/// What nbdfuse says, once it has ended.
+fn ended(child: &mut Child) -> Result<(), AttachError> {
+    let Ok(Some(status)) = child.try_wait() else {
+        return Ok(());
+    };
+    let mut said = Vec::new();
+    if let Some(stderr) = &mut child.stderr {
+        let _ = stderr.read_to_end(&mut said);
+    }
+    Err(AttachError::Program {
+        program: "nbdfuse",
+        said: last_words(&said, &status.to_string()),
+    })
+}
+
+/// Makes the block device.
+pub(crate) fn device(folder: &Path) -> Result<PathBuf, AttachError> {
+    let file = file(folder);
+    let options = ["--find", "--show", "--direct-io=on", "--sector-size=4096"];
+    let args: Vec<&OsStr> = options
+        .iter()
+        .map(OsStr::new)
+        .chain([file.as_os_str()])
+        .collect();
+    let device = PathBuf::from(program::run("losetup", "util-linux", &args)?);
+    // Some versions only warn where it is refused.
+    let is_direct = of_loop(&device, "dio").is_some_and(|is_direct| is_direct == "1");
+    if !is_direct {
+        return Err(AttachError::Cached(device));
+    }
+    Ok(device)
+}
+
+/// The block device, by the kernel's own record.
+pub(crate) fn found_device(folder: &Path) -> Option<PathBuf> {
+    let file = file(folder);
+    let blocks = fs::read_dir("/sys/block").ok()?;
+    blocks
+        .filter_map(|block| Some(Path::new("/dev").join(block.ok()?.file_name())))
+        .find(|device| of_loop(device, "backing_file").is_some_and(|of| Path::new(&of) == file))
+}
+
+fn of_loop(device: &Path, fact: &str) -> Option<String> {
+    let path = Path::new("/sys/block").join(device.file_name()?);
+    let text = fs::read_to_string(path.join("loop").join(fact)).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+/// It is a loop device of some file.
+pub(crate) fn is_bound(device: &Path) -> bool {
+    of_loop(device, "backing_file").is_some()
+}
+
+/// Takes the block device apart.
+pub(crate) fn release(device: &Path) -> Result<(), AttachError> {
+    program::run(
+        "losetup",
+        "util-linux",
+        &["--detach".as_ref(), device.as_os_str()],
+    )?;
+    Ok(())
+}
+
+/// Takes the file away; whether it was there is not asked.
+pub(crate) fn unmount(folder: &Path) -> Result<(), AttachError> {
+    let point = point(folder);
+    // The loop device lets go of the file a moment after it is gone.
+    let unmounted = wait_for("unmounting", TO_MOUNT, || {
+        if connection(&point)?.is_none() {
+            return Ok(Some(()));
+        }
+        match call::unmount(&point, 0) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(None),
+            unmounted => unmounted.map(|()| None).map_err(at(&point)),
+        }
+    });
+    if unmounted.is_err() {
+        // Somebody looks at the file: it goes when they do.
+        call::unmount(&point, libc::MNT_DETACH).map_err(at(&point))?;
+    }
+    gone(fs::remove_dir(&point)).map_err(at(&point))
+}
+
+/// Whatever waits for the server through it fails from now on.
+pub(crate) fn cut(connection: Option<u32>, processes: &[Process]) {
+    let is_cut = connection.is_some_and(|number| fs::write(switch(number), "1").is_ok());
+    if !is_cut {
+        processes.iter().for_each(Process::kill);
+    }
+}
+
+fn switch(connection: u32) -> PathBuf {
+    Path::new(CONNECTIONS)
+        .join(connection.to_string())
+        .join("abort")
+}
+
+#[allow(unsafe_code)]
+mod call {
+    use super::CONNECTIONS;
+    use std::ffi::CString;
+    use std::io;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    fn done(result: i32) -> io::Result<()> {
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    pub(super) fn mount_switches() -> io::Result<()> {
+        let point = CString::new(CONNECTIONS)?;
+        let kind = c"fusectl".as_ptr();
+        // SAFETY: strings with an end that outlive the call, and no data.
+        done(unsafe { libc::mount(kind, point.as_ptr(), kind, 0, std::ptr::null()) })
+    }
+
+    pub(super) fn unmount(point: &Path, flags: i32) -> io::Result<()> {
+        let point = CString::new(point.as_os_str().as_bytes())?;
+        // SAFETY: a string with an end, which outlives the call.
+        done(unsafe { libc::umount2(point.as_ptr(), flags) })
+    }
+}

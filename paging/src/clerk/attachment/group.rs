@@ -1,0 +1,134 @@
+//! A control group apart for the programs that the kernel swaps through.
+//!
+//! A program in the group that is short of memory would wait for itself: the kernel has it free memory by swapping, which it is to serve.
+
+use super::failure::{AttachError, at};
+use super::folder::gone;
+use super::mounts;
+use super::patience::wait_for;
+use super::process::Process;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Of a program's memory, what the kernel leaves alone (version 2 alone has that): nbdfuse has 8 MiB, and buffers of requests.
+const LEFT_ALONE: &str = "67108864";
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The memory controller's hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hierarchy {
+    /// Version 1: one of its own.
+    Memory(PathBuf),
+    /// Version 2: that of all controllers.
+    Unified(PathBuf),
+}
+
+/// Makes the group of `name`, below the root: no limit is above it. None where the kernel has no memory controller, and so no limits.
+pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf>, AttachError> {
+    let Some(hierarchy) = hierarchy(&mounts::table()?) else {
+        return Ok(None);
+    };
+    let (root, settings) = match &hierarchy {
+        Hierarchy::Memory(root) => (root, &[("memory.swappiness", "0")][..]),
+        Hierarchy::Unified(root) => {
+            // Mostly there already; where it cannot be had, the settings below say so.
+            let _ = fs::write(root.join("cgroup.subtree_control"), "+memory");
+            let settings = &[("memory.swap.max", "0"), ("memory.min", LEFT_ALONE)][..];
+            (root, settings)
+        }
+    };
+    let path = root.join(format!("gleaner-clerk-{name}"));
+    match fs::create_dir(&path) {
+        // What a crash left is as good, if it is empty.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && members(&path)?.is_empty() => {}
+        made => made.map_err(at(&path))?,
+    }
+    for (key, value) in settings {
+        if let Err(e) = fs::write(path.join(key), value) {
+            notes.push(format!("{}: {e}", path.join(key).display()));
+        }
+    }
+    Ok(Some(path))
+}
+
+/// Where a process that writes `0` moves itself into the group.
+pub(crate) fn door(group: &Path) -> Result<File, AttachError> {
+    let path = group.join("cgroup.procs");
+    OpenOptions::new().write(true).open(&path).map_err(at(path))
+}
+
+/// Ends what is in it, and removes it.
+pub(crate) fn remove(group: &Path) -> Result<(), AttachError> {
+    for pid in members(group)? {
+        if let Some(process) = Process::of("a process of the group", pid) {
+            process.end()?;
+        }
+    }
+    // The kernel takes a moment to see that they are gone.
+    wait_for("the control group's end", PATIENCE, || {
+        match gone(fs::remove_dir(group)) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(None),
+            removed => removed.map(Some).map_err(at(group)),
+        }
+    })
+}
+
+fn members(group: &Path) -> Result<Vec<u32>, AttachError> {
+    let path = group.join("cgroup.procs");
+    match fs::read_to_string(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        text => Ok(text
+            .map_err(at(path))?
+            .lines()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()),
+    }
+}
+
+fn hierarchy(mounts: &[mounts::Mount]) -> Option<Hierarchy> {
+    let has = |mount: &mounts::Mount| mount.options.iter().any(|option| option == "memory");
+    let of_its_own = mounts
+        .iter()
+        .find(|mount| mount.kind == "cgroup" && has(mount));
+    if let Some(mount) = of_its_own {
+        return Some(Hierarchy::Memory(mount.point.clone()));
+    }
+    let unified = mounts.iter().find(|mount| mount.kind == "cgroup2")?;
+    let controllers = fs::read_to_string(unified.point.join("cgroup.controllers")).ok()?;
+    let has_memory = controllers.split_whitespace().any(|name| name == "memory");
+    has_memory.then(|| Hierarchy::Unified(unified.point.clone()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn mount(kind: &str, point: &Path, options: &str) -> mounts::Mount {
+        mounts::Mount {
+            device: (0, 30),
+            point: point.to_owned(),
+            kind: kind.to_owned(),
+            source: kind.into(),
+            options: options.split(',').map(str::to_owned).collect(),
+        }
+    }
+
+    #[test]
+    fn the_memory_controller_is_found_in_both_versions_and_in_a_mix() {
+        let folder = tempfile::tempdir().unwrap();
+        let controllers = folder.path().join("cgroup.controllers");
+        fs::write(&controllers, "cpuset cpu memory pids\n").unwrap();
+        let unified = mount("cgroup2", folder.path(), "rw");
+        let cpu = mount("cgroup", Path::new("/cpu"), "rw,cpu");
+        let memory = mount("cgroup", Path::new("/memory"), "rw,memory");
+        let found = hierarchy(&[unified.clone(), cpu.clone(), memory]);
+        assert_eq!(found, Some(Hierarchy::Memory("/memory".into())));
+        let found = hierarchy(&[cpu.clone(), unified.clone()]);
+        assert_eq!(found, Some(Hierarchy::Unified(folder.path().to_owned())));
+        fs::write(&controllers, "cpu pids\n").unwrap();
+        assert_eq!(hierarchy(&[cpu, unified]), None);
+    }
+}

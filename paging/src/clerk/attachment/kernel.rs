@@ -1,0 +1,86 @@
+//! The way through the kernel's nbd module: nbd-client makes the connection and hands it over.
+
+use super::failure::{AttachError, at};
+use super::patience::wait_for;
+use super::program;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const PROGRAM: &str = "nbd-client";
+/// A server that does not answer for so long counts as lost: the kernel gives up the connection, and reads and writes fail.
+const ANSWERS_WITHIN_S: u64 = 30;
+const TO_CONNECT: Duration = Duration::from_secs(10);
+
+/// This host can go that way; else what it lacks.
+pub(crate) fn lacks() -> Option<&'static str> {
+    if program::run(PROGRAM, PROGRAM, &["-V"]).is_err() {
+        return Some("nbd-client is not installed");
+    }
+    let _ = program::run("modprobe", "kmod", &["nbd"]);
+    let is_there = fs::exists("/sys/module/nbd").unwrap_or(false);
+    (!is_there).then_some("this kernel has no nbd module")
+}
+
+/// Connects the first device that is free.
+pub(crate) fn connect(socket: &Path, is_swap: bool) -> Result<PathBuf, AttachError> {
+    let device = free()?;
+    program::run(PROGRAM, PROGRAM, &connecting(socket, &device, is_swap))?;
+    wait_for("the connection", TO_CONNECT, || {
+        Ok(is_connected(&device).then_some(()))
+    })?;
+    Ok(device)
+}
+
+/// Without `-persist`: pages that a server has lost are not to be had by asking again.
+fn connecting(socket: &Path, device: &Path, is_swap: bool) -> Vec<OsString> {
+    let timeout = ANSWERS_WITHIN_S.to_string();
+    let mut args: Vec<OsString> = vec!["-unix".into(), socket.into(), device.into()];
+    args.extend(["-block-size", "4096", "-timeout", &timeout].map(Into::into));
+    args.extend(is_swap.then(|| "-swap".into()));
+    args
+}
+
+fn free() -> Result<PathBuf, AttachError> {
+    const BLOCKS: &str = "/sys/block";
+    let mut names: Vec<OsString> = Vec::new();
+    for entry in fs::read_dir(BLOCKS).map_err(at(BLOCKS))? {
+        let name = entry.map_err(at(BLOCKS))?.file_name();
+        names.extend(name.to_string_lossy().starts_with("nbd").then_some(name));
+    }
+    names.sort();
+    let devices = names.iter().map(|name| Path::new("/dev").join(name));
+    let free = devices.into_iter().find(|device| !is_connected(device));
+    free.ok_or(AttachError::NoWay("every nbd device is in use"))
+}
+
+/// It has a size.
+pub(crate) fn is_connected(device: &Path) -> bool {
+    let name = device.file_name().unwrap_or_default();
+    let size = fs::read_to_string(Path::new("/sys/block").join(name).join("size"));
+    size.is_ok_and(|size| size.trim() != "0")
+}
+
+/// Takes the connection away; what waits for the server fails.
+pub(crate) fn disconnect(device: &Path) -> Result<(), AttachError> {
+    program::run(PROGRAM, PROGRAM, &["-d".as_ref(), device.as_os_str()])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nbd_client_is_told_all_of_it() {
+        let args = |is_swap| {
+            let args = connecting(Path::new("/run/a b.sock"), Path::new("/dev/nbd3"), is_swap);
+            let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into()).collect();
+            args.join("|")
+        };
+        let device = "-unix|/run/a b.sock|/dev/nbd3|-block-size|4096|-timeout|30";
+        assert_eq!(args(false), device);
+        assert_eq!(args(true), format!("{device}|-swap"));
+    }
+}

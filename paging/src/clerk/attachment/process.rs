@@ -1,0 +1,265 @@
+//! Programs that serve an attachment: started apart from who starts them, ended by their number and time of start.
+
+use super::failure::{AttachError, at};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// It is done in milliseconds; who waits for a server that is gone is killed after that.
+const TO_END: Duration = Duration::from_secs(5);
+/// The kernel's PF_MEMALLOC_NOIO: it does not swap in order to give this thread memory.
+const IO_FLUSHER: u64 = 0x0008_0000;
+
+/// A process, and no other one that has its number later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Process {
+    /// What it runs, for people.
+    pub(crate) program: String,
+    /// Its number.
+    pub(crate) pid: u32,
+    /// When it was started, in ticks since the host was.
+    pub(crate) start_ticks: u64,
+}
+
+impl Process {
+    /// Of a number; none if there is no such process.
+    pub(crate) fn of(program: &str, pid: u32) -> Option<Self> {
+        let stat = stat(pid).filter(Stat::is_alive)?;
+        Some(Self {
+            program: program.to_owned(),
+            pid,
+            start_ticks: stat.start_ticks,
+        })
+    }
+
+    /// It is there.
+    pub(crate) fn is_alive(&self) -> bool {
+        stat(self.pid).is_some_and(|stat| stat.is_alive() && stat.start_ticks == self.start_ticks)
+    }
+
+    /// Ends it, by force if it takes its time.
+    pub(crate) fn end(&self) -> Result<(), AttachError> {
+        for signal in [Signal::TERM, Signal::KILL] {
+            let Some(handle) = self.handle() else {
+                return Ok(());
+            };
+            // It may have ended in between.
+            let _ = pidfd_send_signal(&handle, signal);
+            if ends(&handle, TO_END) {
+                return Ok(());
+            }
+        }
+        Err(AttachError::Undying {
+            program: self.program.clone(),
+            pid: self.pid,
+        })
+    }
+
+    /// Waits for it to end by itself, a moment.
+    pub(crate) fn await_end(&self) {
+        if let Some(handle) = self.handle() {
+            ends(&handle, TO_END);
+        }
+    }
+
+    /// By force, without waiting.
+    pub(crate) fn kill(&self) {
+        if let Some(handle) = self.handle() {
+            let _ = pidfd_send_signal(&handle, Signal::KILL);
+        }
+    }
+
+    /// Whoever has the number when it is opened keeps the handle; looking at the start after that makes sure who it is.
+    fn handle(&self) -> Option<OwnedFd> {
+        let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        self.is_alive().then_some(handle)
+    }
+}
+
+fn ends(handle: &OwnedFd, limit: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let limit = Timespec {
+        tv_sec: limit.as_secs().cast_signed(),
+        tv_nsec: 0,
+    };
+    let mut one = [PollFd::new(handle, PollFlags::IN)];
+    poll(&mut one, Some(&limit)).is_ok_and(|ended| ended > 0)
+}
+
+/// Starts `program` as what the kernel swaps through must be: in its own group, session and place; what it says can be read.
+///
+/// Whether it may be killed for memory, and whether the kernel swaps to give it memory, is settled before it runs; `notes` has what could
+/// not be had.
+pub(crate) fn start<A: AsRef<OsStr>>(
+    program: &'static str,
+    package: &'static str,
+    args: &[A],
+    group: Option<&File>,
+    notes: &mut Vec<String>,
+) -> Result<(Child, Process), AttachError> {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    call::apart(&mut command, group.map(AsRawFd::as_raw_fd));
+    let missing = |why| AttachError::Missing {
+        program,
+        package,
+        why,
+    };
+    let mut child = command.spawn().map_err(missing)?;
+    let pid = child.id();
+    let Some(process) = Process::of(program, pid) else {
+        let _ = child.kill();
+        let said = "ended at once".to_owned();
+        return Err(AttachError::Program { program, said });
+    };
+    let spared = format!("/proc/{pid}/oom_score_adj");
+    if let Err(e) = fs::write(&spared, "-1000") {
+        notes.push(format!(
+            "the OOM killer may take {program}: {spared}: {e}; CAP_SYS_RESOURCE is needed"
+        ));
+    }
+    if stat(pid).is_some_and(|stat| stat.flags & IO_FLUSHER == 0) {
+        notes.push(format!(
+            "{program} may wait for itself when the whole host is short of memory: no PR_SET_IO_FLUSHER without CAP_SYS_RESOURCE"
+        ));
+    }
+    Ok((child, process))
+}
+
+/// Keeps this process itself in memory: it may have to undo a swap that does not answer.
+pub(crate) fn stay_in_memory() {
+    // Without the privilege it goes on: nothing swaps on a host that still answers.
+    let _ = call::lock_own();
+}
+
+/// Of /proc/PID/stat.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    state: char,
+    flags: u64,
+    start_ticks: u64,
+}
+
+impl Stat {
+    /// It runs, or will again.
+    fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X' | 'x')
+    }
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The program's name may have spaces and brackets in it.
+fn parse(stat: &str) -> Option<Stat> {
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = words.next()?.chars().next()?;
+    let flags = words.nth(5)?.parse().ok()?;
+    let start_ticks = words.nth(12)?.parse().ok()?;
+    Some(Stat {
+        state,
+        flags,
+        start_ticks,
+    })
+}
+
+/// MemAvailable.
+pub(crate) fn available_bytes() -> Result<u64, AttachError> {
+    const PATH: &str = "/proc/meminfo";
+    let text = fs::read_to_string(PATH).map_err(at(PATH))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let kib = kib.ok_or_else(|| at(PATH)(std::io::ErrorKind::InvalidData.into()))?;
+    Ok(kib << 10)
+}
+
+#[allow(unsafe_code)]
+mod call {
+    use std::io;
+    use std::os::fd::RawFd;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    // linux/prctl.h; the C library's header has no name for it.
+    const SET_IO_FLUSHER: libc::c_int = 57;
+    const ON: libc::c_ulong = 1;
+
+    /// What the child does before it becomes the program.
+    pub(super) fn apart(command: &mut Command, group: Option<RawFd>) {
+        let settle = move || {
+            if let Some(door) = group {
+                // SAFETY: one byte of a constant, to a descriptor that the parent keeps open until the child runs.
+                if unsafe { libc::write(door, c"0".as_ptr().cast(), 1) } != 1 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            // SAFETY: three calls that take numbers. The terminal's signals are not for it; who reads what it says stops once it serves;
+            // the last needs a privilege, and is looked for afterwards.
+            unsafe {
+                libc::setsid();
+                libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+                libc::prctl(SET_IO_FLUSHER, ON, 0, 0, 0);
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes system calls only, which are allowed between fork and exec, and allocates nothing.
+        unsafe { command.pre_exec(settle) };
+    }
+
+    pub(super) fn lock_own() -> io::Result<()> {
+        // SAFETY: locking changes nothing that is in memory.
+        let failed = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+        if failed != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_the_next_of_its_number() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let process = Process::of("sleep", child.id()).unwrap();
+        assert!(process.is_alive());
+        let later = Process {
+            start_ticks: process.start_ticks + 1,
+            ..process.clone()
+        };
+        later.end().unwrap();
+        later.kill();
+        assert!(process.is_alive() && !later.is_alive());
+        process.end().unwrap();
+        // Nobody has waited for it yet; it is none any more.
+        assert!(!process.is_alive());
+        child.wait().unwrap();
+        process.end().unwrap();
+        assert_eq!(Process::of("sleep", child.id()), None);
+    }
+
+    #[test]
+    fn a_name_with_brackets_is_no_hindrance() {
+        let line = "77 (a) R) S 1 2 3 4 5 524288 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        let stat = parse(line).unwrap();
+        assert_eq!((stat.state, stat.start_ticks), ('S', 4242));
+        assert_eq!(stat.flags & IO_FLUSHER, IO_FLUSHER);
+        assert!(available_bytes().unwrap() > 0);
+    }
+}

@@ -1,0 +1,139 @@
+//! Taking apart, in the reverse order of making. Every step looks whether there is anything to do.
+
+use super::failure::AttachError;
+use super::folder::Folder;
+use super::patience::{Patience, wait_for};
+use super::record::{Record, Way};
+use super::{fuse, group, kernel, mounts, swap};
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A device goes when the last who looks at it (udev, say) closes it.
+const TO_GO: Duration = Duration::from_secs(10);
+
+/// How it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Released {
+    /// The server did not answer, and was given up.
+    pub(crate) was_cut: bool,
+    /// What was swapped out there then.
+    pub(crate) lost_bytes: u64,
+}
+
+/// Undoes all that was done, and forgets it.
+pub(crate) fn release(
+    folder: &Folder,
+    record: &Record,
+    limit: Duration,
+) -> Result<Released, AttachError> {
+    let cut = || cut(record);
+    let patience = Patience::new(limit, &cut);
+    let mut lost_bytes = 0;
+    let still = || 0;
+    if let Some(device) = device(folder, record) {
+        if swap::on_device(&device)?.is_some() {
+            let used = Cell::new(0);
+            let progress = || {
+                let area = swap::on_device(&device).ok().flatten();
+                used.set(area.map_or(0, |area| area.used_bytes));
+                used.get()
+            };
+            let off = device.clone();
+            let went = patience.with("swapoff", &progress, move || swap::off(&off));
+            // A page read in vain is as good as lost, and counts as used no more.
+            lost_bytes = if patience.is_cut() { used.get() } else { 0 };
+            went??;
+        }
+        let way = record.way.clone();
+        patience.with("taking the device apart", &still, move || {
+            take_apart(&device, way.as_ref())
+        })??;
+    }
+    if matches!(record.way, Some(Way::Fuse { .. })) {
+        let path = folder.path().to_owned();
+        patience.with("unmounting", &still, move || fuse::unmount(&path))??;
+        // They see that, and end.
+        for process in record.processes.iter().rev() {
+            if process.program == "nbdfuse" {
+                process.await_end();
+            }
+        }
+    }
+    for process in record.processes.iter().rev() {
+        process.end()?;
+    }
+    if let Some(group) = &record.group {
+        group::remove(group)?;
+    }
+    folder.remove()?;
+    Ok(Released {
+        was_cut: patience.is_cut(),
+        lost_bytes,
+    })
+}
+
+/// Whatever waits for the server fails from now on.
+pub(crate) fn cut(record: &Record) {
+    match (&record.way, &record.device) {
+        (Some(Way::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
+        (Some(Way::Kernel), Some(device)) => drop(kernel::disconnect(device)),
+        _ => {}
+    }
+}
+
+/// The device, as long as it is still this attachment's.
+pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
+    match record.way.as_ref()? {
+        // By the file beneath: a number may be another's by now, or not have been kept yet.
+        Way::Fuse { .. } => fuse::found_device(folder.path()),
+        Way::Kernel => {
+            let device = record.device.clone()?;
+            kernel::is_connected(&device).then_some(device)
+        }
+    }
+}
+
+fn take_apart(device: &Path, way: Option<&Way>) -> Result<(), AttachError> {
+    unused(device)?;
+    match way {
+        Some(Way::Kernel) => {
+            kernel::disconnect(device)?;
+            gone(device, || !kernel::is_connected(device))
+        }
+        _ => {
+            fuse::release(device)?;
+            gone(device, || !fuse::is_bound(device))
+        }
+    }
+}
+
+/// The kernel would let go of a device that is mounted later, unasked: better now, asked.
+fn unused(device: &Path) -> Result<(), AttachError> {
+    let exclusive = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_EXCL)
+        .open(device);
+    match exclusive {
+        Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Err(in_use(device)),
+        // What is wrong with it besides is no reason to keep it.
+        _ => Ok(()),
+    }
+}
+
+fn in_use(device: &Path) -> AttachError {
+    let mounts = mounts::table().unwrap_or_default();
+    let mount = mounts.iter().find(|mount| mount.source == device);
+    AttachError::InUse {
+        device: device.to_owned(),
+        where_: mount.map_or_else(String::new, |m| format!(" at {}", m.point.display())),
+    }
+}
+
+fn gone(device: &Path, is_gone: impl Fn() -> bool) -> Result<(), AttachError> {
+    let waited = wait_for("the device's end", TO_GO, || Ok(is_gone().then_some(())));
+    waited.map_err(|_| in_use(device))
+}

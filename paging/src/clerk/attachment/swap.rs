@@ -1,0 +1,132 @@
+//! Swap on a block device.
+
+use super::failure::{AttachError, at};
+use super::program;
+use std::path::{Path, PathBuf};
+
+const PATH: &str = "/proc/swaps";
+
+/// What the kernel swaps on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Area {
+    /// Where.
+    pub(crate) device: PathBuf,
+    /// Filled of it.
+    pub(crate) used_bytes: u64,
+    /// Higher ones are filled first.
+    pub(crate) priority: i32,
+}
+
+/// That of a device, if there is one.
+pub(crate) fn on_device(device: &Path) -> Result<Option<Area>, AttachError> {
+    let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;
+    Ok(parse(&text).into_iter().find(|area| area.device == device))
+}
+
+fn parse(text: &str) -> Vec<Area> {
+    let area = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some(Area {
+            device: words.next()?.into(),
+            used_bytes: words.nth(2)?.parse::<u64>().ok()? << 10,
+            priority: words.next()?.parse().ok()?,
+        })
+    };
+    text.lines().skip(1).filter_map(area).collect()
+}
+
+/// Writes the header.
+pub(crate) fn make(device: &Path) -> Result<(), AttachError> {
+    program::run("mkswap", "util-linux", &[device]).map(drop)
+}
+
+/// Has the kernel swap there, and tell the device of every page that it no longer needs.
+pub(crate) fn on(device: &Path, priority: u16) -> Result<(), AttachError> {
+    call::swapon(device, priority).map_err(failed("swapon", device))
+}
+
+/// Brings everything back.
+pub(crate) fn off(device: &Path) -> Result<(), AttachError> {
+    call::swapoff(device).map_err(failed("swapoff", device))
+}
+
+fn failed(call: &'static str, device: &Path) -> impl FnOnce(std::io::Error) -> AttachError {
+    let device = device.to_owned();
+    move |why| AttachError::Call { call, device, why }
+}
+
+/// Whether what is swapped out has room in memory.
+pub(crate) fn fits(used_bytes: u64, available_bytes: u64) -> Result<(), AttachError> {
+    if used_bytes > available_bytes {
+        return Err(AttachError::DoesNotFit {
+            used_bytes,
+            available_bytes,
+        });
+    }
+    Ok(())
+}
+
+#[allow(unsafe_code)]
+mod call {
+    use std::ffi::CString;
+    use std::io;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    // linux/swap.h; the C library's header has no name for the last.
+    const PREFER: i32 = 0x8000;
+    const DISCARD: i32 = 0x10000;
+
+    fn text(path: &Path) -> io::Result<CString> {
+        CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
+    }
+
+    fn done(result: i32) -> io::Result<()> {
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    pub(super) fn swapon(device: &Path, priority: u16) -> io::Result<()> {
+        let device = text(device)?;
+        // SAFETY: a string with an end, which outlives the call.
+        done(unsafe { libc::swapon(device.as_ptr(), PREFER | DISCARD | i32::from(priority)) })
+    }
+
+    pub(super) fn swapoff(device: &Path) -> io::Result<()> {
+        let device = text(device)?;
+        // SAFETY: a string with an end, which outlives the call.
+        done(unsafe { libc::swapoff(device.as_ptr()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read() {
+        let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+            /dev/vda2                               partition\t1048572\t\t12\t\t-2\n\
+            /dev/loop3                              partition\t262140\t\t65536\t\t100\n";
+        let area = |device: &str, used_bytes, priority| Area {
+            device: device.into(),
+            used_bytes,
+            priority,
+        };
+        let expected = [
+            area("/dev/vda2", 12 << 10, -2),
+            area("/dev/loop3", 64 << 20, 100),
+        ];
+        assert_eq!(parse(text), expected);
+        assert!(parse("Filename\n").is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_figures() {
+        assert!(fits(5, 5).is_ok());
+        let refused = fits(6 << 20, 5 << 20).map_err(|e| e.to_string());
+        assert!(refused.is_err_and(|said| said.contains("6.0 MiB") && said.contains("5.0 MiB")));
+    }
+}

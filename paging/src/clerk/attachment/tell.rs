@@ -1,0 +1,161 @@
+//! The commands' answers, for people and as JSON.
+
+use super::attach;
+use super::detach::{self, Detaching};
+use super::failure::AttachError;
+use super::folder;
+use super::record::{Record, Way};
+use super::swap;
+use crate::args::Wanted;
+use gleaner_schemas::units::{Bytes, Seconds};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// One of what is attached, as it is told.
+#[derive(Debug, Serialize)]
+struct Told {
+    name: String,
+    device: Option<PathBuf>,
+    bytes: u64,
+    /// None: the kernel does not swap there.
+    swap_used_bytes: Option<u64>,
+    swap_priority: Option<i32>,
+    since_ms: u64,
+    by: Option<&'static str>,
+    socket: PathBuf,
+    /// Processes that should be there, and are not.
+    lost: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Told {
+    fn of(record: Record) -> Result<Self, AttachError> {
+        let area = record.device.as_deref().map(swap::on_device);
+        let area = area.transpose()?.flatten();
+        let processes = record.processes.iter();
+        let lost = processes.filter(|process| !process.is_alive());
+        Ok(Self {
+            swap_used_bytes: area.as_ref().map(|area| area.used_bytes),
+            swap_priority: area.map(|area| area.priority),
+            by: record.way.map(|way| match way {
+                Way::Kernel => "kernel",
+                Way::Fuse { .. } => "fuse",
+            }),
+            lost: lost.map(|p| format!("{} ({})", p.program, p.pid)).collect(),
+            name: record.name,
+            device: record.device,
+            bytes: record.bytes,
+            since_ms: record.since_ms,
+            socket: record.socket,
+            notes: record.notes,
+        })
+    }
+
+    fn print(&self) {
+        let Some(device) = &self.device else {
+            println!("{}: not whole; detach it", self.name);
+            return;
+        };
+        let since = UNIX_EPOCH + std::time::Duration::from_millis(self.since_ms);
+        let age = SystemTime::now().duration_since(since).unwrap_or_default();
+        let swap = match (self.swap_used_bytes, self.swap_priority) {
+            (Some(used), Some(priority)) => {
+                let used = Bytes::from(used);
+                format!(", {used} of it used by swap (priority {priority})")
+            }
+            _ => String::new(),
+        };
+        println!(
+            "{}: {}, {}{swap}, by {} of {}, for {}",
+            self.name,
+            device.display(),
+            Bytes::from(self.bytes),
+            self.by.unwrap_or_default(),
+            self.socket.display(),
+            Seconds(age.as_secs_f64().floor()),
+        );
+        for lost in &self.lost {
+            println!("  {lost} is gone, and the pages with it: detach it");
+        }
+    }
+}
+
+/// How a detaching went, as it is told.
+#[derive(Debug, Serialize)]
+struct Detached {
+    name: String,
+    server_was_lost: bool,
+    lost_bytes: u64,
+}
+
+/// Attaches, and tells of it.
+pub(crate) fn attach(runtime: &Path, wanted: &Wanted, as_json: bool) -> Result<(), Failure> {
+    let told = Told::of(attach::attach(runtime, wanted)?)?;
+    for note in &told.notes {
+        eprintln!("gleaner-clerk: {note}");
+    }
+    if as_json {
+        return json(&told);
+    }
+    told.print();
+    Ok(())
+}
+
+/// Detaches, and tells how it went.
+pub(crate) fn detach(
+    runtime: &Path,
+    name: Option<&str>,
+    how: Detaching,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let (name, released) = detach::detach(runtime, name, how)?;
+    if as_json {
+        return json(&Detached {
+            name,
+            server_was_lost: released.was_cut,
+            lost_bytes: released.lost_bytes,
+        });
+    }
+    println!("{name}: detached");
+    if released.was_cut {
+        let lost = Bytes::from(released.lost_bytes);
+        println!("  its server did not answer and was given up; {lost} of swap were lost with it");
+    }
+    Ok(())
+}
+
+/// Tells what is attached.
+pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for name in folder::names(runtime)? {
+        // It may have been detached since.
+        if let Some(record) = folder::read(runtime, &name)? {
+            all.push(Told::of(record)?);
+        }
+    }
+    if as_json {
+        return json(&all);
+    }
+    all.iter().for_each(Told::print);
+    if all.is_empty() {
+        println!("nothing is attached");
+    }
+    Ok(())
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// In what it does.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// In telling of it.
+    #[error("standard output: {0}")]
+    Output(#[from] serde_json::Error),
+}
+
+fn json<T: Serialize>(told: &T) -> Result<(), Failure> {
+    println!("{}", serde_json::to_string_pretty(told)?);
+    Ok(())
+}
