@@ -3,7 +3,7 @@
 use crate::config::Serving;
 use crate::link::PagesAt;
 use anyhow::Context;
-use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load};
+use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load, Shares};
 use gleaner_paging::store::Store;
 use gleaner_trust::{ClientPaths, ServerPaths, ServerTrust};
 use rustls::ServerConfig;
@@ -33,6 +33,7 @@ pub(crate) fn start(
     let exports = Arc::new(Leases {
         store,
         default: None,
+        shares: Arc::new(Shares::of(serving.most_connections)),
     });
     let listener = Listener::open(&Address::Tcp(listen))
         .with_context(|| format!("listen at {listen} for leases' clients"))?;

@@ -3,7 +3,7 @@
 
 use crate::itself;
 use anyhow::{Context, bail};
-use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load};
+use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load, Shares};
 use gleaner_paging::store::{Options, Store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::Read;
@@ -39,6 +39,7 @@ pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
     let exports = Arc::new(Leases {
         store: store.clone(),
         default: Some((LEASE.to_owned(), generation)),
+        shares: Arc::new(Shares::whole(MOST_CONNECTIONS)),
     });
     let listener = Listener::open(listen).with_context(|| format!("listen at {listen}"))?;
     let url = match (listener.tcp_address()?, listen) {

@@ -1,6 +1,7 @@
 //! Leased pages as exports: a lease and its generation are the export's name.
 
 use super::export::{Caller, Contents, Export, Exports, Refused};
+use super::share::{Place, Shares};
 use super::wire::Fault;
 use crate::store::{Error, Pages, Store};
 use gleaner_trust::Peer;
@@ -25,12 +26,20 @@ pub struct Leases {
     pub store: Arc<Store>,
     /// Who asks for no name gets that one: lease and generation.
     pub default: Option<(String, u64)>,
+    /// How many connections a client may have, over all its leases.
+    pub shares: Arc<Shares>,
+}
+
+/// The pages of a lease, as one connection has them.
+pub struct Taken {
+    pages: Pages,
+    _place: Place,
 }
 
 impl Exports for Leases {
-    type Contents = Pages;
+    type Contents = Taken;
 
-    fn open(&self, name: &str, caller: &Caller) -> Result<Pages, Refused> {
+    fn open(&self, name: &str, caller: &Caller) -> Result<Taken, Refused> {
         let unknown = |why: &str| Refused::Unknown(format!("export {name:?}: {why}"));
         let (lease_id, generation) = match (&self.default, name) {
             (Some((lease_id, generation)), "") => (&lease_id[..], *generation),
@@ -51,10 +60,20 @@ impl Exports for Leases {
         };
         // Others' leases are told from none by nothing.
         let found = self.store.pages(lease_id, generation).ok().filter(is_for);
-        found.ok_or_else(|| {
+        let pages = found.ok_or_else(|| {
             unknown(
                 "over, its contents are gone, or not this client's; ask the recruiter for a lease",
             )
+        })?;
+        let place = self.shares.take(pages.client()).ok_or_else(|| {
+            Refused::Forbidden(format!(
+                "export {name:?}: its client has {} connections here, which is its share; close one",
+                self.shares.most()
+            ))
+        })?;
+        Ok(Taken {
+            pages,
+            _place: place,
         })
     }
 
@@ -64,9 +83,9 @@ impl Exports for Leases {
     }
 }
 
-impl Export for Pages {
+impl Export for Taken {
     fn bytes(&self) -> u64 {
-        Pages::bytes(self)
+        self.pages.bytes()
     }
 
     fn description(&self) -> String {
@@ -74,22 +93,22 @@ impl Export for Pages {
     }
 }
 
-impl Contents for Pages {
+impl Contents for Taken {
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
-        Ok(Pages::read(self, offset, into)?)
+        Ok(self.pages.read(offset, into)?)
     }
 
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault> {
-        Ok(Pages::write(self, offset, from)?)
+        Ok(self.pages.write(offset, from)?)
     }
 
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), Fault> {
-        Ok(Pages::discard(self, offset, bytes)?)
+        Ok(self.pages.discard(offset, bytes)?)
     }
 
     /// Memory is as durable as it becomes; that the lease is still there is what can be said.
     fn flush(&self) -> Result<(), Fault> {
-        Ok(self.still_there()?)
+        Ok(self.pages.still_there()?)
     }
 }
 

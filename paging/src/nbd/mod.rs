@@ -10,6 +10,7 @@ mod leased;
 mod listen;
 mod load;
 mod negotiate;
+mod share;
 mod transmit;
 pub mod wire;
 
@@ -18,6 +19,7 @@ pub use leased::{Leases, export_name};
 pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Counted, Load};
 pub use negotiate::{Door, NegotiationError, TlsNow, greet};
+pub use share::Shares;
 pub use transmit::TransmissionError;
 
 #[cfg(test)]

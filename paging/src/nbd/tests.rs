@@ -28,6 +28,7 @@ fn leases() -> Leases {
     Leases {
         store,
         default: Some(("a".to_owned(), GENERATION)),
+        shares: Arc::new(Shares::whole(256)),
     }
 }
 
@@ -279,6 +280,51 @@ fn a_client_that_is_slow_to_say_what_it_wants_is_given_up() {
         thread::sleep(Duration::from_millis(60));
     }
     assert!(client.ended().unwrap_err().contains("timed out"));
+}
+
+#[test]
+fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
+    let options = Options {
+        wants_huge: false,
+        wants_locked: false,
+    };
+    let store = Arc::new(Store::new(SIZE as u64, GENERATION, options).unwrap());
+    for (lease_id, client) in [("a", "me"), ("b", "me"), ("c", "you")] {
+        store.open(lease_id, client, MIB as u64);
+    }
+    let shares = Arc::new(Shares::of(4));
+    let come = || {
+        let mut client = Client::of(Leases {
+            store: store.clone(),
+            default: None,
+            shares: shares.clone(),
+        });
+        client.greet();
+        client
+    };
+    let last = |client: &mut Client, number, lease_id: &str| {
+        let name = export_name(lease_id, GENERATION);
+        client.ask(number, &wanting(&name, &[])).pop().unwrap()
+    };
+    let (mut first, mut second, mut other) = (come(), come(), come());
+    // Who only asks takes no place.
+    assert_eq!(last(&mut second, option::INFO, "a").0, reply::ACK);
+    assert_eq!(last(&mut first, option::GO, "a").0, reply::ACK);
+    for (number, lease_id) in [(option::GO, "a"), (option::GO, "b"), (option::INFO, "b")] {
+        let (kind, why) = last(&mut second, number, lease_id);
+        assert_eq!(kind, reply::ERR_POLICY);
+        assert!(String::from_utf8(why).unwrap().contains("1 connections"));
+    }
+    assert_eq!(last(&mut other, option::GO, "c").0, reply::ACK);
+    assert_eq!(other.read(0, 1), Ok(vec![0]));
+    // By the old way there is no refusal but the end.
+    let mut old = come();
+    old.send_option(option::EXPORT_NAME, export_name("b", GENERATION).as_bytes());
+    assert_eq!(old.stream.read(&mut [0]).unwrap(), 0);
+    assert!(old.ended().unwrap_err().contains("its share"));
+    assert_eq!(first.ended(), Ok(()));
+    assert_eq!(last(&mut second, option::GO, "b").0, reply::ACK);
+    assert_eq!(second.read(0, 1), Ok(vec![0]));
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! One client's share of a server's connections, so that the others find places too.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who has how many connections.
+#[derive(Debug)]
+pub struct Shares {
+    most: u64,
+    held: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Shares {
+    /// A quarter of a server's places for each client, and at least one.
+    #[must_use]
+    pub fn of(places: u64) -> Self {
+        Self::whole(places.div_ceil(4))
+    }
+
+    /// As many for each client as the server has: where there is one client.
+    #[must_use]
+    pub fn whole(places: u64) -> Self {
+        Self {
+            most: places.max(1),
+            held: Mutex::default(),
+        }
+    }
+
+    /// So many for each client.
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// One more for this client, until that is dropped; `None` where it has its share already.
+    pub(super) fn take(self: &Arc<Self>, client: &str) -> Option<Place> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.entry(client.to_owned()).or_default();
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(Place {
+            shares: self.clone(),
+            client: client.to_owned(),
+        })
+    }
+}
+
+/// A connection's, as long as it is there.
+#[derive(Debug)]
+pub(super) struct Place {
+    shares: Arc<Shares>,
+    client: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self
+            .shares
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut count) = held.entry(std::mem::take(&mut self.client)) {
+            *count.get_mut() -= 1;
+            // Clients come and go; only those that are there are remembered.
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_its_share_and_no_more_and_the_others_have_theirs() {
+        let shares = Arc::new(Shares::of(8));
+        let first = shares.take("a").unwrap();
+        let second = shares.take("a").unwrap();
+        assert!(shares.take("a").is_none());
+        let other = shares.take("b").unwrap();
+        drop(first);
+        let third = shares.take("a").unwrap();
+        assert!(shares.take("a").is_none());
+        drop((second, third, other));
+        assert!(shares.held.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_share_is_a_quarter_and_never_nothing() {
+        let shares = [0, 1, 5, 256].map(|places| Shares::of(places).most());
+        assert_eq!(shares, [1, 1, 2, 64]);
+    }
+}
