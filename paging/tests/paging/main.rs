@@ -1,6 +1,7 @@
-//! Drives the built `gleaner-memoryd`: an agent of the test's own tells it of the owner, and the owner's socket asks.
+//! Drives the built programs. `gleaner-memoryd`: an agent of the test's own tells it of the owner, and the owner's socket asks.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod attach;
 mod giving_back;
 mod granting;
 mod host;

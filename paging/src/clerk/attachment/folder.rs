@@ -94,7 +94,7 @@ pub(crate) fn read(runtime: &Path, name: &str) -> Result<Option<Record>, AttachE
     };
     serde_json::from_slice(&text)
         .map(Some)
-        .map_err(|why| AttachError::Record { path, source })
+        .map_err(|why| AttachError::Record { path, why })
 }
 
 /// What there is, by name.

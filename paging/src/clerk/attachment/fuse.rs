@@ -99,7 +99,7 @@ pub(crate) fn device(folder: &Path) -> Result<PathBuf, AttachError> {
         .map(OsStr::new)
         .chain([file.as_os_str()])
         .collect();
-    let device = PathBuf::from(program::run("losetup", "util-linux", &args)?);
+    let device = PathBuf::from(program::run("losetup", "mount", &args)?);
     // Some versions only warn where it is refused.
     let is_direct = of_loop(&device, "dio").is_some_and(|is_direct| is_direct == "1");
     if !is_direct {

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_stands_still_is_cut_and_what_gets_on_is_not() {
         let (cut, is_cut) = channel();
-        let cut = move || drop(cut.send(()));
+        let cut = move || cut.send(()).unwrap();
         let patience = Patience::new(Duration::from_millis(200), &cut);
         assert_eq!(patience.with("quick", &|| 0, || 7).unwrap(), 7);
         // Longer than the limit, but never still for so long.

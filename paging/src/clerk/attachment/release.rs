@@ -30,23 +30,24 @@ pub(crate) fn release(
     record: &Record,
     limit: Duration,
 ) -> Result<Released, AttachError> {
-    let cut = || cut(record);
+    let device = device(folder, record);
+    let used_bytes = || {
+        let area = device.as_deref().map(swap::on_device);
+        let area = area.and_then(Result::ok).flatten();
+        area.map_or(0, |area| area.used_bytes)
+    };
+    let lost_bytes = Cell::new(0);
+    let cut = || {
+        // A page that is read in vain counts as used no more.
+        lost_bytes.set(used_bytes());
+        cut(record);
+    };
     let patience = Patience::new(limit, &cut);
-    let mut lost_bytes = 0;
     let still = || 0;
-    if let Some(device) = device(folder, record) {
+    if let Some(device) = device.clone() {
         if swap::on_device(&device)?.is_some() {
-            let used = Cell::new(0);
-            let progress = || {
-                let area = swap::on_device(&device).ok().flatten();
-                used.set(area.map_or(0, |area| area.used_bytes));
-                used.get()
-            };
             let off = device.clone();
-            let went = patience.with("swapoff", &progress, move || swap::off(&off));
-            // A page read in vain is as good as lost, and counts as used no more.
-            lost_bytes = if patience.is_cut() { used.get() } else { 0 };
-            went??;
+            patience.with("swapoff", &used_bytes, move || swap::off(&off))??;
         }
         let way = record.way.clone();
         patience.with("taking the device apart", &still, move || {
@@ -72,7 +73,7 @@ pub(crate) fn release(
     folder.remove()?;
     Ok(Released {
         was_cut: patience.is_cut(),
-        lost_bytes,
+        lost_bytes: lost_bytes.get(),
     })
 }
 

@@ -1,0 +1,441 @@
+//! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short of memory, file systems,
+//! and everything undone, whatever became of the server. Root's, and one at a time: swap is the whole machine's.
+
+use crate::host::{MIB, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+const PF_MEMALLOC_NOIO: u64 = 0x0008_0000;
+
+/// A server and what is attached of it, all gone with the value.
+struct Bench {
+    name: String,
+    server: Child,
+    folder: tempfile::TempDir,
+    _only: MutexGuard<'static, ()>,
+}
+
+impl Bench {
+    fn new(name: &str, size: &str) -> Self {
+        // A test that failed has cleaned up.
+        let only = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("pages.sock");
+        let mut server = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"))
+            .args(["serve", "--standalone", size, "--listen"])
+            .arg(&socket)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(server.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        Self {
+            name: format!("test-{}-{name}", std::process::id()),
+            server,
+            folder,
+            _only: only,
+        }
+    }
+
+    fn clerk(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_gleaner-clerk"))
+            .arg("--runtime")
+            .arg(self.runtime())
+            .args(args)
+            .output()
+            .unwrap()
+    }
+
+    /// What it says as JSON.
+    #[track_caller]
+    fn told(&self, args: &[&str]) -> serde_json::Value {
+        let ended = self.clerk(&[args, &["--json"]].concat());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{args:?}: {said}");
+        serde_json::from_slice(&ended.stdout).unwrap()
+    }
+
+    /// What it says when it does not.
+    #[track_caller]
+    fn refused(&self, args: &[&str]) -> String {
+        let ended = self.clerk(args);
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{args:?}: {said}");
+        said
+    }
+
+    #[track_caller]
+    fn attach(&self, more: &[&str]) -> serde_json::Value {
+        let socket = self.socket();
+        let args = ["attach", "--by", "fuse", "--name", &self.name, "--socket"];
+        self.told(&[&args[..], &[socket.to_str().unwrap()], more].concat())
+    }
+
+    fn detach(&self, more: &[&str]) -> serde_json::Value {
+        self.told(&[&["detach"], more].concat())
+    }
+
+    fn swap_used_bytes(&self) -> u64 {
+        self.told(&["attached"])[0]["swap_used_bytes"]
+            .as_u64()
+            .unwrap()
+    }
+
+    fn runtime(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("pages.sock")
+    }
+
+    fn group(&self) -> PathBuf {
+        memory_controller().join(format!("gleaner-clerk-{}", self.name))
+    }
+
+    /// Its processes, by the group that they are in.
+    fn processes(&self) -> Vec<u32> {
+        let pids = fs::read_to_string(self.group().join("cgroup.procs")).unwrap();
+        pids.lines().map(|pid| pid.parse().unwrap()).collect()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.server), signal).unwrap();
+    }
+
+    /// Nothing is left of what was attached.
+    #[track_caller]
+    fn is_clean(&self) {
+        let folder = self.folder.path().to_str().unwrap();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(folder), "{mounts}");
+        // A device that is swapped on could not be let go.
+        for block in fs::read_dir("/sys/block").unwrap() {
+            let backing = block.unwrap().path().join("loop/backing_file");
+            let backing = fs::read_to_string(backing).unwrap_or_default();
+            assert!(!backing.contains(folder), "{backing}");
+        }
+        assert!(!self.group().exists(), "{}", self.group().display());
+        let left: Vec<_> = fs::read_dir(self.runtime()).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+        let of_ours = |entry: fs::DirEntry| {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            (line.contains("nbdfuse") && line.contains(folder)).then_some(line)
+        };
+        let mut processes = fs::read_dir("/proc").unwrap();
+        assert_eq!(
+            processes.find_map(|entry| of_ours(entry.unwrap())),
+            None::<String>
+        );
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A server that a test has paused answers again.
+        let _ = kill_process(Pid::from_child(&self.server), Signal::CONT);
+        self.clerk(&["detach", &self.name, "--force", "--patience", "5"]);
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// Version 1's, or that of all controllers.
+fn memory_controller() -> PathBuf {
+    let of_its_own = Path::new("/sys/fs/cgroup/memory");
+    let root = Path::new("/sys/fs/cgroup");
+    if of_its_own.join("cgroup.procs").exists() {
+        of_its_own.to_owned()
+    } else {
+        root.to_owned()
+    }
+}
+
+/// Fills memory with what can be told apart, and looks through it as often as it is asked to.
+const HOG: &str = r#"
+import mmap, sys
+pages = int(sys.argv[1])
+memory = mmap.mmap(-1, pages * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+def page(number):
+    return (number * 0x9e3779b97f4a7c15 % 2**64).to_bytes(8, "little") * 512
+for number in range(pages):
+    memory[number * 4096 : (number + 1) * 4096] = page(number)
+print("filled", flush=True)
+for line in sys.stdin:
+    step = 7919  # a prime: no page is near the one before it
+    wrong = sum(memory[n * 4096 : (n + 1) * 4096] != page(n) for n in (i * step % pages for i in range(pages)))
+    print("wrong", wrong, flush=True)
+"#;
+
+/// A program in a group with less memory than it wants.
+struct Hog {
+    child: Child,
+    asked: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    group: PathBuf,
+}
+
+impl Hog {
+    fn start(limit_bytes: u64, wanted_bytes: u64) -> Self {
+        let group = memory_controller().join(format!("gleaner-test-hog-{}", std::process::id()));
+        fs::create_dir(&group).unwrap();
+        set_limit(&group, limit_bytes);
+        let mut child = Command::new("sh")
+            .args(["-c", r#"echo 0 >"$1" && exec python3 -c "$2" "$3""#, "hog"])
+            .arg(group.join("cgroup.procs"))
+            .arg(HOG)
+            .arg((wanted_bytes / 4096).to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let asked = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self {
+            child,
+            asked,
+            answers,
+            group,
+        }
+    }
+
+    fn says(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    fn looks(&mut self) -> String {
+        self.asked.write_all(b"look\n").unwrap();
+        self.says()
+    }
+}
+
+fn set_limit(group: &Path, bytes: u64) {
+    let version_1 = group.join("memory.limit_in_bytes");
+    let file = if version_1.exists() {
+        version_1
+    } else {
+        group.join("memory.max")
+    };
+    fs::write(file, bytes.to_string()).unwrap();
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        wait_for("the hog's group to be empty", || {
+            fs::remove_dir(&self.group).ok()
+        });
+    }
+}
+
+#[test]
+fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_back() {
+    let bench = Bench::new("hog", "256MiB");
+    let told = bench.attach(&["--swap", "--priority", "7"]);
+    assert_eq!(told["by"], "fuse");
+    assert_eq!(told["bytes"], 256 * MIB);
+    assert_eq!(told["swap_priority"], 7);
+    assert_eq!(told["swap_used_bytes"], 0);
+    {
+        let mut hog = Hog::start(64 * MIB, 128 * MIB);
+        assert_eq!(hog.says(), "filled");
+        // What does not fit, and what Python itself needs.
+        assert!(bench.swap_used_bytes() >= 60 * MIB);
+        assert_eq!(hog.looks(), "wrong 0");
+        // It lives on while its swap goes, given room.
+        set_limit(&hog.group, 256 * MIB);
+        let detached = bench.detach(&[&bench.name]);
+        assert_eq!(detached["server_was_lost"], false);
+        bench.is_clean();
+        assert_eq!(hog.looks(), "wrong 0");
+    }
+    let again = bench.refused(&["detach", &bench.name]);
+    assert!(again.contains("nothing is attached as"), "{again}");
+    assert!(bench.refused(&["detach"]).contains("nothing is attached"));
+}
+
+#[test]
+fn pages_that_swap_needs_no_more_are_given_back_to_the_server() {
+    let bench = Bench::new("trim", "256MiB");
+    bench.attach(&["--swap"]);
+    let resident = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", bench.server.id())).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kib = line.unwrap().trim().strip_suffix(" kB").unwrap();
+        kib.parse::<u64>().unwrap() << 10
+    };
+    let before = resident();
+    {
+        let mut hog = Hog::start(64 * MIB, 128 * MIB);
+        assert_eq!(hog.says(), "filled");
+        assert!(resident() >= before + 60 * MIB);
+    }
+    // A slab goes once all of it is trimmed; some have pages of others in them.
+    wait_for("memory", || (resident() < before + 16 * MIB).then_some(()));
+}
+
+#[test]
+fn what_the_kernel_swaps_through_is_outside_of_every_limit_and_apart() {
+    let bench = Bench::new("apart", "64MiB");
+    let told = bench.attach(&[]);
+    assert!(told["swap_used_bytes"].is_null());
+    let pids = bench.processes();
+    assert_eq!(pids.len(), 1, "{pids:?}");
+    let swappiness = bench.group().join("memory.swappiness");
+    let swap_max = bench.group().join("memory.swap.max");
+    let never = fs::read_to_string(swappiness).or_else(|_| fs::read_to_string(swap_max));
+    assert_eq!(never.unwrap().trim(), "0");
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let capabilities = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let capabilities = u64::from_str_radix(capabilities.unwrap().trim(), 16).unwrap();
+    let is_allowed = capabilities & 1 << 24 != 0; // CAP_SYS_RESOURCE
+    // Inherited over exec, and by every thread.
+    for thread in fs::read_dir(format!("/proc/{}/task", pids[0])).unwrap() {
+        let stat = fs::read_to_string(thread.unwrap().path().join("stat")).unwrap();
+        let flags = stat.rsplit_once(") ").unwrap().1.split(' ').nth(6).unwrap();
+        let flags: u64 = flags.parse().unwrap();
+        assert_eq!(flags & PF_MEMALLOC_NOIO != 0, is_allowed, "{stat}");
+    }
+    let spared = fs::read_to_string(format!("/proc/{}/oom_score_adj", pids[0])).unwrap();
+    assert_eq!(spared.trim() == "-1000", is_allowed);
+    let notes = told["notes"].as_array().unwrap();
+    assert_eq!(notes.is_empty(), is_allowed, "{notes:?}");
+    let again = bench.refused(&[
+        "attach",
+        "--name",
+        &bench.name,
+        "--socket",
+        bench.socket().to_str().unwrap(),
+    ]);
+    assert!(again.contains("is attached already"), "{again}");
+    bench.detach(&[]);
+    bench.is_clean();
+}
+
+#[test]
+fn what_fails_midway_leaves_nothing() {
+    let bench = Bench::new("midway", "16KiB");
+    let socket = bench.socket();
+    let attach = |socket: &Path| {
+        let args = ["attach", "--by", "fuse", "--swap", "--name", &bench.name];
+        bench.refused(&[&args[..], &["--socket", socket.to_str().unwrap()]].concat())
+    };
+    // nbdfuse and the loop device were there by then.
+    let said = attach(&socket);
+    assert!(said.contains("at least 40 KiB"), "{said}");
+    bench.is_clean();
+    let said = attach(&bench.folder.path().join("nobody.sock"));
+    assert!(said.contains("No such file"), "{said}");
+    bench.is_clean();
+}
+
+#[test]
+fn a_crash_midway_is_undone_by_whoever_detaches() {
+    let bench = Bench::new("crash", "64MiB");
+    bench.attach(&["--swap"]);
+    // As if it had ended before it could tell of the device, and of the mount.
+    let path = bench.runtime().join(&bench.name).join("attached.json");
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    kept["device"] = serde_json::Value::Null;
+    kept["way"]["fuse"]["connection"] = serde_json::Value::Null;
+    kept["processes"] = serde_json::json!([]);
+    fs::write(&path, kept.to_string()).unwrap();
+    assert_eq!(
+        bench.told(&["attached"])[0]["device"],
+        serde_json::Value::Null
+    );
+    bench.detach(&[]);
+    bench.is_clean();
+}
+
+#[test]
+fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
+    let mut bench = Bench::new("killed", "64MiB");
+    bench.attach(&["--swap"]);
+    assert_eq!(bench.swap_used_bytes(), 0);
+    bench.signal(Signal::KILL);
+    bench.server.wait().unwrap();
+    let began = Instant::now();
+    let detached = bench.detach(&["--patience", "5"]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{began:?}");
+    assert_eq!(detached["lost_bytes"], 0);
+    bench.is_clean();
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_named() {
+    let bench = Bench::new("paused", "256MiB");
+    bench.attach(&["--swap"]);
+    let mut hog = Hog::start(64 * MIB, 128 * MIB);
+    assert_eq!(hog.says(), "filled");
+    let used_bytes = bench.swap_used_bytes();
+    bench.signal(Signal::STOP);
+    set_limit(&hog.group, 256 * MIB);
+    let began = Instant::now();
+    let detached = bench.detach(&["--patience", "2"]);
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert_eq!(detached["server_was_lost"], true);
+    let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
+    assert!(
+        lost_bytes > 0 && lost_bytes <= used_bytes,
+        "{lost_bytes} of {used_bytes}"
+    );
+    bench.is_clean();
+    // Its pages are gone: it ends at the first of them, and never sees zeroes.
+    let _ = hog.asked.write_all(b"look\n");
+    assert_eq!(hog.says(), "");
+    assert!(!hog.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_file_system_is_not_taken_away_under_its_users() {
+    let bench = Bench::new("scratch", "64MiB");
+    let device = bench.attach(&[])["device"].as_str().unwrap().to_owned();
+    let point = Mounted(bench.folder.path().join("scratch"));
+    fs::create_dir(&point.0).unwrap();
+    run("mkfs.ext4", &["-q", &device]);
+    run("mount", &[&device, point.0.to_str().unwrap()]);
+    let contents: Vec<u8> = (0..8 * MIB).map(|i| ((i * i) >> 7) as u8).collect();
+    fs::write(point.0.join("file"), &contents).unwrap();
+    let said = bench.refused(&["detach"]);
+    let where_ = format!("{device} is in use at {}", point.0.display());
+    assert!(said.contains(&where_), "{said}");
+    run("umount", &[point.0.to_str().unwrap()]);
+    run("mount", &[&device, point.0.to_str().unwrap()]);
+    assert!(fs::read(point.0.join("file")).unwrap() == contents);
+    run("umount", &[point.0.to_str().unwrap()]);
+    bench.detach(&[]);
+    bench.is_clean();
+}
+
+/// Unmounted with the value, whatever happens.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // It mostly is by then, and umount says so.
+        let _ = Command::new("umount").arg(&self.0).output();
+    }
+}
+
+#[track_caller]
+fn run(program: &str, args: &[&str]) {
+    let ended = Command::new(program).args(args).output();
+    let ended = ended.unwrap_or_else(|e| panic!("{program}: {e}; `make setup` installs it"));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{program} {args:?}: {said}");
+}
