@@ -41,6 +41,34 @@ pub(crate) struct GlobalArgs {
 /// What to do.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve a device whose pages are in other hosts' memory, until interrupted; its contents are gone then
+    #[command(after_help = "Examples:
+  gleaner-clerk serve --size 16GiB --recruiter http://127.0.0.1:7484
+  gleaner-clerk serve --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    on an NBD server as it is
+  qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'")]
+    Serve {
+        #[command(flatten)]
+        serving: Serving,
+    },
+    /// Tell how the device of a running clerk stands
+    Status {
+        /// Where it tells that [default: clerk-status.sock beside its device]
+        #[arg(long, value_name = "FILE")]
+        status: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell whether the configuration is good, and which settings of the environment win over it
+    #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
+    CheckConfig {
+        /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Make a block device of an NBD server's pages, and swap on it if wanted
     #[command(after_help = "Examples:
   gleaner-clerk attach --socket /run/pages.sock --swap --priority 10
@@ -77,6 +105,41 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What is to be served; all else is in the configuration.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Serving {
+    /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How large the device is [default: 1GiB]
+    #[arg(long, value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// Where NBD clients connect: a Unix socket [default: /run/gleaner/clerk.sock as root, else $XDG_RUNTIME_DIR/gleaner/clerk.sock]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) listen: Option<PathBuf>,
+    /// Where `gleaner-clerk status` asks [default: clerk-status.sock beside it]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) status: Option<PathBuf>,
+    /// Folder of the copy on disk, or none [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) disk: Option<PathBuf>,
+    /// Copies at servers on different hosts: 1 or 2 [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<usize>,
+    /// A memory server as it is: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH; may be given several times
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Vec<String>,
+    /// Who knows hosts that lend memory: https://HOST:PORT, or http:// on this machine; may be given several times
+    #[arg(long, value_name = "URL")]
+    pub(crate) recruiter: Vec<String>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    gleaner_schemas::units::parse_bytes(text)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| format!("`{text}` is no size: write it like 512MiB or 8GiB"))
 }
 
 /// What is to be attached, and how.

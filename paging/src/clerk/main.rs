@@ -2,6 +2,7 @@
 
 mod args;
 mod attachment;
+mod serve;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match dispatch(Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("gleaner-clerk: {error:#}");
             ExitCode::FAILURE
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(args: Args) -> anyhow::Result<()> {
+fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = args.global.runtime;
     match args.command {
         Command::Attach { wanted, json } => attachment::tell::attach(&runtime, &wanted, json)?,
@@ -34,6 +35,25 @@ fn dispatch(args: Args) -> anyhow::Result<()> {
             attachment::tell::detach(&runtime, name.as_deref(), how, json)?;
         }
         Command::Attached { json } => attachment::tell::attached(&runtime, json)?,
+        Command::Serve { serving } => serve::serve(&serving)?,
+        Command::Status { status, json } => {
+            let beside =
+                || gleaner_daemon::folders::runtime().map(|at| at.join("clerk-status.sock"));
+            let at = status.or_else(beside);
+            let at = at.ok_or_else(|| {
+                anyhow::anyhow!("XDG_RUNTIME_DIR is not set: name the socket with --status")
+            })?;
+            print!("{}", serve::ask_status(&at, json)?);
+        }
+        Command::CheckConfig { config, json } => {
+            let serving = args::Serving {
+                config,
+                ..args::Serving::default()
+            };
+            let loaded = serve::Config::load(&serving);
+            let found = loaded.as_ref().map(|loaded| &loaded.origin);
+            return Ok(gleaner_daemon::config::check(serve::DAEMON, found).tell(json)?);
+        }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

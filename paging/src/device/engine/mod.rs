@@ -135,7 +135,7 @@ struct Timed {
 }
 
 /// What is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Totals {
     /// Pages of which something was read.
     pub read: u64,

@@ -3,10 +3,10 @@
 use crate::device::engine::{ServerState, Totals};
 use crate::device::frames::PAGE;
 use crate::device::servers::Standing;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The whole.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceStatus {
     /// Its size.
     pub size_bytes: u64,
@@ -23,14 +23,14 @@ pub struct DeviceStatus {
 }
 
 /// One lease.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerStatus {
     /// Where.
     pub host: String,
     /// The lease; absent: it was given by hand.
     pub lease: Option<String>,
     /// `up`, `down`, `draining` or `gone`.
-    pub standing: &'static str,
+    pub standing: String,
     /// What it has room for.
     pub size_bytes: u64,
     /// Of it in use.
@@ -63,7 +63,8 @@ impl ServerStatus {
                 Standing::Down => "down",
                 Standing::Draining => "draining",
                 Standing::Gone => "gone",
-            },
+            }
+            .to_owned(),
             size_bytes: u64::from(state.slots) * PAGE as u64,
             used_bytes: u64::from(state.used) * PAGE as u64,
             reads: counters.reads,

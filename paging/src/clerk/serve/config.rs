@@ -1,0 +1,236 @@
+//! The configuration, resolved: the command line over the environment over the file over the defaults.
+
+use crate::args::Serving;
+use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::folders;
+use gleaner_paging::device::run::Source;
+use gleaner_paging::device::{PAGE, Revocation, Settings};
+use gleaner_schemas::units::Bytes;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// As part of the names of the file and of variables.
+pub(crate) const DAEMON: &str = "clerk";
+
+/// A page's number has 32 bits, two of which mean something else.
+const MOST_PAGES: u64 = u32::MAX as u64 - 2;
+/// A lease is made of slabs of 2 MiB.
+const LEAST_LEASE: u64 = 2 << 20;
+/// Below that, what is written waits for what is sent.
+const LEAST_BUFFER: u64 = 1 << 20;
+
+/// The file as written; unknown keys are refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ConfigFile {
+    #[serde(deserialize_with = "values::size")]
+    size: Option<u64>,
+    listen: Option<PathBuf>,
+    status: Option<PathBuf>,
+    disk: Option<PathBuf>,
+    copies: Option<usize>,
+    servers: Option<Vec<String>>,
+    recruiters: Option<Vec<String>>,
+    client: Option<String>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    authority: Option<PathBuf>,
+    placement: Option<String>,
+    #[serde(deserialize_with = "values::size_from::<LEAST_LEASE, _>")]
+    lease: Option<u64>,
+    on_revocation: Revocation,
+    #[serde(deserialize_with = "values::size_from::<LEAST_BUFFER, _>")]
+    buffer: Option<u64>,
+    #[serde(deserialize_with = "values::interval")]
+    answer_within: Option<Duration>,
+    #[serde(deserialize_with = "values::interval")]
+    give_up_after: Option<Duration>,
+    lock: Option<bool>,
+}
+
+/// How recruiters are spoken to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Borrowing {
+    /// URLs: `https://HOST:PORT`, or `http://` on this machine alone.
+    pub(crate) urls: Vec<String>,
+    /// As whom, where no certificate says it.
+    pub(crate) client: Option<String>,
+    /// Certificate, key and authority, where recruiters and servers want them.
+    pub(crate) certificate: Option<(PathBuf, PathBuf, PathBuf)>,
+    /// How hosts are chosen; `None`: as the recruiter is configured.
+    pub(crate) placement: Option<String>,
+    /// Of one lease.
+    pub(crate) lease_bytes: u64,
+}
+
+/// What the device is, and how it is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The device's.
+    pub(crate) device: Settings,
+    /// Where NBD clients of this machine come.
+    pub(crate) listen: PathBuf,
+    /// Where is told how the device stands.
+    pub(crate) status: PathBuf,
+    /// Folder of the copy on disk; `None`: there is none.
+    pub(crate) disk: Option<PathBuf>,
+    /// Servers that are there without being leased.
+    pub(crate) servers: Vec<Source>,
+    pub(crate) borrowing: Borrowing,
+    /// Keep all of this process in memory.
+    pub(crate) is_locked: bool,
+}
+
+impl Config {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// What is wrong with them, the environment or the file; the want of a runtime folder.
+    pub(crate) fn load(args: &Serving) -> Result<Loaded<Self>, ConfigError> {
+        let Loaded {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
+        let values = Self::of(args, file, &origin)?;
+        Ok(Loaded { values, origin })
+    }
+
+    fn of(args: &Serving, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
+        let runtime = folders::runtime();
+        let in_runtime = |typed: &Option<PathBuf>, given: Option<PathBuf>, name: &str| {
+            let default = || Some(runtime.as_ref()?.join(name));
+            typed.clone().or(given).or_else(default).ok_or_else(|| {
+                origin.wrong(
+                    "listen",
+                    "XDG_RUNTIME_DIR is not set: name the device's socket with --listen, and the other with --status",
+                )
+            })
+        };
+        let size = args.size.or(file.size).unwrap_or(1 << 30);
+        let pages = size / PAGE as u64;
+        if !(1..=MOST_PAGES).contains(&pages) {
+            let most = Bytes((MOST_PAGES * PAGE as u64) as f64);
+            return Err(origin.wrong("size", format!("from 4KiB to {most}")));
+        }
+        let copies = args.copies.or(file.copies).unwrap_or(1);
+        if !(1..=2).contains(&copies) {
+            return Err(origin.wrong("copies", "1, or 2 on different hosts"));
+        }
+        let disk = args.disk.clone().or(file.disk);
+        let disk = disk.unwrap_or_else(|| folders::state(DAEMON));
+        let disk = (disk != Path::new("none")).then_some(disk);
+        if disk.is_none() && file.on_revocation == Revocation::Disk {
+            let what = "\"disk\" needs a copy on disk: name a folder as `disk`";
+            return Err(origin.wrong("on_revocation", what));
+        }
+        let frames = file.buffer.unwrap_or(16 << 20) / PAGE as u64;
+        let ms = |given: Option<Duration>, default: i64| {
+            given.map_or(default, |given| {
+                i64::try_from(given.as_millis()).unwrap_or(i64::MAX)
+            })
+        };
+        let urls = match &args.server[..] {
+            [] => file.servers.unwrap_or_default(),
+            typed => typed.to_vec(),
+        };
+        let servers: Result<Vec<Source>, _> =
+            urls.iter().map(|url| Source::from_url(url)).collect();
+        let servers = servers.map_err(|e| origin.wrong("servers", e.to_string()))?;
+        let named = |given: Option<PathBuf>| given.filter(|path| path != Path::new(""));
+        let certificate = match (named(file.certificate), named(file.authority)) {
+            (Some(certificate), Some(authority)) => {
+                let key = named(file.key).unwrap_or_else(|| certificate.clone());
+                Some((certificate, key, authority))
+            }
+            (None, None) => None,
+            _ => {
+                let what = "certificate and authority belong together: name both, or none";
+                return Err(origin.wrong("certificate", what));
+            }
+        };
+        Ok(Self {
+            device: Settings {
+                pages: pages as u32,
+                copies,
+                has_disk: disk.is_some(),
+                frames: frames.min(1 << 20) as u32,
+                on_revocation: file.on_revocation,
+                answer_within_ms: ms(file.answer_within, 2000).max(1),
+                give_up_after_ms: ms(file.give_up_after, 10_000),
+            },
+            listen: in_runtime(&args.listen, file.listen, "clerk.sock")?,
+            status: in_runtime(&args.status, file.status, "clerk-status.sock")?,
+            disk,
+            servers,
+            borrowing: Borrowing {
+                urls: match &args.recruiter[..] {
+                    [] => file.recruiters.unwrap_or_default(),
+                    typed => typed.to_vec(),
+                },
+                client: file.client.filter(|name| !name.is_empty()),
+                certificate,
+                placement: file.placement.filter(|name| !name.is_empty()),
+                lease_bytes: file.lease.unwrap_or(256 << 20),
+            },
+            is_locked: file.lock.unwrap_or(true),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clerk.toml");
+        std::fs::write(&path, text).unwrap();
+        let args = Serving {
+            config: Some(path),
+            listen: Some("/x/clerk.sock".into()),
+            status: Some("/x/status.sock".into()),
+            ..Serving::default()
+        };
+        let loaded = Config::load(&args).map_err(|e| e.to_string())?;
+        Ok(loaded.values)
+    }
+
+    #[test]
+    fn the_documented_file_has_every_key_and_its_default() {
+        let documented = include_str!("../../../../docs/clerk.toml");
+        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
+        assert_eq!(as_is, empty);
+        let documented = config::uncommented(documented);
+        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
+        keys.sort();
+        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
+        assert_eq!(keys, known);
+        for key in documented {
+            let with = format!("{:?}", resolve(&key.text).unwrap());
+            assert!(with == empty || !key.is_default, "{}", key.text);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_by_name() {
+        for (text, expected) in [
+            ("pages = 4", "unknown field `pages`"),
+            ("size = \"1KiB\"", "size: from 4KiB"),
+            ("size = \"64TiB\"", "size: from 4KiB"),
+            ("copies = 3", "copies: 1, or 2"),
+            ("servers = [\"here\"]", "servers: \"here\" is no address"),
+            (
+                "disk = \"none\"\non_revocation = \"disk\"",
+                "on_revocation: ",
+            ),
+            ("certificate = \"/c\"", "belong together"),
+            ("lease = \"1MiB\"", "lease"),
+            ("on_revocation = \"give up\"", "unknown variant"),
+        ] {
+            let said = resolve(text).err().unwrap_or_default();
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The clerk's own place on the host: in memory, all of it, since others' pages come and go through it; never dumped.
+
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+/// Takes its place; what of it could not be had, for people.
+pub(super) fn settle() -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Err(e) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        notes.push(format!("a crash may leave a dump, with the key: {e}"));
+    }
+    if let Err(e) = call::lock() {
+        notes.push(format!(
+            "not locked in memory: {e}; swap on it is safe only with CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
+        ));
+    }
+    // Who attaches it for swap says what is missing; files need none of it.
+    let _ = call::set_io_flusher();
+    notes
+}
+
+#[allow(unsafe_code)]
+mod call {
+    use std::io;
+
+    /// All there is, and all to come, in memory before it is used.
+    pub(super) fn lock() -> io::Result<()> {
+        // SAFETY: locking changes nothing that is in memory.
+        let failed = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+        if failed != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// The kernel does not write pages out through this process in order to give it memory (prctl(2), PR_SET_IO_FLUSHER).
+    pub(super) fn set_io_flusher() -> io::Result<()> {
+        const PR_SET_IO_FLUSHER: libc::c_int = 57; // include/uapi/linux/prctl.h; libc has no name for it
+        let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
+        // SAFETY: five numbers; nothing is written through them.
+        let failed = unsafe { libc::prctl(PR_SET_IO_FLUSHER, on, none, none, none) };
+        if failed != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! Leases, as the device fills and empties: asked of recruiters, renewed every ten seconds, given back.
+//!
+//! They are named after this start of the clerk and last for half a minute: those of a clerk that is gone end by themselves, and
+//! their hosts have the memory back.
+
+use super::config::Borrowing;
+use gleaner_paging::borrow::{BorrowError, Granted, Recruiters, Wanted};
+use gleaner_paging::device::PAGE;
+use gleaner_paging::device::run::{Demand, Handle, Source, Told};
+use gleaner_paging::nbd::client::{Server, Tls};
+use gleaner_paging::nbd::export_name;
+use gleaner_schemas::lending::RefusalKind;
+use gleaner_trust::ClientTrust;
+use rustls::pki_types::ServerName;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// Three renewals may fail.
+const TERM_MS: i64 = 35_000;
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// After a refusal that does not say when to come again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// One lease.
+struct Held {
+    renewed: Instant,
+    is_leaving: bool,
+}
+
+/// Who asks for leases, and has them.
+pub(super) struct Leases {
+    recruiters: Recruiters,
+    trust: Option<Arc<ClientTrust>>,
+    borrowing: Borrowing,
+    copies: usize,
+    /// Of the whole device.
+    pages: u64,
+    handle: Handle,
+    session: String,
+    asked: u64,
+    held: BTreeMap<String, Held>,
+    not_before: Instant,
+    said: String,
+}
+
+impl Leases {
+    pub(super) fn new(
+        recruiters: Recruiters,
+        trust: Option<Arc<ClientTrust>>,
+        borrowing: Borrowing,
+        (pages, copies): (u32, usize),
+        handle: Handle,
+        session: String,
+    ) -> Self {
+        Self {
+            recruiters,
+            trust,
+            borrowing,
+            copies,
+            pages: u64::from(pages),
+            handle,
+            session,
+            asked: 0,
+            held: BTreeMap::new(),
+            not_before: Instant::now(),
+            said: String::new(),
+        }
+    }
+
+    /// Until the device has ended; its leases end with it.
+    pub(super) fn keep(mut self, told: &Receiver<Told>) {
+        loop {
+            match told.recv_timeout(Duration::from_secs(1)) {
+                Ok(Told::Demand(demand)) => self.suit(demand),
+                Ok(Told::Released(lease)) => {
+                    self.held.remove(&lease);
+                    let released = self.recruiters.release(&lease);
+                    self.tell(released.err());
+                }
+                Ok(Told::Over(lease)) => {
+                    self.held.remove(&lease);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.renew();
+        }
+        for lease in self.held.keys() {
+            let _ = self.recruiters.release(lease); // else it ends by itself
+        }
+    }
+
+    /// One lease more when half of one is not free, one less when two and a half are.
+    fn suit(&mut self, demand: Demand) {
+        let lease = self.borrowing.lease_bytes / PAGE as u64;
+        let most = self.pages * self.copies as u64;
+        if demand.free < lease / 2 && demand.slots < most {
+            self.ask(lease.min(most - demand.slots));
+        } else if demand.free > lease * 5 / 2 {
+            self.give_back();
+        }
+    }
+
+    fn ask(&mut self, pages: u64) {
+        if Instant::now() < self.not_before || self.held.values().any(|held| held.is_leaving) {
+            return;
+        }
+        let wanted = Wanted {
+            bytes: (pages * PAGE as u64).next_multiple_of(2 << 20),
+            copies: u32::try_from(self.copies).unwrap_or(1),
+            key: format!("{}-{}", self.session, self.asked),
+            term_ms: TERM_MS,
+            least_ms: None,
+            placement: self.borrowing.placement.clone(),
+        };
+        self.asked += 1;
+        match self.recruiters.lease(&wanted) {
+            Ok(granted) => {
+                self.not_before = Instant::now() + Duration::from_secs(1); // it is connected first
+                for granted in granted {
+                    self.join(granted);
+                }
+                self.tell(None);
+            }
+            Err(why) => {
+                let pause = match &why {
+                    BorrowError::Refused { refusal, .. } => refusal.retry_in_ms,
+                    _ => None,
+                };
+                let pause = pause.and_then(|ms| u64::try_from(ms).ok());
+                self.not_before = Instant::now() + pause.map_or(PAUSE, Duration::from_millis);
+                self.tell(Some(why));
+            }
+        }
+    }
+
+    fn join(&mut self, granted: Granted) {
+        let id = granted.lease_id.clone();
+        match self.source(granted) {
+            Ok(source) => {
+                let held = Held {
+                    renewed: Instant::now(),
+                    is_leaving: false,
+                };
+                self.held.insert(id, held);
+                self.handle.join(source);
+            }
+            Err(why) => {
+                eprintln!("gleaner-clerk: lease {id} is of no use: {why}");
+                let _ = self.recruiters.release(&id); // else it ends by itself
+                self.not_before = Instant::now() + PAUSE;
+            }
+        }
+    }
+
+    fn source(&self, granted: Granted) -> Result<Source, String> {
+        let host = &granted.host_id;
+        let address = granted.address.ok_or_else(|| {
+            format!("host {host} serves no pages: `listen` in its memoryd.toml does that")
+        })?;
+        let is_here = address
+            .parse::<SocketAddr>()
+            .is_ok_and(|at| at.ip().is_loopback());
+        let tls = match &self.trust {
+            _ if is_here => None,
+            None => {
+                return Err(format!(
+                    "host {host} is elsewhere, and there is no certificate: `gleaner pki issue --client` makes one"
+                ));
+            }
+            Some(trust) => Some(Tls {
+                config: trust.credentials().config(),
+                name: ServerName::try_from(host.clone()).map_err(|e| e.to_string())?,
+            }),
+        };
+        Ok(Source {
+            host: host.clone(),
+            server: Server::Tcp(address),
+            export: export_name(&granted.lease_id, granted.generation),
+            tls,
+            lease: Some(granted.lease_id),
+        })
+    }
+
+    /// The lease that holds least is emptied.
+    fn give_back(&mut self) {
+        if self.held.len() <= self.copies || self.held.values().any(|held| held.is_leaving) {
+            return;
+        }
+        let Some(status) = self.handle.status() else {
+            return;
+        };
+        let emptiest = status
+            .servers
+            .iter()
+            .filter(|server| server.standing == "up")
+            .filter_map(|server| Some((server.used_bytes, server.lease.clone()?)))
+            .min();
+        if let Some((_, lease)) = emptiest {
+            self.leave(&lease);
+        }
+    }
+
+    fn leave(&mut self, lease: &str) {
+        if let Some(held) = self.held.get_mut(lease)
+            && !held.is_leaving
+        {
+            held.is_leaving = true;
+            self.handle.leave(lease);
+        }
+    }
+
+    /// The sign of life by which servers know that their client is there.
+    fn renew(&mut self) {
+        let due: Vec<String> = self
+            .held
+            .iter()
+            .filter(|(_, held)| held.renewed.elapsed() >= RENEW_EVERY)
+            .map(|(lease, _)| lease.clone())
+            .collect();
+        for lease in due {
+            match self.recruiters.renew(&lease, TERM_MS) {
+                Ok(granted) => {
+                    if let Some(held) = self.held.get_mut(&lease) {
+                        held.renewed = Instant::now();
+                    }
+                    // Its host wants memory back, and begins with the oldest: the rest moves while it is there.
+                    if granted.held_bytes < granted.granted_bytes {
+                        self.leave(&lease);
+                    }
+                }
+                Err(BorrowError::Refused { refusal, .. })
+                    if refusal.kind == RefusalKind::UnknownLease =>
+                {
+                    self.held.remove(&lease);
+                    self.handle.over(&lease);
+                }
+                Err(why) => {
+                    if let Some(held) = self.held.get_mut(&lease) {
+                        held.renewed += Duration::from_secs(2); // soon again
+                    }
+                    self.tell(Some(why));
+                }
+            }
+        }
+    }
+
+    /// A refusal is told once, however often it comes.
+    fn tell(&mut self, why: Option<BorrowError>) {
+        let said = why.map(|why| why.to_string()).unwrap_or_default();
+        if said != self.said && !said.is_empty() {
+            eprintln!("gleaner-clerk: {said}");
+        }
+        self.said = said;
+    }
+}

@@ -1,0 +1,120 @@
+//! `gleaner-clerk serve`: the device, for NBD clients of this machine, until it is ended.
+
+mod config;
+mod itself;
+mod leases;
+mod status;
+
+pub(crate) use config::{Config, DAEMON};
+pub(crate) use status::ask as ask_status;
+
+use crate::args::Serving;
+use anyhow::Context;
+use gleaner_daemon::notify::ServiceManager;
+use gleaner_paging::borrow::{Recruiters, Settings};
+use gleaner_paging::device::run::{Options, Running};
+use gleaner_trust::{ClientPaths, ClientTrust};
+use leases::Leases;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// A recruiter answers within milliseconds, and asks hosts for seconds at most.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Serves until SIGTERM or SIGINT. Contents are gone then: clients should have gone before.
+///
+/// # Errors
+/// When it cannot begin.
+pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
+    let config = Config::load(args)?.values;
+    let (mut end, on_signal) = UnixStream::pair().context("make a pipe")?;
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
+    }
+    if let Some(folder) = &config.disk {
+        fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    }
+    for socket in [&config.listen, &config.status] {
+        if let Some(folder) = socket.parent() {
+            fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+        }
+    }
+    let borrower = borrower(&config)?;
+    let (told, hears) = channel();
+    let options = Options {
+        device: config.device,
+        disk: config.disk.clone(),
+        socket: config.listen.clone(),
+    };
+    let running = Running::start(&options, &random().context("random bytes")?, told)?;
+    if config.is_locked {
+        // Without the privilege it goes on; a host that swaps through it should let it.
+        for note in itself::settle() {
+            eprintln!("gleaner-clerk: {note}");
+        }
+    }
+    for source in config.servers.clone() {
+        running.handle.join(source);
+    }
+    status::listen(&config.status, running.handle.clone())
+        .with_context(|| format!("listen at {}", config.status.display()))?;
+    let session: [u8; 8] = random().context("random bytes")?;
+    let session: String = session.iter().map(|byte| format!("{byte:02x}")).collect();
+    let keeper = borrower.map(|(recruiters, trust)| {
+        let handle = running.handle.clone();
+        let device = (config.device.pages, config.device.copies);
+        let borrowing = config.borrowing.clone();
+        let leases = Leases::new(recruiters, trust, borrowing, device, handle, session);
+        std::thread::spawn(move || leases.keep(&hears))
+    });
+    println!("nbd+unix:///?socket={}", config.listen.display());
+    let service = ServiceManager::of_this_process();
+    service.ready("serves its device");
+    // One byte a signal.
+    let _ = end.read(&mut [0]);
+    service.stopping("gives its leases back");
+    running.handle.end();
+    running.join();
+    for socket in [&config.listen, &config.status] {
+        let _ = fs::remove_file(socket);
+    }
+    if let Some(keeper) = keeper {
+        let _ = keeper.join();
+    }
+    Ok(())
+}
+
+type Borrower = (Recruiters, Option<std::sync::Arc<ClientTrust>>);
+
+fn borrower(config: &Config) -> anyhow::Result<Option<Borrower>> {
+    let borrowing = &config.borrowing;
+    if borrowing.urls.is_empty() {
+        return Ok(None);
+    }
+    let trust = match &borrowing.certificate {
+        None => None,
+        Some((certificate, key, authority)) => Some(ClientTrust::load(&ClientPaths {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            authority: authority.clone(),
+        })?),
+    };
+    let recruiters = Recruiters::new(Settings {
+        urls: borrowing.urls.clone(),
+        trust: trust.clone(),
+        client: borrowing.client.clone(),
+        patience: PATIENCE,
+    })?;
+    Ok(Some((recruiters, trust)))
+}
+
+/// Bytes that nobody can guess.
+fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,124 @@
+//! How the device stands, for who asks on this machine.
+
+use gleaner_paging::device::run::{DeviceStatus, Handle};
+use gleaner_paging::nbd::listen_at;
+use gleaner_schemas::units::Bytes;
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// To take in an answer, or to give one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers whoever connects, with one JSON document.
+pub(super) fn listen(path: &Path, handle: Handle) -> io::Result<()> {
+    let listener = listen_at(path)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    let answer = move || {
+        for stream in listener.incoming().flatten() {
+            let _ = tell(stream, &handle); // who asked has gone
+        }
+    };
+    thread::Builder::new()
+        .name("status".to_owned())
+        .spawn(answer)?;
+    Ok(())
+}
+
+fn tell(mut stream: UnixStream, handle: &Handle) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Some(status) = handle.status() else {
+        return Ok(());
+    };
+    serde_json::to_writer(&mut stream, &status)?;
+    stream.write_all(b"\n")
+}
+
+/// What a running clerk says at `path`: for people, or as it is.
+///
+/// # Errors
+/// There is none, or it does not answer.
+pub(crate) fn ask(path: &Path, as_json: bool) -> anyhow::Result<String> {
+    use anyhow::Context;
+    let asked = || -> io::Result<String> {
+        let mut stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut said = String::new();
+        stream.read_to_string(&mut said)?;
+        Ok(said)
+    };
+    let said = asked().with_context(|| {
+        format!("ask the clerk at {}: is it running (gleaner-clerk serve), and are you its user or root?", path.display())
+    })?;
+    if as_json {
+        return Ok(said);
+    }
+    let status: DeviceStatus = serde_json::from_str(&said).context("what it says is no status")?;
+    Ok(words(&status))
+}
+
+fn bytes(count: u64) -> Bytes {
+    Bytes(count as f64)
+}
+
+fn words(status: &DeviceStatus) -> String {
+    let mut text = String::new();
+    let pages = &status.pages;
+    let copies = if status.has_disk {
+        "on disk, too"
+    } else {
+        "at servers alone"
+    };
+    let _ = writeln!(
+        text,
+        "device    {} of {} in use, {copies}; {} clients",
+        bytes(status.stored_bytes),
+        bytes(status.size_bytes),
+        status.clients_count,
+    );
+    let _ = writeln!(
+        text,
+        "read      {} pages: {} from servers, {} from disk, {} on their way, {} empty",
+        pages.read, pages.from_servers, pages.from_disk, pages.from_buffer, pages.zeroes,
+    );
+    let _ = writeln!(
+        text,
+        "written   {} pages; {} moved, {} left servers to make room",
+        pages.written, pages.moved, pages.evicted,
+    );
+    let _ = writeln!(
+        text,
+        "trouble   {} tried elsewhere, {} came back wrong, {} lost, {} requests failed, {} disk writes failed",
+        pages.retried, pages.wrong, pages.lost, pages.failed, pages.disk_failed,
+    );
+    if status.servers.is_empty() {
+        text.push_str("servers   none\n");
+        return text;
+    }
+    let _ = writeln!(
+        text,
+        "\n{:<34} {:<9} {:>11} {:>11} {:>10} {:>10} {:>7} {:>6} {:>8}",
+        "HOST", "STANDING", "USED", "SIZE", "READS", "WRITES", "FAILED", "WRONG", "MEAN us"
+    );
+    for server in &status.servers {
+        let _ = writeln!(
+            text,
+            "{:<34} {:<9} {:>11} {:>11} {:>10} {:>10} {:>7} {:>6} {:>8}",
+            server.host,
+            server.standing,
+            bytes(server.used_bytes).to_string(),
+            bytes(server.size_bytes).to_string(),
+            server.reads,
+            server.writes,
+            server.failed,
+            server.wrong,
+            server.mean_us.map_or("-".to_owned(), |us| us.to_string()),
+        );
+    }
+    text
+}
