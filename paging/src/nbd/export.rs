@@ -11,6 +11,11 @@ pub trait Export: Send + Sync {
     /// What it is, for people.
     fn description(&self) -> String;
 
+    /// Its own name, which tells its contents from others that the same export may have at another time; `None`: as it was asked for.
+    fn name(&self) -> Option<String> {
+        None
+    }
+
     /// [`transmission`]: all that this server understands, unless an export can do less.
     fn transmission_flags(&self) -> u16 {
         transmission::HAS_FLAGS

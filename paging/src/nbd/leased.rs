@@ -32,6 +32,7 @@ pub struct Leases {
 
 /// The pages of a lease, as one connection has them.
 pub struct Taken {
+    name: String,
     pages: Pages,
     _place: Place,
 }
@@ -72,6 +73,7 @@ impl Exports for Leases {
             ))
         })?;
         Ok(Taken {
+            name: export_name(lease_id, generation),
             pages,
             _place: place,
         })
@@ -90,6 +92,10 @@ impl Export for Taken {
 
     fn description(&self) -> String {
         "memory lent by an idle host; it is gone when its owner returns".to_owned()
+    }
+
+    fn name(&self) -> Option<String> {
+        Some(self.name.clone())
     }
 }
 

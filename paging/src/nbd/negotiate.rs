@@ -322,7 +322,10 @@ impl Talk {
         tell(info::EXPORT, &facts(&contents))?;
         for kind in wanted {
             match kind {
-                info::NAME => tell(kind, name.as_bytes())?,
+                info::NAME => match contents.name() {
+                    Some(own) => tell(kind, own.as_bytes())?,
+                    None => tell(kind, name.as_bytes())?,
+                },
                 info::DESCRIPTION => tell(kind, contents.description().as_bytes())?,
                 info::BLOCK_SIZE => {
                     let sizes = [1, BEST_BYTES, wire::MOST_BYTES];

@@ -46,6 +46,8 @@ struct ConfigFile {
     answer_within: Option<Duration>,
     #[serde(deserialize_with = "values::interval")]
     give_up_after: Option<Duration>,
+    #[serde(deserialize_with = "values::interval")]
+    refraction: Option<Duration>,
     lock: Option<bool>,
 }
 
@@ -78,6 +80,8 @@ pub(crate) struct Config {
     /// Servers that are there without being leased.
     pub(crate) servers: Vec<Source>,
     pub(crate) borrowing: Borrowing,
+    /// A server that changed pages is left for so long.
+    pub(crate) refraction: Duration,
     /// Keep all of this process in memory.
     pub(crate) is_locked: bool,
 }
@@ -173,6 +177,7 @@ impl Config {
                 placement: file.placement.filter(|name| !name.is_empty()),
                 lease_bytes: file.lease.unwrap_or(256 << 20),
             },
+            refraction: file.refraction.unwrap_or(Duration::from_secs(60)),
             is_locked: file.lock.unwrap_or(true),
         })
     }

@@ -49,6 +49,7 @@ pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
         device: config.device,
         disk: config.disk.clone(),
         socket: config.listen.clone(),
+        refraction: config.refraction,
     };
     let running = Running::start(&options, &random().context("random bytes")?, told)?;
     if config.is_locked {

@@ -76,9 +76,13 @@ fn words(status: &DeviceStatus) -> String {
     };
     let _ = writeln!(
         text,
-        "device    {} of {} in use, {copies}; {} clients",
+        "device    {} of {} in use, {copies}; {}; {} clients",
         bytes(status.stored_bytes),
         bytes(status.size_bytes),
+        match status.has_all_copies {
+            true => "all copies are there",
+            false => "copies are being made",
+        },
         status.clients_count,
     );
     let _ = writeln!(

@@ -67,6 +67,7 @@ impl Device {
         if server.standing != Standing::Down {
             server.down_since_ms = now_ms;
             server.counters.disconnects += 1;
+            self.totals.disconnects += 1;
         }
         server.standing = standing;
         server.in_flight = 0;

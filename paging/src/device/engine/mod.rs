@@ -163,6 +163,8 @@ pub struct Totals {
     pub lost: u64,
     /// Writes to disk that failed.
     pub disk_failed: u64,
+    /// Connections to servers that ended.
+    pub disconnects: u64,
 }
 
 /// One lease, as it stands.

@@ -389,6 +389,9 @@ impl Device {
             _ if is_kept => {
                 self.stored_pages += u32::from(before.is_zero());
                 self.table.set(page, stored);
+                if self.is_short(&stored) {
+                    self.sweep.found_short();
+                }
                 self.told(number, None);
             }
             _ => {

@@ -20,6 +20,10 @@ pub(super) struct Sweep {
     at: u32,
     /// Something was left out: numbers may still be referred to.
     is_partial: bool,
+    /// Some page has fewer copies than it should, or nobody has looked since that may have come about.
+    is_short: bool,
+    /// One was found, or came about, during this pass.
+    has_found: bool,
     not_before_ms: i64,
     moving: HashSet<u32>,
 }
@@ -28,7 +32,12 @@ impl Sweep {
     /// A pass, from the beginning.
     pub(super) fn begin(&mut self) {
         (self.is_wanted, self.at, self.is_partial) = (true, 0, false);
-        self.not_before_ms = 0;
+        (self.is_short, self.not_before_ms) = (true, 0);
+    }
+
+    /// A page has fewer copies than it should.
+    pub(super) fn found_short(&mut self) {
+        (self.is_wanted, self.is_short, self.has_found) = (true, true, true);
     }
 
     pub(super) fn moved(&mut self, frame: u32) {
@@ -41,6 +50,23 @@ impl Sweep {
 }
 
 impl Device {
+    /// Whether every page has as many copies as it should, as far as there are pages to look at.
+    #[must_use]
+    pub fn has_all_copies(&self) -> bool {
+        !self.sweep.is_short
+    }
+
+    /// A page that is nowhere but at servers, and at too few of them.
+    pub(super) fn is_short(&self, entry: &Entry) -> bool {
+        let is_there = |place: &&Place| {
+            matches!(
+                self.servers.standing(**place),
+                Standing::Up | Standing::Down
+            )
+        };
+        entry.has_place() && entry.places.iter().filter(is_there).count() < self.settings.copies
+    }
+
     pub(super) fn sweep_some(&mut self) {
         if !self.sweep.is_wanted || self.now_ms() < self.sweep.not_before_ms {
             return;
@@ -78,6 +104,9 @@ impl Device {
         }
         self.leaves_place(page);
         let entry = self.table.get(page);
+        if self.is_short(&entry) {
+            self.sweep.found_short();
+        }
         let is_leaving = |place: &Place| self.servers.standing(*place) == Standing::Draining;
         let is_to_move = entry.places.iter().any(is_leaving) || self.lacks_copy(page, &entry);
         if !is_to_move {
@@ -142,7 +171,9 @@ impl Device {
             .collect();
         self.sweep.at = 0;
         self.sweep.not_before_ms = self.now_ms() + PAUSE_MS;
-        self.sweep.is_wanted = is_partial;
+        self.sweep.is_short =
+            std::mem::take(&mut self.sweep.has_found) || !self.sweep.moving.is_empty();
+        self.sweep.is_wanted = is_partial || self.sweep.is_short;
         for (number, standing, used) in numbers {
             match standing {
                 Standing::Gone if !is_partial => self.servers.remove(number),

@@ -105,6 +105,11 @@ impl Attempts {
         *self = Self::default();
     }
 
+    /// Not before the refraction period is over.
+    pub(super) fn refrain(&mut self, now_us: i64, refraction_us: i64) {
+        self.not_before_us = now_us.saturating_add(refraction_us);
+    }
+
     pub(super) fn failed(&mut self, now_us: i64) {
         self.is_under_way = false;
         self.pause_us = (self.pause_us * 2).clamp(LEAST_PAUSE_US, MOST_PAUSE_US);

@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use turn::Turn;
 
 /// What the device needs besides servers.
@@ -35,6 +36,8 @@ pub struct Options {
     pub disk: Option<PathBuf>,
     /// Where clients connect: a Unix socket.
     pub socket: PathBuf,
+    /// A server without a lease that was left is not tried again for so long (Dodo's refraction period).
+    pub refraction: Duration,
 }
 
 /// Why a device could not begin.
@@ -163,7 +166,14 @@ impl Running {
         let (messages, inbox): (_, Receiver<Message>) = channel();
         let handle = Handle { messages, bell };
         front::listen(&options.socket, settings.pages, handle.clone())?;
-        let turn = Turn::new(device, disk, handle.clone(), inbox, told);
+        let turn = Turn::new(
+            device,
+            disk,
+            handle.clone(),
+            inbox,
+            told,
+            options.refraction,
+        );
         let thread = thread::Builder::new()
             .name("device".to_owned())
             .spawn(move || turn.run())?;

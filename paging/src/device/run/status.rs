@@ -16,6 +16,8 @@ pub struct DeviceStatus {
     pub clients_count: usize,
     /// Whether there is a copy on disk.
     pub has_disk: bool,
+    /// Whether each page has as many copies as it should, as far as servers have it at all.
+    pub has_all_copies: bool,
     /// Pages, as counted since the start.
     pub pages: Totals,
     /// Where they are.

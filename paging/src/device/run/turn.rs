@@ -30,6 +30,8 @@ struct Held {
     source: Source,
     /// Once it was connected: its size is known from then on.
     number: Option<u8>,
+    /// What it called its contents then.
+    name: String,
     connection: Option<Connection>,
     is_sending: bool,
     attempts: Attempts,
@@ -48,6 +50,7 @@ pub(super) struct Turn {
     ticked: Instant,
     demanded: Option<Instant>,
     lines: (Instant, u32),
+    refraction_us: i64,
     has_ended: bool,
 }
 
@@ -66,6 +69,7 @@ impl Turn {
         handle: Handle,
         inbox: Receiver<Message>,
         told: Sender<Told>,
+        refraction: Duration,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -81,6 +85,7 @@ impl Turn {
             ticked: now,
             demanded: None,
             lines: (now, 0),
+            refraction_us: i64::try_from(refraction.as_micros()).unwrap_or(i64::MAX),
             has_ended: false,
         }
     }
@@ -173,6 +178,7 @@ impl Turn {
                     let held = Held {
                         source,
                         number: None,
+                        name: String::new(),
                         connection: None,
                         is_sending: false,
                         attempts: Attempts::default(),
@@ -249,6 +255,13 @@ impl Turn {
             }
         };
         held.attempts.succeeded();
+        // Started again, it has nothing of what it had.
+        if held.name != export.name
+            && let Some(number) = held.number.take()
+        {
+            self.device.server_gone(number);
+        }
+        held.name.clone_from(&export.name);
         let slots = u32::try_from(export.bytes / PAGE as u64).unwrap_or(u32::MAX);
         if held.number.is_none() {
             held.number = self.device.add_server(&held.source.host, slots);
@@ -433,14 +446,24 @@ impl Turn {
                     self.disconnected(key, &io::ErrorKind::TimedOut.into());
                 }
             }
-            Action::Release(number) => {
-                if let Some((key, _)) = self.held(number) {
-                    let lease = self.servers.remove(&key).and_then(|held| held.source.lease);
-                    let _ = lease.map(|lease| self.told.send(Told::Released(lease)));
-                }
-            }
+            Action::Release(number) => self.release(number),
             Action::Note(line) => self.note(&line),
         }
+    }
+
+    fn release(&mut self, number: u8) {
+        let (now_us, refraction_us) = (self.now_us(), self.refraction_us);
+        let Some((key, held)) = self.held(number) else {
+            return;
+        };
+        let Some(lease) = held.source.lease.clone() else {
+            // Given by hand, it is tried again after a while.
+            (held.number, held.connection) = (None, None);
+            held.attempts.refrain(now_us, refraction_us);
+            return;
+        };
+        self.servers.remove(&key);
+        let _ = self.told.send(Told::Released(lease));
     }
 
     /// Everything that is to go, as far as it is taken.
@@ -501,6 +524,7 @@ impl Turn {
             stored_bytes: u64::from(self.device.stored_pages()) * PAGE as u64,
             clients_count: self.clients.len(),
             has_disk: self.disk.is_some(),
+            has_all_copies: self.device.has_all_copies(),
             pages: self.device.totals(),
             servers: self.device.servers().into_iter().map(server).collect(),
         }

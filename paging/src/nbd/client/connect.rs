@@ -38,8 +38,10 @@ pub struct Tls {
 }
 
 /// What is to be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
+    /// What the server calls it; where it says nothing, what it was asked for.
+    pub name: String,
     /// How large.
     pub bytes: u64,
     /// [`crate::nbd::wire::transmission`].
@@ -188,30 +190,43 @@ impl Talk {
         let mut data = Vec::with_capacity(6 + name.len());
         data.extend(u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes());
         data.extend(name.as_bytes());
-        data.extend(0u16.to_be_bytes()); // size and flags are told in any case
+        data.extend(1u16.to_be_bytes());
+        data.extend(info::NAME.to_be_bytes()); // size and flags are told in any case
         self.ask(option::GO, &data)?;
-        let mut export = None;
+        let (mut facts, mut name) = (None, name.to_owned());
         for _ in 0..MOST_ANSWERS {
             let (kind, data) = self.answer(option::GO)?;
             if kind != reply::INFO {
                 done(kind, &data)?;
-                return export.ok_or(ConnectError::Foreign("an export without a size"));
+                let (bytes, flags) =
+                    facts.ok_or(ConnectError::Foreign("an export without a size"))?;
+                return Ok(Export { name, bytes, flags });
             }
-            export = size_and_flags(&data).or(export);
+            facts = size_and_flags(&data).or(facts);
+            if let Some(own) = own_name(&data) {
+                name = own;
+            }
         }
         Err(ConnectError::Foreign("facts without end"))
     }
 }
 
-fn size_and_flags(data: &[u8]) -> Option<Export> {
+fn size_and_flags(data: &[u8]) -> Option<(u64, u16)> {
+    let mut rest = fact(data, info::EXPORT)?;
+    let bytes = u64::from_be_bytes(take(&mut rest)?);
+    Some((bytes, u16::from_be_bytes(take(&mut rest)?)))
+}
+
+fn own_name(data: &[u8]) -> Option<String> {
+    let name = fact(data, info::NAME)?;
+    String::from_utf8(name.to_vec()).ok()
+}
+
+/// What is told of that, if it is.
+fn fact(data: &[u8], kind: u16) -> Option<&[u8]> {
     let mut rest = data;
-    if u16::from_be_bytes(take(&mut rest)?) != info::EXPORT {
-        return None;
-    }
-    Some(Export {
-        bytes: u64::from_be_bytes(take(&mut rest)?),
-        flags: u16::from_be_bytes(take(&mut rest)?),
-    })
+    let is_it = u16::from_be_bytes(take(&mut rest)?) == kind;
+    is_it.then_some(rest)
 }
 
 fn done(kind: u32, data: &[u8]) -> Result<(), ConnectError> {
