@@ -218,6 +218,14 @@ impl Hog {
         self.asked.write_all(b"look\n").unwrap();
         self.says()
     }
+
+    /// Its pages are gone: it ends at the first of them, and never sees zeroes.
+    #[track_caller]
+    fn meets_its_end(&mut self) {
+        let _ = self.asked.write_all(b"look\n");
+        assert_eq!(self.says(), "");
+        assert!(!self.child.wait().unwrap().success());
+    }
 }
 
 fn set_limit(group: &Path, bytes: u64) {
@@ -375,6 +383,23 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
 }
 
 #[test]
+fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
+    let mut bench = Bench::new("lost", "256MiB");
+    bench.attach(&["--swap"]);
+    let mut hog = Hog::start(64 * MIB, 128 * MIB);
+    assert_eq!(hog.says(), "filled");
+    let used_bytes = bench.swap_used_bytes();
+    bench.signal(Signal::KILL);
+    bench.server.wait().unwrap();
+    set_limit(&hog.group, 256 * MIB);
+    let detached = bench.detach(&[]);
+    assert_eq!(detached["server_was_lost"], true);
+    assert!(detached["lost_bytes"].as_u64().unwrap() >= used_bytes - MIB);
+    bench.is_clean();
+    hog.meets_its_end();
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_named() {
     let bench = Bench::new("paused", "256MiB");
     bench.attach(&["--swap"]);
@@ -395,10 +420,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
         "{lost_bytes} of {used_bytes}"
     );
     bench.is_clean();
-    // Its pages are gone: it ends at the first of them, and never sees zeroes.
-    let _ = hog.asked.write_all(b"look\n");
-    assert_eq!(hog.says(), "");
-    assert!(!hog.child.wait().unwrap().success());
+    hog.meets_its_end();
 }
 
 #[test]

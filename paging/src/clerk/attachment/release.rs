@@ -18,9 +18,9 @@ const TO_GO: Duration = Duration::from_secs(10);
 /// How it went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Released {
-    /// The server did not answer, and was given up.
-    pub(crate) was_cut: bool,
-    /// What was swapped out there then.
+    /// The server did not answer, or was gone.
+    pub(crate) is_lost: bool,
+    /// What was swapped out when that was found: so much at most was lost.
     pub(crate) lost_bytes: u64,
 }
 
@@ -44,10 +44,19 @@ pub(crate) fn release(
     };
     let patience = Patience::new(limit, &cut);
     let still = || 0;
+    let mut is_lost = false;
     if let Some(device) = device.clone() {
-        if swap::on_device(&device)?.is_some() {
+        if let Some(area) = swap::on_device(&device)? {
             let off = device.clone();
-            patience.with("swapoff", &used_bytes, move || swap::off(&off))??;
+            let answers = patience.with("swapoff", &used_bytes, move || {
+                // The kernel does not say of which pages it could read none: their programs get a signal when they touch them.
+                let answered = swap::answers(&off);
+                swap::off(&off).map(|()| answered && swap::answers(&off))
+            });
+            is_lost = !answers??;
+            if is_lost && !patience.is_cut() {
+                lost_bytes.set(area.used_bytes);
+            }
         }
         let way = record.way.clone();
         patience.with("taking the device apart", &still, move || {
@@ -72,7 +81,7 @@ pub(crate) fn release(
     }
     folder.remove()?;
     Ok(Released {
-        was_cut: patience.is_cut(),
+        is_lost: is_lost || patience.is_cut(),
         lost_bytes: lost_bytes.get(),
     })
 }

@@ -2,6 +2,9 @@
 
 use super::failure::{AttachError, at};
 use super::program;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const PATH: &str = "/proc/swaps";
@@ -48,6 +51,20 @@ pub(crate) fn on(device: &Path, priority: u16) -> Result<(), AttachError> {
 /// Brings everything back.
 pub(crate) fn off(device: &Path) -> Result<(), AttachError> {
     call::swapoff(device).map_err(failed("swapoff", device))
+}
+
+/// The device still has what it should: its header, read past every cache.
+pub(crate) fn answers(device: &Path) -> bool {
+    const PAGE_BYTES: usize = 4096;
+    let mut room = vec![0; 2 * PAGE_BYTES];
+    // Direct I/O is to where memory pages begin.
+    let begin = room.as_ptr().align_offset(PAGE_BYTES);
+    let page = room.get_mut(begin..begin + PAGE_BYTES);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(device);
+    page.is_some_and(|page| opened.is_ok_and(|mut device| device.read_exact(page).is_ok()))
 }
 
 fn failed(call: &'static str, device: &Path) -> impl FnOnce(std::io::Error) -> AttachError {
