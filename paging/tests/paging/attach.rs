@@ -208,6 +208,17 @@ impl Hog {
         }
     }
 
+    /// It has what it wants, and waits to be asked: nothing of its own is on the way in any more.
+    #[track_caller]
+    fn fills(&mut self) {
+        assert_eq!(self.says(), "filled");
+        let stat = format!("/proc/{}/stat", self.child.id());
+        wait_for("the hog to wait", || {
+            let stat = fs::read_to_string(&stat).unwrap();
+            stat.contains(") S ").then_some(())
+        });
+    }
+
     fn says(&mut self) -> String {
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
@@ -258,10 +269,14 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
     assert_eq!(told["swap_used_bytes"], 0);
     {
         let mut hog = Hog::start(64 * MIB, 128 * MIB);
-        assert_eq!(hog.says(), "filled");
+        hog.fills();
         // What does not fit, and what Python itself needs.
         assert!(bench.swap_used_bytes() >= 60 * MIB);
         assert_eq!(hog.looks(), "wrong 0");
+        // Its own limit would have it killed, whatever the host has.
+        let refused = bench.refused(&["detach"]);
+        let group = hog.group.file_name().unwrap().to_str().unwrap();
+        assert!(refused.contains(group), "{refused}");
         // It lives on while its swap goes, given room.
         set_limit(&hog.group, 256 * MIB);
         let detached = bench.detach(&[&bench.name]);
@@ -287,7 +302,7 @@ fn pages_that_swap_needs_no_more_are_given_back_to_the_server() {
     let before = resident();
     {
         let mut hog = Hog::start(64 * MIB, 128 * MIB);
-        assert_eq!(hog.says(), "filled");
+        hog.fills();
         assert!(resident() >= before + 60 * MIB);
     }
     // A slab goes once all of it is trimmed; some have pages of others in them.
@@ -387,14 +402,19 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     let mut bench = Bench::new("lost", "256MiB");
     bench.attach(&["--swap"]);
     let mut hog = Hog::start(64 * MIB, 128 * MIB);
-    assert_eq!(hog.says(), "filled");
+    hog.fills();
     let used_bytes = bench.swap_used_bytes();
     bench.signal(Signal::KILL);
     bench.server.wait().unwrap();
     set_limit(&hog.group, 256 * MIB);
     let detached = bench.detach(&[]);
     assert_eq!(detached["server_was_lost"], true);
-    assert!(detached["lost_bytes"].as_u64().unwrap() >= used_bytes - MIB);
+    // What was on its way out then is still in memory.
+    let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
+    assert!(
+        lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes,
+        "{lost_bytes} of {used_bytes}"
+    );
     bench.is_clean();
     hog.meets_its_end();
 }
@@ -404,7 +424,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
     let bench = Bench::new("paused", "256MiB");
     bench.attach(&["--swap"]);
     let mut hog = Hog::start(64 * MIB, 128 * MIB);
-    assert_eq!(hog.says(), "filled");
+    hog.fills();
     let used_bytes = bench.swap_used_bytes();
     bench.signal(Signal::STOP);
     set_limit(&hog.group, 256 * MIB);

@@ -66,11 +66,12 @@ pub(crate) fn release(
     if matches!(record.way, Some(Way::Fuse { .. })) {
         let path = folder.path().to_owned();
         patience.with("unmounting", &still, move || fuse::unmount(&path))??;
-        // They see that, and end.
-        for process in record.processes.iter().rev() {
-            if process.program == "nbdfuse" {
-                process.await_end();
+        // It sees that, and ends; cut off, it would wait for its server.
+        for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
+            if patience.is_cut() {
+                process.kill();
             }
+            process.await_end();
         }
     }
     for process in record.processes.iter().rev() {

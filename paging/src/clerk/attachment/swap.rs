@@ -20,10 +20,15 @@ pub(crate) struct Area {
     pub(crate) priority: i32,
 }
 
+/// All of it.
+pub(crate) fn areas() -> Result<Vec<Area>, AttachError> {
+    let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;
+    Ok(parse(&text))
+}
+
 /// That of a device, if there is one.
 pub(crate) fn on_device(device: &Path) -> Result<Option<Area>, AttachError> {
-    let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;
-    Ok(parse(&text).into_iter().find(|area| area.device == device))
+    Ok(areas()?.into_iter().find(|area| area.device == device))
 }
 
 fn parse(text: &str) -> Vec<Area> {
@@ -70,17 +75,6 @@ pub(crate) fn answers(device: &Path) -> bool {
 fn failed(call: &'static str, device: &Path) -> impl FnOnce(std::io::Error) -> AttachError {
     let device = device.to_owned();
     move |why| AttachError::Call { call, device, why }
-}
-
-/// Whether what is swapped out has room in memory.
-pub(crate) fn fits(used_bytes: u64, available_bytes: u64) -> Result<(), AttachError> {
-    if used_bytes > available_bytes {
-        return Err(AttachError::DoesNotFit {
-            used_bytes,
-            available_bytes,
-        });
-    }
-    Ok(())
 }
 
 #[allow(unsafe_code)]
@@ -138,12 +132,5 @@ mod tests {
         ];
         assert_eq!(parse(text), expected);
         assert!(parse("Filename\n").is_empty());
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused_with_both_figures() {
-        assert!(fits(5, 5).is_ok());
-        let refused = fits(6 << 20, 5 << 20).map_err(|e| e.to_string());
-        assert!(refused.is_err_and(|said| said.contains("6.0 MiB") && said.contains("5.0 MiB")));
     }
 }
