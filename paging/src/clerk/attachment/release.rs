@@ -58,10 +58,15 @@ pub(crate) fn release(
                 lost_bytes.set(area.used_bytes);
             }
         }
-        let way = record.way.clone();
+        let (way, off) = (record.way.clone(), device.clone());
         patience.with("taking the device apart", &still, move || {
-            take_apart(&device, way.as_ref())
+            take_apart(&off, way.as_ref())
         })??;
+        // Who still looks at it is waited for here: that is no reason to cut anything.
+        wait_for("the device's end", TO_GO, || {
+            Ok((!is_there(&device, record.way.as_ref())).then_some(()))
+        })
+        .map_err(|_| in_use(&device))?;
     }
     if matches!(record.way, Some(Way::Fuse { .. })) {
         let path = folder.path().to_owned();
@@ -111,14 +116,15 @@ pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
 fn take_apart(device: &Path, way: Option<&Way>) -> Result<(), AttachError> {
     unused(device)?;
     match way {
-        Some(Way::Kernel) => {
-            kernel::disconnect(device)?;
-            gone(device, || !kernel::is_connected(device))
-        }
-        _ => {
-            fuse::release(device)?;
-            gone(device, || !fuse::is_bound(device))
-        }
+        Some(Way::Kernel) => kernel::disconnect(device),
+        _ => fuse::release(device),
+    }
+}
+
+fn is_there(device: &Path, way: Option<&Way>) -> bool {
+    match way {
+        Some(Way::Kernel) => kernel::is_connected(device),
+        _ => fuse::is_bound(device),
     }
 }
 
@@ -142,9 +148,4 @@ fn in_use(device: &Path) -> AttachError {
         device: device.to_owned(),
         where_: mount.map_or_else(String::new, |m| format!(" at {}", m.point.display())),
     }
-}
-
-fn gone(device: &Path, is_gone: impl Fn() -> bool) -> Result<(), AttachError> {
-    let waited = wait_for("the device's end", TO_GO, || Ok(is_gone().then_some(())));
-    waited.map_err(|_| in_use(device))
 }
