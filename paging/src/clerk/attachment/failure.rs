@@ -105,6 +105,22 @@ pub(crate) enum AttachError {
         /// MemAvailable.
         available_bytes: u64,
     },
+    /// Memory of a group would run out, whatever the host has.
+    #[error(
+        "the programs in {} have {} swapped out, and room for {} below its limit: raise that first, or end some; with --force the kernel \
+         may kill them",
+        group.display(),
+        Bytes::from(*swapped_bytes),
+        Bytes::from(*room_bytes)
+    )]
+    Crowded {
+        /// Which.
+        group: PathBuf,
+        /// Of its programs.
+        swapped_bytes: u64,
+        /// Below its limit.
+        room_bytes: u64,
+    },
     /// It is mounted, say.
     #[error("{} is in use{where_}: unmount it first", device.display())]
     InUse {

@@ -132,7 +132,7 @@ pub(crate) fn is_bound(device: &Path) -> bool {
 pub(crate) fn release(device: &Path) -> Result<(), AttachError> {
     program::run(
         "losetup",
-        "util-linux",
+        "mount",
         &["--detach".as_ref(), device.as_os_str()],
     )?;
     Ok(())

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The memory controller's hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Hierarchy {
+pub(crate) enum Hierarchy {
     /// Version 1: one of its own.
     Memory(PathBuf),
     /// Version 2: that of all controllers.
@@ -27,7 +27,7 @@ enum Hierarchy {
 
 /// Makes the group of `name`, below the root: no limit is above it. None where the kernel has no memory controller, and so no limits.
 pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf>, AttachError> {
-    let Some(hierarchy) = hierarchy(&mounts::table()?) else {
+    let Some(hierarchy) = hierarchy()? else {
         return Ok(None);
     };
     let (root, settings) = match &hierarchy {
@@ -87,7 +87,12 @@ fn members(group: &Path) -> Result<Vec<u32>, AttachError> {
     }
 }
 
-fn hierarchy(mounts: &[mounts::Mount]) -> Option<Hierarchy> {
+/// Where the memory controller is, if the kernel has one.
+pub(crate) fn hierarchy() -> Result<Option<Hierarchy>, AttachError> {
+    Ok(among(&mounts::table()?))
+}
+
+fn among(mounts: &[mounts::Mount]) -> Option<Hierarchy> {
     let has = |mount: &mounts::Mount| mount.options.iter().any(|option| option == "memory");
     let of_its_own = mounts
         .iter()
@@ -124,11 +129,11 @@ mod tests {
         let unified = mount("cgroup2", folder.path(), "rw");
         let cpu = mount("cgroup", Path::new("/cpu"), "rw,cpu");
         let memory = mount("cgroup", Path::new("/memory"), "rw,memory");
-        let found = hierarchy(&[unified.clone(), cpu.clone(), memory]);
+        let found = among(&[unified.clone(), cpu.clone(), memory]);
         assert_eq!(found, Some(Hierarchy::Memory("/memory".into())));
-        let found = hierarchy(&[cpu.clone(), unified.clone()]);
+        let found = among(&[cpu.clone(), unified.clone()]);
         assert_eq!(found, Some(Hierarchy::Unified(folder.path().to_owned())));
         fs::write(&controllers, "cpu pids\n").unwrap();
-        assert_eq!(hierarchy(&[cpu, unified]), None);
+        assert_eq!(among(&[cpu, unified]), None);
     }
 }

@@ -16,6 +16,7 @@ mod process;
 mod program;
 mod record;
 mod release;
+mod room;
 mod swap;
 pub(crate) mod tell;
 

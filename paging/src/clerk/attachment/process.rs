@@ -1,6 +1,6 @@
 //! Programs that serve an attachment: started apart from who starts them, ended by their number and time of start.
 
-use super::failure::{AttachError, at};
+use super::failure::AttachError;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -174,18 +174,6 @@ fn parse(stat: &str) -> Option<Stat> {
     })
 }
 
-/// MemAvailable.
-pub(crate) fn available_bytes() -> Result<u64, AttachError> {
-    const PATH: &str = "/proc/meminfo";
-    let text = fs::read_to_string(PATH).map_err(at(PATH))?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    let kib = kib.ok_or_else(|| at(PATH)(std::io::ErrorKind::InvalidData.into()))?;
-    Ok(kib << 10)
-}
-
 #[allow(unsafe_code)]
 mod call {
     use std::io;
@@ -260,6 +248,5 @@ mod tests {
         let stat = parse(line).unwrap();
         assert_eq!((stat.state, stat.start_ticks), ('S', 4242));
         assert_eq!(stat.flags & IO_FLUSHER, IO_FLUSHER);
-        assert!(available_bytes().unwrap() > 0);
     }
 }

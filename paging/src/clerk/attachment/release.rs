@@ -18,9 +18,9 @@ const TO_GO: Duration = Duration::from_secs(10);
 /// How it went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Released {
-    /// The server did not answer, and was given up.
-    pub(crate) was_cut: bool,
-    /// What was swapped out there then.
+    /// The server did not answer, or was gone.
+    pub(crate) is_lost: bool,
+    /// What was swapped out when that was found: so much at most was lost.
     pub(crate) lost_bytes: u64,
 }
 
@@ -44,24 +44,39 @@ pub(crate) fn release(
     };
     let patience = Patience::new(limit, &cut);
     let still = || 0;
+    let mut is_lost = false;
     if let Some(device) = device.clone() {
-        if swap::on_device(&device)?.is_some() {
+        if let Some(area) = swap::on_device(&device)? {
             let off = device.clone();
-            patience.with("swapoff", &used_bytes, move || swap::off(&off))??;
+            let answers = patience.with("swapoff", &used_bytes, move || {
+                // The kernel does not say of which pages it could read none: their programs get a signal when they touch them.
+                let answered = swap::answers(&off);
+                swap::off(&off).map(|()| answered && swap::answers(&off))
+            });
+            is_lost = !answers??;
+            if is_lost && !patience.is_cut() {
+                lost_bytes.set(area.used_bytes);
+            }
         }
-        let way = record.way.clone();
+        let (way, off) = (record.way.clone(), device.clone());
         patience.with("taking the device apart", &still, move || {
-            take_apart(&device, way.as_ref())
+            take_apart(&off, way.as_ref())
         })??;
+        // Who still looks at it is waited for here: that is no reason to cut anything.
+        wait_for("the device's end", TO_GO, || {
+            Ok((!is_there(&device, record.way.as_ref())).then_some(()))
+        })
+        .map_err(|_| in_use(&device))?;
     }
     if matches!(record.way, Some(Way::Fuse { .. })) {
         let path = folder.path().to_owned();
         patience.with("unmounting", &still, move || fuse::unmount(&path))??;
-        // They see that, and end.
-        for process in record.processes.iter().rev() {
-            if process.program == "nbdfuse" {
-                process.await_end();
+        // It sees that, and ends; cut off, it would wait for its server.
+        for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
+            if patience.is_cut() {
+                process.kill();
             }
+            process.await_end();
         }
     }
     for process in record.processes.iter().rev() {
@@ -72,7 +87,7 @@ pub(crate) fn release(
     }
     folder.remove()?;
     Ok(Released {
-        was_cut: patience.is_cut(),
+        is_lost: is_lost || patience.is_cut(),
         lost_bytes: lost_bytes.get(),
     })
 }
@@ -101,14 +116,15 @@ pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
 fn take_apart(device: &Path, way: Option<&Way>) -> Result<(), AttachError> {
     unused(device)?;
     match way {
-        Some(Way::Kernel) => {
-            kernel::disconnect(device)?;
-            gone(device, || !kernel::is_connected(device))
-        }
-        _ => {
-            fuse::release(device)?;
-            gone(device, || !fuse::is_bound(device))
-        }
+        Some(Way::Kernel) => kernel::disconnect(device),
+        _ => fuse::release(device),
+    }
+}
+
+fn is_there(device: &Path, way: Option<&Way>) -> bool {
+    match way {
+        Some(Way::Kernel) => kernel::is_connected(device),
+        _ => fuse::is_bound(device),
     }
 }
 
@@ -132,9 +148,4 @@ fn in_use(device: &Path) -> AttachError {
         device: device.to_owned(),
         where_: mount.map_or_else(String::new, |m| format!(" at {}", m.point.display())),
     }
-}
-
-fn gone(device: &Path, is_gone: impl Fn() -> bool) -> Result<(), AttachError> {
-    let waited = wait_for("the device's end", TO_GO, || Ok(is_gone().then_some(())));
-    waited.map_err(|_| in_use(device))
 }

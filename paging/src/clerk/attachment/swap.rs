@@ -2,6 +2,9 @@
 
 use super::failure::{AttachError, at};
 use super::program;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const PATH: &str = "/proc/swaps";
@@ -17,10 +20,15 @@ pub(crate) struct Area {
     pub(crate) priority: i32,
 }
 
+/// All of it.
+pub(crate) fn areas() -> Result<Vec<Area>, AttachError> {
+    let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;
+    Ok(parse(&text))
+}
+
 /// That of a device, if there is one.
 pub(crate) fn on_device(device: &Path) -> Result<Option<Area>, AttachError> {
-    let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;
-    Ok(parse(&text).into_iter().find(|area| area.device == device))
+    Ok(areas()?.into_iter().find(|area| area.device == device))
 }
 
 fn parse(text: &str) -> Vec<Area> {
@@ -50,20 +58,23 @@ pub(crate) fn off(device: &Path) -> Result<(), AttachError> {
     call::swapoff(device).map_err(failed("swapoff", device))
 }
 
+/// The device still has what it should: its header, read past every cache.
+pub(crate) fn answers(device: &Path) -> bool {
+    const PAGE_BYTES: usize = 4096;
+    let mut room = vec![0; 2 * PAGE_BYTES];
+    // Direct I/O is to where memory pages begin.
+    let begin = room.as_ptr().align_offset(PAGE_BYTES);
+    let page = room.get_mut(begin..begin + PAGE_BYTES);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(device);
+    page.is_some_and(|page| opened.is_ok_and(|mut device| device.read_exact(page).is_ok()))
+}
+
 fn failed(call: &'static str, device: &Path) -> impl FnOnce(std::io::Error) -> AttachError {
     let device = device.to_owned();
     move |why| AttachError::Call { call, device, why }
-}
-
-/// Whether what is swapped out has room in memory.
-pub(crate) fn fits(used_bytes: u64, available_bytes: u64) -> Result<(), AttachError> {
-    if used_bytes > available_bytes {
-        return Err(AttachError::DoesNotFit {
-            used_bytes,
-            available_bytes,
-        });
-    }
-    Ok(())
 }
 
 #[allow(unsafe_code)]
@@ -121,12 +132,5 @@ mod tests {
         ];
         assert_eq!(parse(text), expected);
         assert!(parse("Filename\n").is_empty());
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused_with_both_figures() {
-        assert!(fits(5, 5).is_ok());
-        let refused = fits(6 << 20, 5 << 20).map_err(|e| e.to_string());
-        assert!(refused.is_err_and(|said| said.contains("6.0 MiB") && said.contains("5.0 MiB")));
     }
 }

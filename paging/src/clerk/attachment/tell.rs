@@ -113,14 +113,14 @@ pub(crate) fn detach(
     if as_json {
         return json(&Detached {
             name,
-            server_was_lost: released.was_cut,
+            server_was_lost: released.is_lost,
             lost_bytes: released.lost_bytes,
         });
     }
     println!("{name}: detached");
-    if released.was_cut {
+    if released.is_lost {
         let lost = Bytes::from(released.lost_bytes);
-        println!("  its server did not answer and was given up; {lost} of swap were lost with it");
+        println!("  its server was lost, and with it up to {lost} of what was swapped out");
     }
     Ok(())
 }

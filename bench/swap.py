@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Faults on pages that are swapped out to a server's memory, through `gleaner-clerk attach`: how long a program waits for one.
+
+swap.py [--programs target/release] [--socket PATH] [--by fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--json FILE]
+
+A process (swap_faults.c) in a control group with a quarter of the memory that it wants reads its pages in random order and times every
+major fault; the kernel's read-ahead is off meanwhile (vm.page-cluster), so that a fault is one page. The swap area is the export of a
+standalone memoryd at a Unix socket, or whatever listens at --socket. *Read*: pages are only read, and what is on the device stays good.
+*Write*: each is written as well, and so swapped out anew. Nothing is pinned: the kernel's threads are in between. Root only.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = f"bench-{os.getpid()}"
+READ_AHEAD = Path("/proc/sys/vm/page-cluster")
+PATIENCE_S = 60
+
+
+@contextlib.contextmanager
+def standalone(memoryd: Path, size_mib: int, socket: Path):
+    """A memoryd that serves twice that, so that the area does not fill."""
+    process = subprocess.Popen([memoryd, "serve", "--standalone", f"{2 * size_mib}MiB", "--listen", socket], stdout=subprocess.PIPE)
+    try:
+        if not process.stdout.readline():
+            raise SystemExit("gleaner-memoryd does not serve")
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+@contextlib.contextmanager
+def swap(clerk: Path, socket: Path, by: str | None):
+    """Swap on the export there."""
+    way = ["--by", by] if by else []
+    subprocess.run([clerk, "attach", "--name", NAME, "--socket", socket, "--swap", "--json", *way], check=True, stdout=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        subprocess.run([clerk, "detach", NAME], check=True, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def small_group(limit_mib: int):
+    """A control group of so much memory: of version 1, where that has the controller, else of version 2."""
+    first = Path("/sys/fs/cgroup/memory")
+    group = (first if (first / "cgroup.procs").exists() else first.parent) / f"gleaner-{NAME}"
+    group.mkdir()
+    try:
+        limit = next(path for name in ("memory.limit_in_bytes", "memory.max") if (path := group / name).exists())
+        limit.write_text(str(limit_mib << 20))
+        yield group
+    finally:
+        until = time.monotonic() + PATIENCE_S
+        while group.exists() and time.monotonic() < until:
+            with contextlib.suppress(OSError):  # busy until the kernel has seen its process end
+                group.rmdir()
+
+
+@contextlib.contextmanager
+def single_pages():
+    before = READ_AHEAD.read_text()
+    READ_AHEAD.write_text("0")
+    try:
+        yield
+    finally:
+        READ_AHEAD.write_text(before)
+
+
+def run_once(program: Path, kind: str, group: Path, args: argparse.Namespace) -> dict:
+    """One process's faults."""
+    command = ["sh", "-c", 'echo 0 >"$0" && exec "$@"', group / "cgroup.procs", program, kind, str(args.size_mib << 20), str(args.seconds)]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if ended.returncode != 0:
+        raise SystemExit(f"swap_faults ended with {ended.returncode}: {ended.stderr}")
+    faults_us = sorted(int(line) / 1000 for line in ended.stdout.split())
+    if len(faults_us) < 1000:
+        raise SystemExit(f"{len(faults_us)} faults only: nothing was swapped out")
+    at = lambda share: faults_us[min(len(faults_us) - 1, int(len(faults_us) * share))]
+    return {"faults": len(faults_us), "p50_us": at(0.5), "p90_us": at(0.9), "p99_us": at(0.99), "max_us": faults_us[-1]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=Path, default=ROOT / "target/release", metavar="DIR", help="where gleaner-memoryd and gleaner-clerk are")
+    parser.add_argument("--socket", type=Path, help="swap on what is served here [default: a standalone memoryd]")
+    parser.add_argument("--by", choices=["kernel", "fuse"], help="gleaner-clerk's --by")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=5, help="of each run")
+    parser.add_argument("--size-mib", type=int, default=256, help="what the process wants; it gets a quarter")
+    parser.add_argument("--json", type=Path, help="write the figures there as well")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="gleaner-bench-") as folder, contextlib.ExitStack() as stack:
+        program = Path(folder) / "swap_faults"
+        subprocess.run(["cc", "-O2", "-o", program, ROOT / "bench/swap_faults.c"], check=True)
+        socket = args.socket
+        if not socket:
+            socket = Path(folder) / "pages.sock"
+            stack.enter_context(standalone(args.programs / "gleaner-memoryd", args.size_mib, socket))
+        stack.enter_context(swap(args.programs / "gleaner-clerk", socket, args.by))
+        stack.enter_context(single_pages())
+        # The tables that it keeps locked are beside that.
+        group = stack.enter_context(small_group(args.size_mib // 4 + 8))
+        runs = {kind: [] for kind in ("read", "write")}
+        for number in range(args.runs):
+            for kind, done in runs.items():
+                done.append(run_once(program, kind, group, args))
+            print(f"run {number + 1} of {args.runs}", flush=True)
+    rows = {kind: {key: round(statistics.median(run[key] for run in done), 1) for key in done[0]} for kind, done in runs.items()}
+    print("| | faults a run | p50 us | p90 us | p99 us | longest us |\n| --- | --- | --- | --- | --- | --- |")
+    for kind, row in rows.items():
+        print(f"| {kind} | " + " | ".join(f"{value:.0f}" for value in row.values()) + " |")
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps({"swap": [{"pages": kind, **row} for kind, row in rows.items()]}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
