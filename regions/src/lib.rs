@@ -6,9 +6,11 @@
 //! this process. So whatever servers do, the worst is a read from the file.
 
 mod address;
+pub mod c;
 mod error;
 mod keeper;
 mod node;
+mod quiet;
 mod refraction;
 mod region;
 mod regions;
