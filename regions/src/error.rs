@@ -1,0 +1,64 @@
+//! What can go wrong.
+
+use gleaner_paging::borrow::BorrowError;
+use std::io;
+
+/// Why a region is not opened, read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionError {
+    /// The settings.
+    #[error("recruiters: {0}")]
+    Recruiters(#[from] BorrowError),
+    /// The settings.
+    #[error("{what}")]
+    Settings {
+        /// What is wrong, and what to write.
+        what: String,
+    },
+    /// Nobody lends as much now. The caller has its file.
+    #[error("no remote memory now: {why}")]
+    NoMemory {
+        /// The last reason that was given.
+        why: String,
+    },
+    /// The memory is gone, and settings say that this is an error.
+    #[error("the region's memory is gone; its file has everything")]
+    Gone,
+    /// That much is not the region's.
+    #[error("{bytes} bytes at {offset} do not fit into a region of {region_bytes} bytes")]
+    Beyond {
+        /// From here.
+        offset: u64,
+        /// So many.
+        bytes: u64,
+        /// There are.
+        region_bytes: u64,
+    },
+    /// No region can be made of that.
+    #[error("no region: {what}")]
+    Unfit {
+        /// What is wrong with file, offset or length.
+        what: &'static str,
+    },
+    /// The file cannot be read or written.
+    #[error("the region's file: {0}")]
+    File(#[source] io::Error),
+    /// The system has no thread or no randomness to give.
+    #[error("the system: {0}")]
+    System(#[source] io::Error),
+}
+
+impl RegionError {
+    /// The number that C programs get.
+    #[must_use]
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::NoMemory { .. } => libc::ENOMEM,
+            Self::Gone => libc::ESTALE,
+            Self::Beyond { .. } => libc::ENOSPC,
+            Self::Recruiters(_) | Self::Settings { .. } | Self::Unfit { .. } => libc::EINVAL,
+            Self::File(e) | Self::System(e) => e.raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The thread that renews leases.
+
+use crate::lock;
+use crate::regions::Inner;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Ends with the value.
+pub(crate) struct Keeper {
+    is_ending: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// # Errors
+    /// When no thread can be had.
+    pub(crate) fn start(of: Weak<Inner>, every: Duration) -> io::Result<Self> {
+        let is_ending = Arc::new((Mutex::new(false), Condvar::new()));
+        let told = Arc::clone(&is_ending);
+        let run = move || {
+            while !is_told_to_end(&told, every) {
+                let Some(inner) = of.upgrade() else { break };
+                inner.keep();
+            }
+        };
+        let builder = thread::Builder::new().name("regions".to_owned());
+        Ok(Self {
+            is_ending,
+            thread: Some(builder.spawn(run)?),
+        })
+    }
+}
+
+fn is_told_to_end((is_ending, changed): &(Mutex<bool>, Condvar), within: Duration) -> bool {
+    let waiting = changed.wait_timeout_while(lock(is_ending), within, |is_ending| !*is_ending);
+    *waiting.unwrap_or_else(PoisonError::into_inner).0
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        *lock(&self.is_ending.0) = true;
+        self.is_ending.1.notify_all();
+        // The last one to hold the regions may be the thread itself, in the middle of its round.
+        let thread = self.thread.take();
+        if let Some(thread) = thread.filter(|of| of.thread().id() != thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+}

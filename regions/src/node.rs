@@ -1,0 +1,88 @@
+//! One lease, or one server that was named: a connection, and who has which part of it.
+
+use crate::lock;
+use crate::room::Room;
+use crate::transfer::{self, Lost};
+use gleaner_paging::nbd::client::{Export, Wire};
+use gleaner_paging::nbd::wire::transmission;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Remote memory.
+pub(crate) struct Node {
+    /// The host or server: what is on one of them fails together.
+    pub(crate) host: String,
+    /// For the recruiter; `None`: it has nothing to do with it.
+    pub(crate) lease_id: Option<String>,
+    pub(crate) room: Mutex<Room>,
+    /// Whether nothing was in it at the keeper's last round.
+    pub(crate) was_unused: AtomicBool,
+    can_trim: bool,
+    wire: Mutex<Option<Wire>>,
+    is_gone: AtomicBool,
+    patience: Duration,
+}
+
+impl Node {
+    /// # Errors
+    /// What the kernel says of the connection.
+    pub(crate) fn new(
+        host: String,
+        lease_id: Option<String>,
+        (wire, export): (Wire, Export),
+        patience: Duration,
+    ) -> std::io::Result<Self> {
+        wire.set_patience(Some(patience))?;
+        Ok(Self {
+            host,
+            lease_id,
+            room: Mutex::new(Room::new(export.bytes)),
+            was_unused: AtomicBool::new(false),
+            can_trim: export.flags & transmission::SEND_TRIM != 0,
+            wire: Mutex::new(Some(wire)),
+            is_gone: AtomicBool::new(false),
+            patience,
+        })
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
+    /// Nothing more is asked of it; whether that is new. Who waits for it now is told in time.
+    pub(crate) fn give_up(&self) -> bool {
+        let is_new = !self.is_gone.swap(true, Ordering::AcqRel);
+        if let Ok(mut wire) = self.wire.try_lock() {
+            *wire = None;
+        }
+        is_new
+    }
+
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Lost> {
+        self.with(|wire, until| transfer::read(wire, offset, into, until))
+    }
+
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Lost> {
+        self.with(|wire, until| transfer::write(wire, offset, bytes, until))
+    }
+
+    /// Those bytes are nobody's now.
+    pub(crate) fn trim(&self, offset: u64, bytes: u64) -> Result<(), Lost> {
+        if !self.can_trim {
+            return Ok(());
+        }
+        self.with(|wire, until| transfer::trim(wire, offset, bytes, until))
+    }
+
+    /// A connection on which something went wrong is in the middle of something: it is closed.
+    fn with(&self, done: impl FnOnce(&mut Wire, Instant) -> Result<(), Lost>) -> Result<(), Lost> {
+        let mut held = lock(&self.wire);
+        let wire = held.as_mut().filter(|_| !self.is_gone());
+        let result = done(wire.ok_or(Lost::Before)?, Instant::now() + self.patience);
+        if result.is_err() {
+            *held = None;
+        }
+        result
+    }
+}

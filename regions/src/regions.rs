@@ -1,0 +1,353 @@
+//! All regions of a program: which nodes their memory is on, how more is had, and what happens when a node fails.
+
+use crate::address::{Address, is_this_machine};
+use crate::keeper::Keeper;
+use crate::lock;
+use crate::node::Node;
+use crate::refraction::Refraction;
+use crate::transfer::Lost;
+use crate::{PAGE_BYTES, Region, RegionError, Settings};
+use gleaner_paging::borrow::{self, Granted, Recruiters, Wanted};
+use gleaner_paging::nbd::client::{Server, Tls, connect};
+use gleaner_paging::nbd::export_name;
+use gleaner_schemas::lending::SLAB_BYTES;
+use gleaner_trust::provider;
+use rustls::pki_types::ServerName;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The least that is leased: small regions share it.
+const LEASE_BYTES: u64 = 16 << 20;
+/// Longer than a recruiter asks hosts.
+const PATIENCE_WITH_RECRUITERS: Duration = Duration::from_secs(10);
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Pages that came from remote memory.
+    pub from_memory_pages: u64,
+    /// Pages that came from files.
+    pub from_file_pages: u64,
+    /// Pages that were not as they had been stored.
+    pub wrong_pages: u64,
+    /// Nodes that failed: leases, and servers that were named.
+    pub failed_nodes: u64,
+    /// How often somebody was asked for memory.
+    pub asked_count: u64,
+}
+
+/// Regions, and the memory that they share.
+pub struct Regions {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) settings: Settings,
+    /// Of checksums: never leaves this process.
+    pub(crate) key: [u8; 32],
+    pub(crate) from_memory_pages: AtomicU64,
+    pub(crate) from_file_pages: AtomicU64,
+    pub(crate) wrong_pages: AtomicU64,
+    recruiters: Option<Recruiters>,
+    servers: Vec<Address>,
+    /// Another one at each start: keys of leases begin with it.
+    session: String,
+    state: Mutex<State>,
+    /// Held by who asks for memory: one at a time, so that all share what one got.
+    asking: Mutex<()>,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+struct State {
+    nodes: Vec<Arc<Node>>,
+    refraction: Refraction,
+    failed_nodes: u64,
+    asked_count: u64,
+    last_failure: Option<String>,
+}
+
+impl Regions {
+    /// # Errors
+    /// Settings that cannot be, or a system without threads or randomness.
+    pub fn new(settings: Settings) -> Result<Self, RegionError> {
+        let servers = settings.servers.iter().map(|url| Address::parse(url));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        if settings.recruiters.is_empty() && servers.is_empty() {
+            let what = "neither a recruiter nor a server is named".to_owned();
+            return Err(RegionError::Settings { what });
+        }
+        let recruiters = match &settings.recruiters[..] {
+            [] => None,
+            urls => Some(Recruiters::new(borrow::Settings {
+                urls: urls.to_vec(),
+                trust: settings.trust.clone(),
+                client: settings.client.clone(),
+                patience: PATIENCE_WITH_RECRUITERS,
+            })?),
+        };
+        let mut random = [0; 40];
+        let filled = provider().secure_random.fill(&mut random);
+        filled.map_err(|_| RegionError::System(io::Error::other("no randomness")))?;
+        let (key, session) = random.split_at(32);
+        let inner = Arc::new(Inner {
+            key: key.try_into().unwrap_or_default(),
+            session: session.iter().map(|b| format!("{b:02x}")).collect(),
+            from_memory_pages: AtomicU64::new(0),
+            from_file_pages: AtomicU64::new(0),
+            wrong_pages: AtomicU64::new(0),
+            recruiters,
+            servers,
+            state: Mutex::new(State {
+                nodes: Vec::new(),
+                refraction: Refraction::new(settings.refraction),
+                failed_nodes: 0,
+                asked_count: 0,
+                last_failure: None,
+            }),
+            settings,
+            asking: Mutex::new(()),
+            keeper: Mutex::new(None),
+        });
+        if inner.recruiters.is_some() {
+            let every = inner.settings.renew_every;
+            let keeper = Keeper::start(Arc::downgrade(&inner), every);
+            *lock(&inner.keeper) = Some(keeper.map_err(RegionError::System)?);
+        }
+        Ok(Self { inner })
+    }
+
+    /// Memory for `bytes` of a file from `offset` on. The file is read and written by its descriptor, and by nobody else while this goes on.
+    ///
+    /// # Errors
+    /// [`RegionError::NoMemory`], at once during the refraction period; [`RegionError::Unfit`].
+    pub fn open(&self, bytes: u64, file: File, offset: u64) -> Result<Region, RegionError> {
+        Region::check(bytes, &file, offset)?;
+        let room_bytes = bytes.next_multiple_of(PAGE_BYTES);
+        let (node, at) = self.inner.room(room_bytes)?;
+        Ok(Region::new(&self.inner, (node, at), bytes, file, offset))
+    }
+
+    /// Which node failed last, and why.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<String> {
+        lock(&self.inner.state).last_failure.clone()
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let state = lock(&self.inner.state);
+        Figures {
+            from_memory_pages: self.inner.from_memory_pages.load(Ordering::Relaxed),
+            from_file_pages: self.inner.from_file_pages.load(Ordering::Relaxed),
+            wrong_pages: self.inner.wrong_pages.load(Ordering::Relaxed),
+            failed_nodes: state.failed_nodes,
+            asked_count: state.asked_count,
+        }
+    }
+}
+
+impl Inner {
+    fn room(&self, bytes: u64) -> Result<(Arc<Node>, u64), RegionError> {
+        if let Some(place) = self.place(bytes) {
+            return Ok(place);
+        }
+        let _alone = lock(&self.asking);
+        if let Some(place) = self.place(bytes) {
+            return Ok(place); // somebody else's lease, meanwhile
+        }
+        let no_memory = |why: String| RegionError::NoMemory { why };
+        if let Some(left) = lock(&self.state).refraction.left(Instant::now()) {
+            let why = format!(
+                "asked in vain lately, and again in {} s",
+                left.as_secs() + 1
+            );
+            return Err(no_memory(why));
+        }
+        let node = self.ask(bytes).map_err(|why| {
+            lock(&self.state).refraction.begin(Instant::now());
+            no_memory(why)
+        })?;
+        let taken = lock(&node.room).take(bytes);
+        // Leases and exports are as large as was asked for, or not taken.
+        let at = taken.ok_or_else(|| no_memory("less than was asked for".to_owned()))?;
+        lock(&self.state).nodes.push(Arc::clone(&node));
+        Ok((node, at))
+    }
+
+    /// Where there is room already.
+    fn place(&self, bytes: u64) -> Option<(Arc<Node>, u64)> {
+        let state = lock(&self.state);
+        state.nodes.iter().find_map(|node| {
+            let at = lock(&node.room).take(bytes)?;
+            Some((Arc::clone(node), at))
+        })
+    }
+
+    /// Servers that were named first, then the recruiters; why there is none.
+    fn ask(&self, bytes: u64) -> Result<Arc<Node>, String> {
+        let mut why = String::new();
+        for address in &self.servers {
+            let is_used = |node: &Arc<Node>| node.host == address.url;
+            if lock(&self.state).nodes.iter().any(is_used) {
+                why = format!("{}: no room for {bytes} bytes", address.url);
+                continue;
+            }
+            lock(&self.state).asked_count += 1;
+            match self.connect(&address.server, &address.export, None, bytes, &address.url) {
+                Ok(node) => return Ok(node),
+                Err(e) => why = e,
+            }
+        }
+        match &self.recruiters {
+            Some(recruiters) => self.lease(recruiters, bytes),
+            None => Err(why),
+        }
+    }
+
+    fn lease(&self, recruiters: &Recruiters, bytes: u64) -> Result<Arc<Node>, String> {
+        let n = {
+            let mut state = lock(&self.state);
+            state.asked_count += 1;
+            state.asked_count
+        };
+        let wanted = Wanted {
+            bytes: bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES),
+            copies: 1,
+            key: format!("{}-{n}", self.session),
+            term_ms: self.term_ms(),
+            least_ms: None,
+            placement: None,
+        };
+        let leases = recruiters.lease(&wanted).map_err(|e| e.to_string())?;
+        let lease = leases.first().ok_or("no lease")?;
+        let node = self.node_of(lease, bytes);
+        if node.is_err() {
+            let _ = recruiters.release(&lease.lease_id); // else it runs out
+        }
+        node
+    }
+
+    fn node_of(&self, lease: &Granted, bytes: u64) -> Result<Arc<Node>, String> {
+        let host = &lease.host_id;
+        let address = lease.address.as_ref();
+        let address = address.ok_or_else(|| format!("host {host} serves no pages"))?;
+        let tls = match &self.settings.trust {
+            Some(trust) => Some(Tls {
+                config: trust.credentials().config(),
+                name: ServerName::try_from(host.clone()).map_err(|e| e.to_string())?,
+            }),
+            None if is_this_machine(address) => None,
+            None => {
+                return Err(format!(
+                    "host {host} is another one: certificates are needed"
+                ));
+            }
+        };
+        let export = export_name(&lease.lease_id, lease.generation);
+        let server = Server::Tcp(address.clone());
+        let lease = (lease.lease_id.clone(), tls);
+        self.connect(&server, &export, Some(lease), bytes, host)
+    }
+
+    fn connect(
+        &self,
+        server: &Server,
+        export: &str,
+        lease: Option<(String, Option<Tls>)>,
+        bytes: u64,
+        host: &str,
+    ) -> Result<Arc<Node>, String> {
+        let (lease_id, tls) = lease.unzip();
+        let patience = self.settings.patience;
+        let failed = |e: &dyn std::error::Error| format!("{host}: {e}");
+        let made = connect(server, export, tls.flatten().as_ref(), patience);
+        let made = made.map_err(|e| failed(&e))?;
+        if made.1.bytes < bytes {
+            return Err(format!("{host}: {} bytes are all there is", made.1.bytes));
+        }
+        let node = Node::new(host.to_owned(), lease_id, made, patience);
+        node.map(Arc::new).map_err(|e| failed(&e))
+    }
+
+    /// Dodo's rule: what failed once is dropped, with every region on that node.
+    pub(crate) fn failed(&self, node: &Node, why: &Lost) {
+        if matches!(why, Lost::Before) {
+            return;
+        }
+        let mut state = lock(&self.state);
+        let of_it = |other: &Arc<Node>| other.host == node.host;
+        let gone: Vec<_> = state.nodes.extract_if(.., |other| of_it(other)).collect();
+        let news = gone.iter().filter(|node| node.give_up()).count();
+        // It may have been dropped from the list before, by another region's failure.
+        let news = news + usize::from(node.give_up());
+        if news > 0 {
+            state.failed_nodes += news as u64;
+            state.refraction.begin(Instant::now());
+            state.last_failure = Some(format!("{}: {why}", node.host));
+        }
+    }
+
+    pub(crate) fn term_ms(&self) -> i64 {
+        let term = (self.settings.renew_every * 3).max(Duration::from_secs(1));
+        i64::try_from(term.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// The keeper's round: leases go on, and those that nobody has used since the last one are given back.
+    pub(crate) fn keep(&self) {
+        let Some(recruiters) = &self.recruiters else {
+            return;
+        };
+        for node in lock(&self.state).nodes.clone() {
+            let Some(lease_id) = &node.lease_id else {
+                continue;
+            };
+            if self.is_done_with(&node) {
+                node.give_up();
+                let _ = recruiters.release(lease_id); // else it runs out
+            } else if let Err(why) = recruiters.renew(lease_id, self.term_ms())
+                && is_over(&why)
+            {
+                self.failed(&node, &Lost::Over);
+            }
+        }
+    }
+
+    fn is_done_with(&self, node: &Arc<Node>) -> bool {
+        let mut state = lock(&self.state); // so that nobody finds room in it now
+        let is_unused = lock(&node.room).is_unused();
+        let was_unused = node.was_unused.swap(is_unused, Ordering::Relaxed);
+        if is_unused && was_unused {
+            state.nodes.retain(|other| !Arc::ptr_eq(other, node));
+        }
+        is_unused && was_unused
+    }
+}
+
+/// Recruiters that cannot be reached are waited for: paging goes on between client and host meanwhile.
+fn is_over(why: &borrow::BorrowError) -> bool {
+    use gleaner_schemas::lending::RefusalKind;
+    let borrow::BorrowError::Refused { refusal, .. } = why else {
+        return false;
+    };
+    matches!(
+        refusal.kind,
+        RefusalKind::UnknownLease | RefusalKind::NotYours
+    )
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(lock(&self.keeper).take());
+        let nodes = std::mem::take(&mut lock(&self.state).nodes);
+        for node in nodes {
+            node.give_up();
+            if let (Some(recruiters), Some(lease_id)) = (&self.recruiters, &node.lease_id) {
+                let _ = recruiters.release(lease_id); // else it runs out
+            }
+        }
+    }
+}

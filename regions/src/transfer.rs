@@ -1,0 +1,182 @@
+//! Requests and replies on one connection: several under way at once, all of them done before anything else is asked.
+
+use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
+use std::io::{self, Read, Write};
+use std::time::Instant;
+
+/// Of one request: small enough for a server to answer the first while the next ones arrive.
+const REQUEST_BYTES: usize = 128 << 10;
+/// Requests under way.
+const WINDOW: usize = 16;
+
+/// Of one request to trim: whole pages.
+const MOST_TRIMMED_BYTES: u64 = 1 << 31;
+
+/// Why a server is of no more use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Lost {
+    #[error("connection: {0}")]
+    Io(#[from] io::Error),
+    #[error("the server: {0}")]
+    Fault(#[from] Fault),
+    #[error("no answer of a server's")]
+    Foreign,
+    #[error("other bytes than were stored")]
+    Lying,
+    #[error("the lease is over")]
+    Over,
+    #[error("failed before")]
+    Before,
+}
+
+/// Fills `into` from there.
+pub(crate) fn read(
+    wire: &mut (impl Read + Write),
+    offset: u64,
+    into: &mut [u8],
+    until: Instant,
+) -> Result<(), Lost> {
+    let (count, all) = (into.len().div_ceil(REQUEST_BYTES), into.len());
+    let mut asked = Asked::new(count);
+    let mut requests = Vec::with_capacity(WINDOW * Request::BYTES);
+    while asked.answered < count {
+        requests.clear();
+        while let Some(n) = asked.next() {
+            let (from, to) = bounds(n, all);
+            requests.extend(request(Command::Read, n, offset + from as u64, to - from));
+        }
+        send(wire, &requests, until)?;
+        let n = asked.reply(wire, until)?;
+        let (from, to) = bounds(n, all);
+        fill(wire, &mut into[from..to], until)?;
+    }
+    Ok(())
+}
+
+/// Stores `bytes` there.
+pub(crate) fn write(
+    wire: &mut (impl Read + Write),
+    offset: u64,
+    bytes: &[u8],
+    until: Instant,
+) -> Result<(), Lost> {
+    let count = bytes.len().div_ceil(REQUEST_BYTES);
+    let mut asked = Asked::new(count);
+    let mut message = Vec::with_capacity(Request::BYTES + bytes.len().min(REQUEST_BYTES));
+    while asked.answered < count {
+        while let Some(n) = asked.next() {
+            let (from, to) = bounds(n, bytes.len());
+            message.clear();
+            message.extend(request(Command::Write, n, offset + from as u64, to - from));
+            message.extend(&bytes[from..to]);
+            send(wire, &message, until)?;
+        }
+        asked.reply(wire, until)?;
+    }
+    Ok(())
+}
+
+/// The server may give those bytes back to its owner. More than one request has bytes for is left as it is.
+pub(crate) fn trim(
+    wire: &mut (impl Read + Write),
+    offset: u64,
+    bytes: u64,
+    until: Instant,
+) -> Result<(), Lost> {
+    let bytes = bytes.min(MOST_TRIMMED_BYTES) as usize;
+    let mut asked = Asked::new(1);
+    while let Some(n) = asked.next() {
+        send(wire, &request(Command::Trim, n, offset, bytes), until)?;
+    }
+    asked.reply(wire, until).map(|_| ())
+}
+
+fn bounds(n: usize, all: usize) -> (usize, usize) {
+    let from = n * REQUEST_BYTES;
+    (from, (from + REQUEST_BYTES).min(all))
+}
+
+fn request(command: Command, n: usize, offset: u64, bytes: usize) -> [u8; Request::BYTES] {
+    let request = Request {
+        flags: 0,
+        command,
+        cookie: n as u64,
+        offset,
+        bytes: bytes as u32, // at most what `bounds` and `trim` let pass
+    };
+    request.encode()
+}
+
+/// Which requests are under way. Replies come in any order, and each once.
+struct Asked {
+    sent: usize,
+    answered: usize,
+    is_open: Vec<bool>,
+}
+
+impl Asked {
+    fn new(count: usize) -> Self {
+        Self {
+            sent: 0,
+            answered: 0,
+            is_open: vec![true; count],
+        }
+    }
+
+    /// What may be sent now.
+    fn next(&mut self) -> Option<usize> {
+        let n = self.sent;
+        let is_due = n < self.is_open.len() && n - self.answered < WINDOW;
+        self.sent += usize::from(is_due);
+        is_due.then_some(n)
+    }
+
+    fn reply(&mut self, wire: &mut impl Read, until: Instant) -> Result<usize, Lost> {
+        let mut bytes = [0; SimpleReply::BYTES];
+        fill(wire, &mut bytes, until)?;
+        let reply = SimpleReply::decode(&bytes).ok_or(Lost::Foreign)?;
+        let n = usize::try_from(reply.cookie).map_err(|_| Lost::Foreign)?;
+        let open = self.is_open[..self.sent].get_mut(n).ok_or(Lost::Foreign)?;
+        if !std::mem::take(open) {
+            return Err(Lost::Foreign);
+        }
+        if reply.error != 0 {
+            return Err(Fault::from_number(reply.error).into());
+        }
+        self.answered += 1;
+        Ok(n)
+    }
+}
+
+fn in_time(until: Instant) -> io::Result<()> {
+    if Instant::now() < until {
+        return Ok(());
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+fn fill(wire: &mut impl Read, mut into: &mut [u8], until: Instant) -> io::Result<()> {
+    while !into.is_empty() {
+        in_time(until)?;
+        match wire.read(into) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => into = &mut into[count..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+fn send(wire: &mut impl Write, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        in_time(until)?;
+        match wire.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    wire.flush()
+}

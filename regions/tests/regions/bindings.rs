@@ -1,0 +1,135 @@
+//! The library as programs in C and Python meet it: built, linked by pkg-config's flags, and run while their server is killed.
+
+use crate::server::{Server, program};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn own(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Where the built library lies.
+fn built() -> PathBuf {
+    let library = program("deps").join("libgleaner_regions.so");
+    assert!(library.exists(), "{library:?} is missing");
+    program("deps")
+}
+
+#[track_caller]
+fn said(command: &mut Command) -> String {
+    let done = command
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let wrong = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{command:?}: {wrong}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Runs it until it is ready, kills its server, and lets it go on; by a Unix socket, whose end is a SIGPIPE to who writes.
+#[track_caller]
+fn outlives_its_server(command: &mut Command, folder: &Path) {
+    let socket = folder.join("pages.sock");
+    let server = Server::start(64, socket.to_str().unwrap());
+    let mut running = command
+        .env("GLEANER_REGIONS_SERVERS", &server.url)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    let ready = lines.next().map(Result::unwrap);
+    server.kill();
+    if ready.is_some() {
+        running.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    }
+    let done = lines.next().map(Result::unwrap);
+    let status = running.wait().unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(
+        (ready.as_deref(), done.as_deref()),
+        (Some("ready"), Some("done"))
+    );
+}
+
+#[test]
+fn a_program_in_c_is_built_with_pkg_config_and_outlives_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let template = fs::read_to_string(own("gleaner-regions.pc.in")).unwrap();
+    let filled = template
+        .replace("@prefix@", env!("CARGO_MANIFEST_DIR"))
+        .replace("@libdir@", built().to_str().unwrap())
+        .replace("@version@", env!("CARGO_PKG_VERSION"));
+    assert!(!filled.contains('@'), "{filled}");
+    fs::write(path.join("gleaner-regions.pc"), filled).unwrap();
+    let flags = said(
+        Command::new("pkg-config")
+            .args(["--cflags", "--libs", "gleaner-regions"])
+            .env("PKG_CONFIG_PATH", path),
+    );
+    let program = path.join("program");
+    let mut gcc = Command::new("gcc");
+    gcc.args([
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pedantic",
+        "-o",
+    ]);
+    gcc.arg(&program).arg(own("tests/c/regions.c"));
+    said(gcc.args(flags.split_whitespace()).arg("-lpthread"));
+    let mut command = Command::new(&program);
+    command
+        .arg(path.join("data"))
+        .env("LD_LIBRARY_PATH", built());
+    outlives_its_server(&mut command, path);
+}
+
+#[test]
+fn a_program_in_python_outlives_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("python3");
+    command
+        .arg(own("tests/python/regions.py"))
+        .arg(folder.path().join("data"))
+        .env("PYTHONPATH", own("python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env(
+            "GLEANER_REGIONS_LIBRARY",
+            built().join("libgleaner_regions.so"),
+        );
+    outlives_its_server(&mut command, folder.path());
+}
+
+/// What the header declares is what the library has.
+#[test]
+fn header_and_library_have_the_same_names() {
+    let header = fs::read_to_string(own("include/gleaner_regions.h")).unwrap();
+    let symbols = said(
+        Command::new("nm")
+            .args(["-D", "--defined-only", "--format=posix"])
+            .arg(built().join("libgleaner_regions.so")),
+    );
+    let ours = |text: &str, from: usize| -> String {
+        let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        text[from..].chars().take_while(is_name).collect()
+    };
+    let mut declared: Vec<String> = header
+        .match_indices("gleaner_m")
+        .map(|(at, _)| ours(&header, at))
+        .filter(|name| header.contains(&format!("{name}(")))
+        .collect();
+    let mut exported: Vec<String> = symbols
+        .lines()
+        .filter(|line| line.starts_with("gleaner_"))
+        .map(|line| ours(line, 0))
+        .collect();
+    for names in [&mut declared, &mut exported] {
+        names.sort_unstable();
+        names.dedup();
+    }
+    assert_eq!(declared, exported);
+}

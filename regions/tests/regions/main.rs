@@ -1,0 +1,8 @@
+//! Regions on real memory servers, which are killed, stopped and made to lie.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bindings;
+mod failures;
+mod regions;
+mod relay;
+mod server;
