@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
+  gleaner-clerk attach --size 16GiB --swap                  swap on other hosts' memory, as /etc/gleaner/clerk.toml says
+  gleaner-clerk serve --size 16GiB                          the device alone, for NBD clients of this machine
   gleaner-clerk attach --socket /run/pages.sock --swap      swap on the pages that an NBD server has there
   gleaner-clerk attach --socket /run/pages.sock --name big  a block device, for a file system
   gleaner-clerk attached                                    what there is, and how much of it swap uses
@@ -71,6 +73,7 @@ pub(crate) enum Command {
     },
     /// Make a block device of an NBD server's pages, and swap on it if wanted
     #[command(after_help = "Examples:
+  gleaner-clerk attach --size 16GiB --recruiter https://recruiter.example:7484 --swap
   gleaner-clerk attach --socket /run/pages.sock --swap --priority 10
   mkfs.ext4 $(gleaner-clerk attach --socket /run/pages.sock --json | jq -r .device)")]
     Attach {
@@ -107,21 +110,28 @@ pub(crate) enum Command {
     },
 }
 
-/// What is to be served; all else is in the configuration.
+/// What is to be served, and where.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Serving {
-    /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// How large the device is [default: 1GiB]
-    #[arg(long, value_parser = size)]
-    pub(crate) size: Option<u64>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     /// Where NBD clients connect: a Unix socket [default: /run/gleaner/clerk.sock as root, else $XDG_RUNTIME_DIR/gleaner/clerk.sock]
     #[arg(long, value_name = "FILE")]
     pub(crate) listen: Option<PathBuf>,
     /// Where `gleaner-clerk status` asks [default: clerk-status.sock beside it]
     #[arg(long, value_name = "FILE")]
     pub(crate) status: Option<PathBuf>,
+}
+
+/// The device; all else is in the configuration.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct DeviceArgs {
+    /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How large the device is [default: 1GiB]
+    #[arg(long, value_parser = size)]
+    pub(crate) size: Option<u64>,
     /// Folder of the copy on disk, or none [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
     #[arg(long, value_name = "DIR")]
     pub(crate) disk: Option<PathBuf>,
@@ -146,8 +156,10 @@ fn size(text: &str) -> Result<u64, String> {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Wanted {
     /// The Unix socket of an NBD server of this host: its default export is attached [default: that of a clerk started for it]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "DeviceArgs")]
     pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     /// What it is called: letters, digits, `-` and `_`
     #[arg(long, default_value = "memory", value_parser = name)]
     pub(crate) name: String,

@@ -46,10 +46,8 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             print!("{}", serve::ask_status(&at, json)?);
         }
         Command::CheckConfig { config, json } => {
-            let serving = args::Serving {
-                config,
-                ..args::Serving::default()
-            };
+            let mut serving = args::Serving::default();
+            serving.device.config = config;
             let loaded = serve::Config::load(&serving);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);
             return Ok(gleaner_daemon::config::check(serve::DAEMON, found).tell(json)?);

@@ -5,7 +5,7 @@ use super::folder::Folder;
 use super::patience::Patience;
 use super::record::{Record, Way};
 use super::release::{self, release};
-use super::{fuse, group, kernel, process, swap};
+use super::{clerk, fuse, group, kernel, process, swap};
 use crate::args::{By, Wanted};
 use gleaner_paging::nbd::client::{Server, connect};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &Wanted) -> Result<(), At
     folder.keep(record)?;
     record.socket = match &wanted.socket {
         Some(socket) => absolute(socket)?,
-        None => start_clerk(folder, record)?,
+        None => clerk::start(folder, record, &wanted.device)?,
     };
     record.bytes = size(&record.socket)?;
     match way(wanted.by)? {
@@ -76,15 +76,6 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &Wanted) -> Result<(), At
         })?;
     }
     Ok(())
-}
-
-/// THE CLERK'S OWN: starts `gleaner-clerk serve` for this attachment, waits until it listens, and tells where.
-///
-/// To be done here: `process::start` with the door of `record.group` (as `fuse::mount` has it), the process pushed to
-/// `record.processes`, `folder.keep(record)`, then waiting for the socket (`patience::wait_for`) below `folder.path()`; a socket there is
-/// to be removed by the clerk or in `Folder::remove`. `release` ends all processes in reverse order after the device is gone.
-fn start_clerk(_folder: &Folder, _record: &mut Record) -> Result<PathBuf, AttachError> {
-    Err(AttachError::NoServer)
 }
 
 /// Asks the server before anything is made of it.

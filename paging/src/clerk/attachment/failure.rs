@@ -46,9 +46,6 @@ pub(crate) enum AttachError {
     /// Not root.
     #[error("devices and swap are root's: run it as root")]
     NotRoot,
-    /// Nobody serves pages yet.
-    #[error("say with --socket where an NBD server listens")]
-    NoServer,
     /// Not what NBD clients can use.
     #[error("{}: {why}", socket.display())]
     Server {

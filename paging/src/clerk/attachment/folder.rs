@@ -1,5 +1,6 @@
 //! An attachment's folder: its record, and the lock of whoever works on it.
 
+use super::clerk;
 use super::failure::{AttachError, at};
 use super::record::Record;
 use rustix::fs::{FlockOperation, flock};
@@ -78,7 +79,8 @@ impl Folder {
 
     /// Nothing is attached any more.
     pub(crate) fn remove(&self) -> Result<(), AttachError> {
-        for name in ["attached.json.new", RECORD] {
+        let own_clerks = [clerk::LOG, clerk::SOCKET, clerk::STATUS];
+        for name in own_clerks.into_iter().chain(["attached.json.new", RECORD]) {
             gone(fs::remove_file(self.path.join(name))).map_err(at(self.path.join(name)))?;
         }
         gone(fs::remove_dir(&self.path)).map_err(at(&self.path))

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// To connect and to mount: milliseconds.
@@ -42,9 +42,14 @@ pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachEr
     fs::create_dir(&point).map_err(at(&point))?;
     let door = record.group.as_deref().map(group::door).transpose()?;
     let (file, socket) = (file(folder.path()), record.socket.clone());
+    let nbdfuse = process::Runs {
+        program: "nbdfuse",
+        path: "nbdfuse",
+        package: "libnbd-bin",
+        says: Stdio::piped(),
+    };
     let (mut child, nbdfuse) = process::start(
-        "nbdfuse",
-        "libnbd-bin",
+        nbdfuse,
         &[file.as_os_str(), "--unix".as_ref(), socket.as_os_str()],
         door.as_ref(),
         &mut record.notes,

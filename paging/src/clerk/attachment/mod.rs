@@ -4,6 +4,7 @@
 //! looks whether there is anything to undo.
 
 mod attach;
+mod clerk;
 mod detach;
 mod failure;
 mod folder;

@@ -91,24 +91,40 @@ fn ends(handle: &OwnedFd, limit: Duration) -> bool {
     poll(&mut one, Some(&limit)).is_ok_and(|ended| ended > 0)
 }
 
-/// Starts `program` as what the kernel swaps through must be: in its own group, session and place; what it says can be read.
+/// What is to be run.
+pub(crate) struct Runs {
+    /// For people.
+    pub(crate) program: &'static str,
+    /// Where it is, or its name.
+    pub(crate) path: &'static str,
+    /// Which Debian package has it.
+    pub(crate) package: &'static str,
+    /// Where its standard error goes.
+    pub(crate) says: Stdio,
+}
+
+/// Starts a program as what the kernel swaps through must be: in its own group, session and place.
 ///
 /// Whether it may be killed for memory, and whether the kernel swaps to give it memory, is settled before it runs; `notes` has what could
 /// not be had.
 pub(crate) fn start<A: AsRef<OsStr>>(
-    program: &'static str,
-    package: &'static str,
+    Runs {
+        program,
+        path,
+        package,
+        says,
+    }: Runs,
     args: &[A],
     group: Option<&File>,
     notes: &mut Vec<String>,
 ) -> Result<(Child, Process), AttachError> {
-    let mut command = Command::new(program);
+    let mut command = Command::new(path);
     command
         .args(args)
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+        .stderr(says);
     call::apart(&mut command, group.map(AsRawFd::as_raw_fd));
     let missing = |why| AttachError::Missing {
         program,

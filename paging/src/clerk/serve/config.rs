@@ -95,7 +95,7 @@ impl Config {
         let Loaded {
             values: file,
             origin,
-        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
+        } = config::load::<ConfigFile>(DAEMON, args.device.config.as_deref())?;
         let values = Self::of(args, file, &origin)?;
         Ok(Loaded { values, origin })
     }
@@ -111,17 +111,17 @@ impl Config {
                 )
             })
         };
-        let size = args.size.or(file.size).unwrap_or(1 << 30);
+        let size = args.device.size.or(file.size).unwrap_or(1 << 30);
         let pages = size / PAGE as u64;
         if !(1..=MOST_PAGES).contains(&pages) {
             let most = Bytes((MOST_PAGES * PAGE as u64) as f64);
             return Err(origin.wrong("size", format!("from 4KiB to {most}")));
         }
-        let copies = args.copies.or(file.copies).unwrap_or(1);
+        let copies = args.device.copies.or(file.copies).unwrap_or(1);
         if !(1..=2).contains(&copies) {
             return Err(origin.wrong("copies", "1, or 2 on different hosts"));
         }
-        let disk = args.disk.clone().or(file.disk);
+        let disk = args.device.disk.clone().or(file.disk);
         let disk = disk.unwrap_or_else(|| folders::state(DAEMON));
         let disk = (disk != Path::new("none")).then_some(disk);
         if disk.is_none() && file.on_revocation == Revocation::Disk {
@@ -134,7 +134,7 @@ impl Config {
                 i64::try_from(given.as_millis()).unwrap_or(i64::MAX)
             })
         };
-        let urls = match &args.server[..] {
+        let urls = match &args.device.server[..] {
             [] => file.servers.unwrap_or_default(),
             typed => typed.to_vec(),
         };
@@ -168,7 +168,7 @@ impl Config {
             disk,
             servers,
             borrowing: Borrowing {
-                urls: match &args.recruiter[..] {
+                urls: match &args.device.recruiter[..] {
                     [] => file.recruiters.unwrap_or_default(),
                     typed => typed.to_vec(),
                 },
@@ -187,16 +187,19 @@ impl Config {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::args::DeviceArgs;
 
     fn resolve(text: &str) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clerk.toml");
         std::fs::write(&path, text).unwrap();
         let args = Serving {
-            config: Some(path),
+            device: DeviceArgs {
+                config: Some(path),
+                ..DeviceArgs::default()
+            },
             listen: Some("/x/clerk.sock".into()),
             status: Some("/x/status.sock".into()),
-            ..Serving::default()
         };
         let loaded = Config::load(&args).map_err(|e| e.to_string())?;
         Ok(loaded.values)

@@ -12,7 +12,7 @@ use crate::device::servers::Standing;
 use crate::nbd::client::{ConnectError, Export, Wire};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -95,7 +95,7 @@ impl Turn {
             let heard = match self.wait() {
                 Ok(heard) => heard,
                 Err(e) => {
-                    eprintln!("gleaner-clerk: poll: {e}");
+                    say(&format!("poll: {e}"));
                     return;
                 }
             };
@@ -503,8 +503,8 @@ impl Turn {
         }
         *lines += 1;
         match *lines {
-            ..MOST_LINES => eprintln!("gleaner-clerk: {line}"),
-            MOST_LINES => eprintln!("gleaner-clerk: {line}; no more of that for a minute"),
+            ..MOST_LINES => say(line),
+            MOST_LINES => say(&format!("{line}; no more of that for a minute")),
             _ => {}
         }
     }
@@ -529,4 +529,9 @@ impl Turn {
             servers: self.device.servers().into_iter().map(server).collect(),
         }
     }
+}
+
+/// A log that nobody takes in any more is no reason to end.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "gleaner-clerk: {line}");
 }
