@@ -169,7 +169,10 @@ pub extern "C" fn gleaner_mend() -> c_int {
         let open = std::mem::take(&mut program.open);
         let regions = program.regions.take();
         drop(program); // what follows waits for servers
-        drop((open, regions));
+        drop(open);
+        if let Some(regions) = regions {
+            regions.stop_renewing();
+        }
         Ok(0)
     })
 }

@@ -130,6 +130,17 @@ impl Regions {
         Ok(Region::new(&self.inner, (node, at), bytes, file, offset))
     }
 
+    /// No lease is renewed from here on: each is given back with the last of all regions, at once where none is open.
+    pub fn end(self) {
+        self.stop_renewing();
+    }
+
+    /// The keeper's round is over when this returns, so that nobody else holds what is dropped next.
+    pub(crate) fn stop_renewing(&self) {
+        let keeper = lock(&self.inner.keeper).take();
+        drop(keeper);
+    }
+
     /// Which node failed last, and why.
     #[must_use]
     pub fn last_failure(&self) -> Option<String> {
@@ -301,7 +312,8 @@ impl Inner {
         let Some(recruiters) = &self.recruiters else {
             return;
         };
-        for node in lock(&self.state).nodes.clone() {
+        let nodes = lock(&self.state).nodes.clone(); // the lock is not to be held in what follows
+        for node in nodes {
             let Some(lease_id) = &node.lease_id else {
                 continue;
             };

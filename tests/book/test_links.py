@@ -12,7 +12,7 @@ from pages import CHECKOUT, DOCS, fences, pages, prose
 BOOK = CHECKOUT / "out" / "book"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 IN_THE_REPOSITORY = (".github", "agent", "analysis", "bench", "cli", "collector", "dataset", "docs", "listen", "packaging",
-                     "paging", "policy", "recruiter", "reports", "schemas", "tests", "traces", "trust")  # fmt: skip
+                     "paging", "policy", "recruiter", "regions", "reports", "schemas", "tests", "traces", "trust")  # fmt: skip
 
 
 class Page(HTMLParser):

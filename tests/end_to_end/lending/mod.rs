@@ -1,6 +1,7 @@
 //! Memory lent between real daemons: recruiters, memory servers, and agents that say what the test wants.
 
 mod agent;
+mod borrowed;
 mod chaos;
 mod client;
 mod cluster;

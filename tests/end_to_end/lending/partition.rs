@@ -32,6 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Three heartbeats, with much to spare for a machine that is busy.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
+/// The recruiter, on the cable to the first host.
+pub(super) fn url() -> String {
+    format!("https://{}:{PORT}", RECRUITER[0])
+}
+
 /// A host whose memory server runs in a namespace of its own.
 pub(super) struct Host {
     pub(super) id: String,
@@ -49,7 +54,7 @@ impl Host {
         let cable = format!("cable{n}");
         let ends = [(recruiter, RECRUITER[n]), (&namespace, HOST[n])];
         connect(&cable, ends);
-        let id = format!("{:032x}", n + 1);
+        let id = format!("{:032x}", n + 0xa1); // rustls takes digits alone for an address, and for no name
         let certificate = folder.join(format!("host{n}"));
         let certificate = certificate.to_str().unwrap();
         pki(folder, &["issue", "--host", &id, "-o", certificate]);

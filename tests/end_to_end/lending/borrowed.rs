@@ -1,0 +1,233 @@
+//! Leases and regions as their libraries have them, on real recruiters and memory servers.
+
+use super::client::{CLIENT, LEASE_BYTES};
+use super::cluster::{Cluster, Recruiter};
+use super::partition;
+use crate::delivery::network::within;
+use crate::delivery::partitions::pki;
+use crate::delivery::running::wait_for;
+use gleaner_paging::borrow::{self, BorrowError, Granted, Recruiters, Wanted};
+use gleaner_regions::{Region, RegionError, Regions, Settings};
+use gleaner_schemas::lending::RefusalKind;
+use gleaner_trust::{ClientPaths, ClientTrust};
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+/// More than one region of a lease of 16 MiB.
+const REGION_BYTES: u64 = 12 * MIB;
+/// No test takes so long.
+const TERM_MS: i64 = 600_000;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn urls(recruiters: &[Recruiter]) -> Vec<String> {
+    let addresses = recruiters.iter().map(|recruiter| recruiter.address());
+    addresses
+        .map(|a| format!("http://{}", a.unwrap()))
+        .collect()
+}
+
+fn recruiters(urls: Vec<String>) -> Recruiters {
+    let settings = borrow::Settings {
+        urls,
+        trust: None,
+        client: Some(CLIENT.to_owned()),
+        patience: PATIENCE,
+    };
+    Recruiters::new(settings).unwrap()
+}
+
+fn wanted(key: &str, copies: u32) -> Wanted {
+    Wanted {
+        bytes: LEASE_BYTES,
+        copies,
+        key: key.to_owned(),
+        term_ms: TERM_MS,
+        least_ms: None,
+        placement: Some("random".to_owned()),
+    }
+}
+
+/// Once hosts have told that there is some.
+fn granted(recruiters: &Recruiters, wanted: &Wanted) -> Vec<Granted> {
+    let mut leases = Vec::new();
+    wait_for("a lease", || match recruiters.lease(wanted) {
+        Ok(granted) => {
+            leases = granted;
+            true
+        }
+        Err(_) => false,
+    });
+    leases
+}
+
+#[track_caller]
+fn is_refused<T>(result: Result<T, BorrowError>, kind: RefusalKind) {
+    match result.err() {
+        Some(BorrowError::Refused { refusal, .. }) => assert_eq!(refusal.kind, kind, "{refusal:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
+    let mut cluster = Cluster::start(2, 2);
+    let all = recruiters(urls(&cluster.recruiters));
+    let leases = granted(&all, &wanted("a", 2));
+    assert_ne!(leases[0].host_id, leases[1].host_id);
+    for lease in &leases {
+        let host = cluster.hosts.iter().find(|host| host.id == lease.host_id);
+        let there = &host.unwrap().lending().leases[0];
+        assert_eq!(there.lease_id, lease.lease_id);
+        assert_eq!(there.generation, lease.generation);
+        assert_eq!((there.client.as_str(), there.key.as_str()), (CLIENT, "a"));
+        assert!(lease.address.is_some() && lease.granted_bytes == LEASE_BYTES);
+    }
+    cluster.agrees();
+
+    // One is gone: the other knows all of it.
+    cluster.recruiters[0].kill();
+    let again = all.lease(&wanted("a", 2)).unwrap();
+    let ids = |leases: &[Granted]| {
+        let mut ids: Vec<_> = leases.iter().map(|lease| lease.lease_id.clone()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(ids(&again), ids(&leases));
+    assert_eq!(ids(&all.leases().unwrap()), ids(&leases));
+    let renewed = all.renew(&leases[0].lease_id, 2 * TERM_MS).unwrap();
+    assert!(renewed.expires_in_ms > TERM_MS, "{renewed:?}");
+    is_refused(all.lease(&wanted("b", 3)), RefusalKind::NoMemory);
+    let unknown = "0".repeat(32);
+    is_refused(all.renew(&unknown, 1000), RefusalKind::UnknownLease);
+
+    for lease in &leases {
+        all.release(&lease.lease_id).unwrap();
+        all.release(&lease.lease_id).unwrap();
+    }
+    for host in &cluster.hosts {
+        assert!(host.lending().leases.is_empty());
+    }
+    cluster.recruiters[1].kill();
+    let failed = all.leases().unwrap_err();
+    assert!(
+        matches!(failed, BorrowError::Unreachable { .. }),
+        "{failed}"
+    );
+}
+
+/// Whether all of it is read as it was written.
+#[track_caller]
+fn is_whole(region: &Region, byte: u8) {
+    let mut found = vec![0; REGION_BYTES as usize];
+    assert_eq!(region.read(0, &mut found).unwrap(), found.len());
+    assert!(found.iter().all(|&b| b == byte));
+}
+
+#[test]
+fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
+    let cluster = Cluster::start(2, 1);
+    let urls = urls(&cluster.recruiters);
+    let other = recruiters(urls.clone());
+    for lease in granted(&other, &wanted("is there any", 2)) {
+        other.release(&lease.lease_id).unwrap();
+    }
+    let all = Regions::new(Settings {
+        recruiters: urls,
+        client: Some(CLIENT.to_owned()),
+        patience: PATIENCE,
+        renew_every: Duration::from_secs(1),
+        ..Settings::default()
+    });
+    let all = all.unwrap();
+    let open = || all.open(REGION_BYTES, tempfile::tempfile().unwrap(), 0);
+    let mut regions: Vec<(u8, Region)> = Vec::new();
+    let leased = |n: usize| cluster.hosts[n].lending().leases;
+    // Until there are some on both hosts.
+    while leased(0).is_empty() || leased(1).is_empty() {
+        let byte = regions.len() as u8 + 1;
+        let region = open().unwrap();
+        region.write(0, &vec![byte; REGION_BYTES as usize]).unwrap();
+        regions.push((byte, region));
+    }
+    assert_eq!(all.figures().asked_count, regions.len() as u64);
+    let of_regions = &leased(0)[0];
+    assert_eq!(of_regions.granted_bytes, 16 * MIB);
+
+    // They go on beyond their term.
+    let began = Instant::now();
+    let mut before = i64::MAX;
+    let mut renewals = 0;
+    wait_for("renewals", || {
+        let left = leased(0)[0].expires_in_ms;
+        renewals += u32::from(left > before);
+        before = left;
+        renewals >= 4
+    });
+    assert!(began.elapsed() > Duration::from_secs(2), "one a second");
+
+    cluster.hosts[0].agent.owner_returns();
+    wait_for("the owner's memory", || leased(0).is_empty());
+    for (byte, region) in &regions {
+        is_whole(region, *byte);
+    }
+    let (here, gone): (Vec<_>, Vec<_>) = regions.iter().partition(|(_, region)| region.is_remote());
+    assert_eq!(here.len(), leased(1).len());
+    assert!(!here.is_empty() && !gone.is_empty());
+    let figures = all.figures();
+    assert!(figures.from_memory_pages > 0 && figures.wrong_pages == 0);
+    assert_eq!(figures.failed_nodes, gone.len() as u64);
+    // Nobody is asked for a minute.
+    let refused = open().err().unwrap();
+    assert!(matches!(refused, RegionError::NoMemory { .. }), "{refused}");
+    assert_eq!(all.figures().asked_count, figures.asked_count);
+
+    // What is left of them is given back once nothing is in it.
+    let (_, last) = regions.swap_remove(regions.iter().position(|(_, r)| r.is_remote()).unwrap());
+    regions.clear();
+    last.write(0, b"still there").unwrap();
+    assert!(last.is_remote());
+    wait_for("leases of closed regions", || leased(1).len() == 1);
+    drop(last);
+    all.end();
+    assert!(leased(1).is_empty());
+}
+
+#[test]
+fn by_tls_a_region_lies_on_the_host_that_the_recruiter_named_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    pki(folder, &["init", "--name", "collector.example"]);
+    let recruiter = partition::Recruiter::start(folder);
+    let host = partition::Host::start(folder, 0, &recruiter.namespace);
+    drop(recruiter.grant("is there any", TERM_MS));
+    let paths = ClientPaths {
+        certificate: folder.join("client.crt"),
+        key: folder.join("client.key"),
+        authority: folder.join("pki/authority.crt"),
+    };
+    let trust = ClientTrust::load(&paths).unwrap();
+    let inside = recruiter.namespace.path();
+    let open = |trust| {
+        within(&inside, || {
+            let all = Regions::new(Settings {
+                recruiters: vec![partition::url()],
+                trust,
+                patience: PATIENCE,
+                ..Settings::default()
+            })?;
+            let region = all.open(REGION_BYTES, tempfile::tempfile().unwrap(), 0)?;
+            Ok::<_, RegionError>((all, region))
+        })
+    };
+    let (all, region) = open(Some(trust)).unwrap();
+    region.write(0, &vec![7; REGION_BYTES as usize]).unwrap();
+    is_whole(&region, 7);
+    assert_eq!(all.figures().from_memory_pages, REGION_BYTES / 4096);
+    assert!(region.is_remote() && host.lending().resident_bytes >= REGION_BYTES);
+    host.agent.owner_returns();
+    wait_for("the owner's memory", || host.lending().leases.is_empty());
+    is_whole(&region, 7);
+    assert!(!region.is_remote());
+    // Nothing goes out in the clear.
+    assert!(matches!(open(None), Err(RegionError::Recruiters(_))));
+}
