@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod clerk;
 mod collect;
 mod demo;
 mod doctor;

@@ -37,7 +37,7 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// Whose: `host`, `agent`, `ship`, `collector`, `recruiter` or `memoryd`.
+    /// Whose: `host`, `agent`, `ship`, `collector`, `recruiter`, `memoryd` or `clerk`.
     pub daemon: String,
     /// How it is.
     pub state: CheckState,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
-PROGRAMS = ("gleaner", "gleaner-agent", "gleaner-collector", "gleaner-recruiter", "gleaner-memoryd")
+PROGRAMS = ("gleaner", "gleaner-agent", "gleaner-collector", "gleaner-recruiter", "gleaner-memoryd", "gleaner-clerk")
 FENCE = re.compile(r"^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
 COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+\Z", re.DOTALL)
 COMMENT = re.compile(r"<!--\s*(before|background until|guest|not run)(?::\s*(.*?))?\s*-->", re.DOTALL)

@@ -233,6 +233,54 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
     assert_eq!(lab(&["status"]).status.code(), Some(1));
 }
 
+#[test]
+fn a_clerk_borrows_what_the_hosts_lend() {
+    let one = OneLab::begin();
+    let before = network();
+    let up = succeeded(&one.up(&["--hosts", "2", "--borrow", "96MiB"]));
+    let socket = one.path().join("gleaner-lab-clerk/clerk.sock");
+    let url = format!("nbd+unix:///?socket={}", socket.display());
+    assert!(up.contains(&url), "{up}");
+    let is_up = |server: &Value| server["standing"] == "up";
+    wait_for("a lease of the clerk's", |s| {
+        let servers = s["clerk"]["status"]["servers"].as_array();
+        servers.is_some_and(|servers| servers.iter().any(is_up))
+    });
+
+    // What anybody's NBD client writes to its device comes back from a host.
+    let folder = tempfile::tempdir().unwrap();
+    let [here, back] = ["here", "back"].map(|name| folder.path().join(name));
+    let mut bytes = vec![0; 96 << 20];
+    let mut random = File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut bytes[..8 << 20]).unwrap();
+    fs::write(&here, &bytes).unwrap();
+    for (from, to) in [
+        (here.to_str().unwrap(), url.as_str()),
+        (url.as_str(), back.to_str().unwrap()),
+    ] {
+        let mut copy = Command::new("nbdcopy");
+        succeeded(&copy.args([from, to]).output().unwrap());
+    }
+    assert!(fs::read(&back).unwrap() == bytes);
+    let status = status();
+    let device = &status["clerk"]["status"];
+    assert_eq!(device["size_bytes"], 96 << 20);
+    assert!(
+        device["pages"]["from_servers"].as_u64() > Some(0),
+        "{device:#}"
+    );
+    let text = succeeded(&lab(&["status"]));
+    assert!(text.contains(&url), "{text}");
+
+    let clerk = list(&status["clerk"], "daemons")[0]["pid"]
+        .as_u64()
+        .unwrap();
+    let pids: Vec<u64> = pids(&status).into_iter().chain([clerk]).collect();
+    succeeded(&lab(&["down"]));
+    nothing_left(&pids, &before);
+    assert!(!one.path().exists());
+}
+
 /// The dataset has the hosts' records from the first on, none missing and none twice.
 fn every_record_once(dataset: &Path, hosts: &BTreeSet<&str>) {
     let dataset = Dataset::open(dataset).unwrap();

@@ -13,7 +13,7 @@ WORST = 2.5
 
 
 def test_every_daemon_has_a_unit():
-    daemons = ("agent", "collector", "memoryd", "recruiter", "report", "ship")
+    daemons = ("agent", "clerk", "collector", "memoryd", "recruiter", "report", "ship")
     assert [f"gleaner-{daemon}.service" for daemon in daemons] == SERVICES
 
 

@@ -25,7 +25,7 @@ pub(crate) struct Doctor {
     /// Print the diagnosis as one JSON document.
     #[arg(long)]
     pub(super) json: bool,
-    /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml.
+    /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml.
     #[arg(long, value_name = "DIR", default_value = super::place::CONFIGURATION)]
     pub(super) config: PathBuf,
     /// Where programs are looked for first, before the PATH.

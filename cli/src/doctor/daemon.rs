@@ -15,15 +15,18 @@ pub(super) enum Daemon {
     Recruiter,
     /// Lends this host's memory
     Memoryd,
+    /// Uses other hosts' memory
+    Clerk,
 }
 
 impl Daemon {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Agent,
         Self::Ship,
         Self::Collector,
         Self::Recruiter,
         Self::Memoryd,
+        Self::Clerk,
     ];
 
     /// As the diagnosis has it.
@@ -34,6 +37,7 @@ impl Daemon {
             Self::Collector => "collector",
             Self::Recruiter => "recruiter",
             Self::Memoryd => "memoryd",
+            Self::Clerk => "clerk",
         }
     }
 
@@ -44,6 +48,7 @@ impl Daemon {
             Self::Collector => "gleaner-collector",
             Self::Recruiter => "gleaner-recruiter",
             Self::Memoryd => "gleaner-memoryd",
+            Self::Clerk => "gleaner-clerk",
         }
     }
 
@@ -52,7 +57,7 @@ impl Daemon {
         match self {
             Self::Agent | Self::Collector | Self::Memoryd => "run",
             Self::Ship => "ship",
-            Self::Recruiter => "serve",
+            Self::Recruiter | Self::Clerk => "serve",
         }
     }
 
@@ -71,6 +76,7 @@ impl Daemon {
             Self::Collector => "collector.toml",
             Self::Recruiter => "recruiter.toml",
             Self::Memoryd => "memoryd.toml",
+            Self::Clerk => "clerk.toml",
         }
     }
 
@@ -81,6 +87,7 @@ impl Daemon {
             Self::Collector => "GLEANER_COLLECTOR_",
             Self::Recruiter => "GLEANER_RECRUITER_",
             Self::Memoryd => "GLEANER_MEMORYD_",
+            Self::Clerk => "GLEANER_CLERK_",
         }
     }
 }

@@ -227,7 +227,7 @@ messages! {
         "Close it; if strangers were on this host, replace it (docs/trust.md, When a key leaks).";
 
     DiskFull, "disk-full", Wrong,
-        "No room is left on the disk: the agent stores nothing, and a collector takes nothing in, until there is.",
+        "No room is left on the disk: the agent stores nothing, and a collector takes nothing in, until there is; a clerk does not start without the room of its device.",
         "Make room; the command shows what takes it.";
     DiskLow, "disk-low", Warning,
         "The disk has less room than the daemon may come to need.",
@@ -268,6 +268,31 @@ messages! {
     NoRecruiter, "no-recruiter", Warning,
         "No recruiter is configured: nobody can lease this host's memory.",
         "Name one in memoryd.toml.";
+
+    NoSource, "no-source", Warning,
+        "The clerk has neither a recruiter nor a server in its configuration: nothing of its device is in other hosts' memory.",
+        "Name one in clerk.toml.";
+    NoServer, "no-server", Warning,
+        "No memory server has pages of the clerk's device now: what is written goes to its disk, or fails where there is no copy on disk.",
+        "See what the recruiter has to lend; the clerk asks again by itself.";
+    PagesLost, "pages-lost", Warning,
+        "Pages were lost with the only copy that there was; who read them got an error, never wrong bytes.",
+        "Keep a copy on disk (`disk`), or two at servers (`copies = 2`).";
+    ClerkNotLocked, "clerk-not-locked", Warning,
+        "The clerk may not lock its memory, or is told not to: a host that swaps on its device, and swaps the clerk itself out, stands still.",
+        "Give it LimitMEMLOCK=infinity or CAP_IPC_LOCK, as its unit does, and leave `lock` as it is.";
+    NoIoFlusher, "no-io-flusher", Warning,
+        "The clerk may not tell the kernel that pages are written through it (PR_SET_IO_FLUSHER, CAP_SYS_RESOURCE): short of memory, a host that swaps on its device may wait for it for ever.",
+        "Give it CAP_SYS_RESOURCE, as its unit does.";
+    NoWayToAttach, "no-way-to-attach", Warning,
+        "Nothing here makes a block device of the clerk's: neither the kernel's nbd module with nbd-client, nor FUSE with nbdfuse. NBD clients such as qemu need neither.",
+        "Install nbd-client where the kernel has the module, nbdfuse elsewhere.";
+    AttachedLost, "attached-lost", Wrong,
+        "Something is attached whose server, or whose own process, is gone: its pages are lost, or lie on another swap area.",
+        "Detach it; programs that need lost pages end then, as they would at their next access.";
+    SwapUncopied, "swap-without-copy", Warning,
+        "This host swaps on the clerk's device, which has no copy on disk: programs end when the hosts that hold their pages are taken back.",
+        "Detach, let `disk` have its default, and start the clerk anew.";
 }
 
 /// The page's part about messages, in Markdown.

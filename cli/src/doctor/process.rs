@@ -8,9 +8,17 @@ use std::path::Path;
 /// Capabilities by their numbers (capabilities(7)).
 pub(super) const IPC_LOCK: u32 = 14;
 pub(super) const SYS_NICE: u32 = 23;
+pub(super) const SYS_RESOURCE: u32 = 24;
 
 /// Who is started with one of these is another's: a test's, a lab's, somebody's who tries something.
-const ELSEWHERE: [&str; 5] = ["--config", "--database", "--socket", "--state", "--data"];
+const ELSEWHERE: [&str; 6] = [
+    "--config",
+    "--database",
+    "--socket",
+    "--state",
+    "--data",
+    "--listen",
+];
 
 /// A running daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

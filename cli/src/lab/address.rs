@@ -40,6 +40,15 @@ pub(super) fn collector() -> Node {
     }
 }
 
+/// The node of the clerk, where there is one.
+pub(super) fn clerk() -> Node {
+    Node {
+        namespace: format!("{LAB}-clerk"),
+        port: "clerk".to_owned(),
+        address: Ipv4Addr::new(10, 77, 0, 2),
+    }
+}
+
 /// The node of the host numbered `number`, from 1.
 pub(super) fn host(number: u32) -> Node {
     let [.., third, fourth] = (number + 255).to_be_bytes(); // from 10.77.1.0 on
@@ -53,7 +62,7 @@ pub(super) fn host(number: u32) -> Node {
 /// Whether a namespace is of a lab.
 pub(super) fn is_of_a_lab(namespace: &str) -> bool {
     match namespace.strip_prefix(LAB) {
-        Some(rest) => rest.is_empty() || rest == "-collector" || is_number(rest),
+        Some(rest) => matches!(rest, "" | "-collector" | "-clerk") || is_number(rest),
         None => false,
     }
 }
@@ -70,11 +79,11 @@ mod tests {
 
     #[test]
     fn nodes_are_apart_and_known_by_their_names() {
-        let nodes: Vec<Node> = (1..=1000).map(host).chain([collector()]).collect();
+        let nodes: Vec<Node> = (1..=1000).map(host).chain([collector(), clerk()]).collect();
         let distinct =
             |of: fn(&Node) -> String| nodes.iter().map(of).collect::<BTreeSet<_>>().len();
-        assert_eq!(distinct(|n| n.namespace.clone()), 1001);
-        assert_eq!(distinct(|n| n.address.to_string()), 1001);
+        assert_eq!(distinct(|n| n.namespace.clone()), 1002);
+        assert_eq!(distinct(|n| n.address.to_string()), 1002);
         assert!(
             nodes
                 .iter()

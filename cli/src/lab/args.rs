@@ -24,6 +24,7 @@ pub(crate) enum LabCommand {
     /// Start it.
     #[command(after_help = "Examples:
   sudo gleaner lab up --hosts 3
+  sudo gleaner lab up --borrow 256MiB       with a clerk, whose device lies in the hosts' memory
   sudo gleaner lab up --hosts 20 --rate 10mbit --delay 40ms --loss 1% --interval 5s
 
 What this kernel or machine cannot do is said, and left out: `gleaner lab status` repeats it.")]
@@ -61,6 +62,9 @@ pub(crate) struct Up {
     pub(crate) interval: Duration,
     #[command(flatten)]
     pub(crate) lend: Lend,
+    /// Start a clerk too, whose device of this size borrows what the hosts lend [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) borrow: Option<u64>,
     /// Folder of the lab: certificates, databases, dataset, logs; new or empty.
     #[arg(long, value_name = "DIR", default_value = super::state::DEFAULT_FOLDER)]
     pub(crate) folder: PathBuf,

@@ -39,6 +39,15 @@ pub(super) const RECRUITER: Daemon = Daemon {
     after: None,
 };
 
+/// What runs on the clerk's node.
+pub(super) const CLERK: Daemon = Daemon {
+    name: "clerk",
+    program: "gleaner-clerk",
+    args: &["serve"],
+    config: "clerk.toml",
+    after: None,
+};
+
 /// What runs on every host, in the order in which it is started. A later daemon is a line here.
 pub(super) const OF_A_HOST: [Daemon; 3] = [
     Daemon {

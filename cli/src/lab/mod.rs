@@ -3,8 +3,9 @@
 //! ```text
 //! gleaner-lab-1 ─ eth0 ──┐                     ┌── eth0 ─ gleaner-lab-collector
 //! gleaner-lab-2 ─ eth0 ──┼── br0, gleaner-lab ─┘          gleaner-collector run
-//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)           gleaner-recruiter serve
-//!   gleaner-agent run, gleaner-agent ship, gleaner-memoryd run
+//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)  │        gleaner-recruiter serve
+//!   gleaner-agent run, gleaner-agent ship,      └── eth0 ─ gleaner-lab-clerk, if asked for
+//!   gleaner-memoryd run                                    gleaner-clerk serve
 //! ```
 //!
 //! Nothing of the machine's own network is touched: every interface, address, queue and rule lies in a namespace
@@ -13,6 +14,7 @@
 
 mod address;
 pub(crate) mod args;
+mod clerk;
 mod collector;
 mod daemons;
 mod down;

@@ -2,9 +2,11 @@
 
 use super::address;
 use super::args::Status;
+use super::clerk;
 use super::collector::{self, OfHost};
 use super::recruiter;
 use super::state::State;
+use crate::clerk::Device;
 use crate::tables::table;
 use anyhow::bail;
 use gleaner_schemas::units::{Bytes, Seconds};
@@ -22,10 +24,11 @@ pub(super) fn run(args: &Status) -> anyhow::Result<()> {
     };
     // Without the recruiter all else is told.
     let lending = recruiter::said();
+    let clerk = clerk::is_there(&state).then(|| clerk::said(&state));
     let text = if args.json {
-        format!("{:#}\n", as_json(&state, &hosts, said, &lending))
+        format!("{:#}\n", as_json(&state, &hosts, said, &lending, clerk))
     } else {
-        as_text(&state, &hosts, said["failure"].as_str(), &lending)
+        as_text(&state, &hosts, said["failure"].as_str(), &lending, clerk)
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
@@ -62,11 +65,26 @@ fn lending<'a>(
     hosts.iter().find(|host| host.quota.host_id == host_id)
 }
 
+/// What the clerk says of its device, as read here and whole.
+type Clerk = anyhow::Result<(Device, Value)>;
+
+fn of_device(device: &Device) -> String {
+    let at_hosts: u64 = device.up().map(|server| server.used_bytes).sum();
+    format!(
+        "{} of {} in use; leases: {}, with {} of it",
+        Bytes::from(device.stored_bytes),
+        Bytes::from(device.size_bytes),
+        device.up().count(),
+        Bytes::from(at_hosts),
+    )
+}
+
 fn as_json(
     state: &State,
     said: &[OfHost],
     collector: Value,
     lent: &anyhow::Result<recruiter::Said>,
+    clerk: Option<Clerk>,
 ) -> Value {
     let daemons = |node: &str| -> Vec<Value> {
         let daemons = daemons(state, node).into_iter();
@@ -98,6 +116,13 @@ fn as_json(
             "daemons": daemons(&address::collector().namespace),
             "status": collector,
         },
+        "clerk": clerk.map(|said| json!({
+            "namespace": address::clerk().namespace,
+            "address": address::clerk().address,
+            "socket": clerk::socket(state),
+            "daemons": daemons(&address::clerk().namespace),
+            "status": said.map_or_else(|error| json!({ "failure": format!("{error:#}") }), |(_, said)| said),
+        })),
         "hosts": hosts,
     })
 }
@@ -107,6 +132,7 @@ fn as_text(
     said: &[OfHost],
     failure: Option<&str>,
     lent: &anyhow::Result<recruiter::Said>,
+    clerk: Option<Clerk>,
 ) -> String {
     let running = |node: &str| -> String {
         let daemons = daemons(state, node).into_iter();
@@ -145,6 +171,19 @@ fn as_text(
         failure.map_or_else(|| running(&collector.namespace), str::to_owned),
         state.link,
     );
+    if let Some(said) = clerk {
+        let node = address::clerk();
+        text.push_str(&format!(
+            "  clerk at {}: {}; nbd+unix:///?socket={}\n    {}\n",
+            node.address,
+            running(&node.namespace),
+            clerk::socket(state).display(),
+            said.map_or_else(
+                |error| format!("{error:#}"),
+                |(device, _)| of_device(&device)
+            ),
+        ));
+    }
     if let Err(error) = lent {
         text.push_str(&format!("  {error:#}\n"));
     }

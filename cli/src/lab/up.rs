@@ -4,7 +4,7 @@ use super::address::Node;
 use super::args::Up;
 use super::link::Link;
 use super::state::State;
-use super::{address, collector, daemons, down, network, recruiter};
+use super::{address, clerk, collector, daemons, down, network, recruiter};
 use crate::progress;
 use anyhow::{Context, bail};
 use std::time::{Duration, Instant};
@@ -35,6 +35,12 @@ pub(super) fn run(args: &Up) -> anyhow::Result<()> {
         args.hosts,
         state.folder.display()
     );
+    if args.borrow.is_some() {
+        println!(
+            "a clerk's device is at nbd+unix:///?socket={}",
+            clerk::socket(&state).display()
+        );
+    }
     Ok(())
 }
 
@@ -49,12 +55,16 @@ fn refuse(args: &Up) -> anyhow::Result<()> {
     if args.interval < SHORTEST_INTERVAL {
         bail!("--interval: 100ms is the shortest");
     }
-    for program in [
+    let programs = [
         "gleaner-agent",
         "gleaner-collector",
         "gleaner-recruiter",
         "gleaner-memoryd",
-    ] {
+    ];
+    for program in programs
+        .into_iter()
+        .chain(args.borrow.map(|_| "gleaner-clerk"))
+    {
         daemons::program(program)?;
     }
     if !network::namespaces().is_empty() {
@@ -97,6 +107,13 @@ fn make(args: &Up, state: &mut State) -> anyhow::Result<()> {
         }
     }
     bar.finish_and_clear();
+    if let Some(size_bytes) = args.borrow {
+        let node = address::clerk();
+        network::make_node(&node)?;
+        clerk::prepare(state, &node, &authority, size_bytes)?;
+        daemons::start(state, &node, &daemons::CLERK)?;
+        clerk::wait(state)?;
+    }
     daemons::check(state)
 }
 

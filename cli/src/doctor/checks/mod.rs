@@ -1,6 +1,7 @@
 //! The checks: each looks (`read`) and judges what it saw (`judge`), which is pure.
 
 pub(super) mod certificate;
+pub(super) mod clerk;
 pub(super) mod clock;
 pub(super) mod collector;
 pub(super) mod configuration;

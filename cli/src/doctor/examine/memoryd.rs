@@ -1,8 +1,8 @@
 //! The memory server: can it lend?
 
-use super::Patient;
-use crate::doctor::checks::certificate::{self, Files};
-use crate::doctor::checks::{lending, limits, network, socket};
+use super::{Patient, recruiters};
+use crate::doctor::checks::certificate::Files;
+use crate::doctor::checks::{lending, limits, socket};
 use crate::doctor::command::within;
 use crate::doctor::daemon::Daemon;
 use crate::doctor::finding::Finding;
@@ -11,8 +11,7 @@ use crate::owner;
 use gleaner_schemas::lending::{OwnerCommand, OwnerReply};
 use gleaner_trust::ClientPaths;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// It answers at once, unless it is giving memory back.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -62,11 +61,8 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
     }
 }
 
-/// To each recruiter, side by side.
+/// To each recruiter, with the certificate that this host got when it was enrolled, unless another is named.
 fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
-    if recruiters.is_empty() {
-        return Vec::new();
-    }
     let (place, settings) = (patient.place, &patient.settings);
     let enrolled = |name: &str| place.state("ship").join(name);
     let named = |key: &str| settings.path(key);
@@ -76,39 +72,9 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
         certificate,
         authority: named("authority").unwrap_or_else(|| enrolled("authority.crt")),
     });
-    let mut findings = Vec::new();
-    let mut config = None;
     let enrol = patient.enrol(&collector(&enrolled("collector.url")));
-    if recruiters.iter().any(|url| url.starts_with("https://")) {
-        let (found, good) = certificate::read(&files, &patient.user, &place.me);
-        config = good.map(|good| good.config());
-        let renew = named("certificate").is_none().then_some(enrol.as_str());
-        findings.extend(certificate::judge(
-            &found,
-            &files,
-            &patient.user,
-            renew,
-            SystemTime::now(),
-        ));
-    }
-    let mends = || network::Mends {
-        server: "recruiter",
-        start: patient.start_of(Daemon::Recruiter),
-        enrol: enrol.clone(),
-        address: patient.edit(),
-    };
-    let ways = thread::scope(|scope| {
-        let each = recruiters.iter().map(|url| {
-            let config = config.clone();
-            scope.spawn(move || network::read(url, config, "/healthz"))
-        });
-        let each: Vec<_> = each.collect();
-        each.into_iter()
-            .filter_map(|thread| thread.join().ok())
-            .collect::<Vec<_>>()
-    });
-    findings.extend(ways.iter().flat_map(|way| network::judge(way, &mends())));
-    findings
+    let is_own = named("certificate").is_none();
+    recruiters::ways(patient, recruiters, Some(&files), &enrol, is_own)
 }
 
 /// Where this host was enrolled.

@@ -1,9 +1,11 @@
 //! Each daemon, examined: its checks put together. What all daemons have in common is here.
 
 mod agent;
+mod clerk;
 mod collector;
 mod memoryd;
 mod recruiter;
+mod recruiters;
 mod ship;
 
 use super::checks::certificate::{self, Files};
@@ -64,6 +66,7 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined
         Daemon::Collector => collector::examine(&patient),
         Daemon::Recruiter => recruiter::examine(&patient),
         Daemon::Memoryd => memoryd::examine(&patient),
+        Daemon::Clerk => clerk::examine(&patient),
     };
     match findings {
         Some(findings) => Examined {
@@ -303,6 +306,9 @@ fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
             .path("state")
             .unwrap_or_else(|| place.state("memoryd")),
         Daemon::Recruiter => place.state("recruiter"),
+        Daemon::Clerk => settings
+            .path("disk")
+            .unwrap_or_else(|| place.state("clerk")),
     }
 }
 
