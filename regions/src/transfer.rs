@@ -180,3 +180,58 @@ fn send(wire: &mut impl Write, mut bytes: &[u8], until: Instant) -> io::Result<(
     }
     wire.flush()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Duration;
+
+    const COUNT: usize = 3;
+
+    /// Reads three requests' bytes from a server that answers these cookies, with these errors.
+    fn read_from(replies: &'static [(u64, u32)]) -> (Result<(), Lost>, Vec<u8>) {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let server = thread::spawn(move || {
+            let mut asked = [0; Request::BYTES];
+            for n in 0..COUNT {
+                theirs.read_exact(&mut asked).unwrap();
+                let request = Request::decode(&asked).unwrap();
+                assert_eq!(request.offset, 4096 + (n * REQUEST_BYTES) as u64);
+            }
+            for &(cookie, error) in replies {
+                let head = SimpleReply { error, cookie }.encode();
+                let body = vec![cookie as u8; REQUEST_BYTES];
+                let is_sent = theirs
+                    .write_all(&head)
+                    .and_then(|()| theirs.write_all(&body));
+                let _ = is_sent; // who is lied to may leave
+            }
+        });
+        let mut found = vec![9; COUNT * REQUEST_BYTES];
+        let until = Instant::now() + Duration::from_secs(60);
+        let result = read(&mut ours, 4096, &mut found, until);
+        drop(ours);
+        server.join().unwrap();
+        (result, found)
+    }
+
+    #[test]
+    fn replies_come_in_any_order_and_each_once() {
+        let (result, found) = read_from(&[(2, 0), (0, 0), (1, 0)]);
+        result.unwrap();
+        for (n, part) in found.chunks(REQUEST_BYTES).enumerate() {
+            assert!(part.iter().all(|&b| b as usize == n));
+        }
+        for replies in [&[(1, 0), (1, 0)][..], &[(3, 0)], &[(u64::MAX, 0)]] {
+            let replies: &'static [(u64, u32)] = replies.to_vec().leak();
+            assert!(matches!(read_from(replies).0, Err(Lost::Foreign)));
+        }
+        let (over, _) = read_from(&[(0, 108)]);
+        assert!(matches!(over, Err(Lost::Fault(Fault::Shutdown))));
+        let (gone, _) = read_from(&[(0, 0)]);
+        assert!(matches!(gone, Err(Lost::Io(_))));
+    }
+}

@@ -195,3 +195,22 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
     assert_eq!(gone.errno(), 116); // ESTALE
     drop(open(&data));
 }
+
+#[test]
+fn who_shares_a_servers_memory_with_a_stranger_reads_its_own_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(64, "127.0.0.1:0");
+    // Both take the server for theirs alone, and lie in the same place there.
+    let (mine, theirs) = (regions(&server.url), regions(&server.url));
+    let region = mine.open(BYTES as u64, file(folder.path(), "mine", &[]), 0);
+    let mut load = Load::new(region.unwrap(), 1);
+    load.is_whole();
+    assert_eq!(mine.figures().wrong_pages, 0);
+    let region = theirs.open(BYTES as u64, file(folder.path(), "theirs", &[]), 0);
+    let other = Load::new(region.unwrap(), 2);
+    load.is_whole();
+    assert!(mine.figures().wrong_pages > 0 && !load.region.is_remote());
+    (0..20).for_each(|_| load.step());
+    other.is_whole();
+    assert!(other.region.is_remote());
+}
