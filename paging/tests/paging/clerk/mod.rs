@@ -189,7 +189,7 @@ impl Clerk {
 
 /// In CI; `make soak` sets more.
 fn rounds() -> u64 {
-    let set = std::env::var("GLEANER_FAULT_ROUNDS").ok();
+    let set = std::env::var("GLEANER_KILL_ROUNDS").ok();
     set.and_then(|set| set.parse().ok()).unwrap_or(20)
 }
 
