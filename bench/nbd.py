@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Pages over NBD: gleaner-memoryd beside nbdkit, nbd-server and qemu-nbd, and beside the least that a server can do (nbd_floor.c).
 
-nbd.py [--memoryd target/release/gleaner-memoryd] [--runs 5] [--seconds 2] [--size-mib 1024] [--json FILE]
+nbd.py [--memoryd target/release/gleaner-memoryd] [--clerk target/release/gleaner-clerk] [--runs 5] [--seconds 2] [--size-mib 1024] [--json FILE]
 
 All of them serve as much memory, written before, to the same client (fio's nbd engine), one at a time, the server on one CPU and the
-client on another. Each case is run by every server in turn, then again, and the median of the runs counts. Latency is fio's
+client on another. The clerk (over a Unix socket alone) has its pages at a gleaner-memoryd by TCP, both on the servers' CPU, sealed, without a
+copy on disk: what it costs is the difference to both. Each case is run by every server in turn, then again, and the median of the runs counts. Latency is fio's
 own, from submission to completion.
 """
 
@@ -24,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVER_CPU, CLIENT_CPU = "0", "1"
-SERVERS = ("gleaner", "floor", "nbdkit", "nbd-server", "qemu-nbd")
+SERVERS = ("gleaner", "floor", "nbdkit", "nbd-server", "qemu-nbd", "clerk")
 PATIENCE_S = 20
 
 
@@ -58,6 +59,9 @@ class Servers:
         if name == "gleaner":
             listen = f"127.0.0.1:{port}" if port else str(path)
             return [self.args.memoryd, "serve", "--standalone", f"{self.args.size_mib}MiB", "--listen", listen]
+        if name == "clerk":
+            paths = ["--listen", path, "--status", f"{path}.status"]
+            return [self.args.clerk, "serve", "--size", f"{self.args.size_mib}MiB", "--disk", "none", "--server", self.clerks_server, *paths]
         if name == "floor":
             return [self.floor, str(port or path), str(self.bytes)]
         if name == "nbdkit":
@@ -75,6 +79,15 @@ class Servers:
 
     @contextlib.contextmanager
     def running(self, name: str, transport: str):
+        if name == "clerk":
+            with self.alone("gleaner", "tcp") as self.clerks_server, self.alone(name, transport) as url:
+                yield url
+        else:
+            with self.alone(name, transport) as url:
+                yield url
+
+    @contextlib.contextmanager
+    def alone(self, name: str, transport: str):
         path = self.folder / f"{name}.sock"
         port = free_port() if transport == "tcp" else None
         command = ["taskset", "-c", SERVER_CPU, *map(str, self.command(name, port, path))]
@@ -139,6 +152,7 @@ def measured(url: str, case: Case, args: argparse.Namespace) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memoryd", type=Path, default=ROOT / "target/release/gleaner-memoryd", metavar="FILE")
+    parser.add_argument("--clerk", type=Path, default=ROOT / "target/release/gleaner-clerk", metavar="FILE")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=2, help="of each run")
     parser.add_argument("--size-mib", type=int, default=1024)
@@ -155,7 +169,7 @@ def main() -> None:
         servers = Servers(args, folder)
         for run in range(args.runs):
             for transport in args.transports:
-                for name in args.servers:
+                for name in (name for name in args.servers if (name, transport) != ("clerk", "tcp")):
                     with servers.running(name, transport) as url:
                         fio(url, args.size_mib, "--rw=write", "--bs=1m")
                         for case in (case for case in CASES if case.transport == transport and case.kib in args.kib):
@@ -182,7 +196,10 @@ def table(rows: list[dict]) -> str:
     for case in cases:
         cells = []
         for name in names:
-            row = next(row for row in rows if row["server"] == name and all(row[key] == value for key, value in vars(case).items()))
+            row = next((row for row in rows if row["server"] == name and all(row[key] == value for key, value in vars(case).items())), None)
+            if row is None:
+                cells.append("-")
+                continue
             rate = f"{row['iops'] / 1000:.1f}" if case.kib == 4 else f"{row['iops'] * case.kib / 1024:.0f}"
             cells.append(f"{rate}, {row['p50_us']:.0f} / {row['p99_us']:.0f}")
         lines.append(f"| {case.transport} {case.rw} {case.kib} KiB, {case.depth} | " + " | ".join(cells) + " |")

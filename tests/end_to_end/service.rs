@@ -65,6 +65,17 @@ const DAEMONS: [Daemon; 4] = [
     },
 ];
 
+/// Holds to its settings until it is started anew, and has no watchdog: restarted, it would have lost its pages.
+const CLERK: Daemon = Daemon {
+    name: "clerk",
+    run: &["serve"],
+    config: "size = \"8MiB\"\nlock = false\n",
+    key: "size",
+    good: "2GiB",
+    wrong: "much",
+    leaves: "clerk.sock",
+};
+
 impl Daemon {
     fn command(&self) -> Command {
         let mut command = Command::new(program(&format!("gleaner-{}", self.name)).unwrap());
@@ -115,7 +126,7 @@ fn told(output: &Output) -> (Option<i32>, String, String) {
 #[test]
 fn a_configuration_is_checked_without_starting() {
     let folder = tempfile::tempdir().unwrap();
-    for daemon in &DAEMONS {
+    for daemon in DAEMONS.iter().chain([&CLERK]) {
         let (name, key) = (daemon.name, daemon.key);
         let installed = repository().join("docs").join(format!("{name}.toml"));
         let (code, out, err) = told(&daemon.check(&installed, &[], None));
@@ -190,7 +201,7 @@ fn a_configuration_is_checked_without_starting() {
     }
     assert_eq!(
         std::fs::read_dir(folder.path()).unwrap().count(),
-        DAEMONS.len()
+        DAEMONS.len() + 1
     );
 }
 
@@ -337,6 +348,18 @@ fn the_service_manager_hears_of_each_daemons_life() {
         );
         assert!(good.contains("the configuration was read again"), "{said}");
     }
+}
+
+#[test]
+fn the_clerk_is_a_service_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &CLERK, CLERK.config, CLERK.run);
+    let word = service.manager.hear();
+    assert!(word.starts_with("READY=1\nSTATUS="), "{word}");
+    let sockets = [CLERK.leaves, "clerk-status.sock"].map(|name| folder.path().join(name));
+    assert!(sockets.iter().all(|socket| socket.exists()));
+    assert_eq!(service.end(), "");
+    assert!(sockets.iter().all(|socket| !socket.exists()));
 }
 
 #[test]
