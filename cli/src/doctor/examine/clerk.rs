@@ -28,10 +28,18 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         return None;
     }
     let (mut findings, _) = patient.common();
+    let attached = patient.program_path().map(device::attached);
+    let attached = attached.unwrap_or_default();
+    // `gleaner-clerk attach` starts a clerk of its own, and needs no service.
+    let is_optional =
+        !patient.unit.is_wanted() && (patient.unit.is_loaded() || !attached.is_empty());
+    if is_optional {
+        findings.retain(|finding| finding.message != Some(Message::UnitStopped));
+    }
     let calls = [socket::read(&sockets[0]), socket::read(&sockets[1])];
     let answers = calls.contains(&socket::Call::Answered);
     let is_running = answers || patient.process.is_some() || patient.unit.is_active();
-    findings.extend(patient.running(is_running));
+    findings.extend(patient.running(is_running || is_optional));
     let said = clerk::ask(&sockets[1], PATIENCE).ok();
     let said = said.map(|(device, _)| device);
     if is_running {
@@ -61,14 +69,10 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         ));
     }
     findings.push(device::judge_ways(device::ways(place)));
-    if let Some(program) = patient.program_path() {
-        let has_answered = said.as_ref();
-        let name = patient.daemon.program();
-        findings.extend(
-            device::attached(program)
-                .iter()
-                .map(|attached| device::judge_attached(attached, &sockets[0], has_answered, name)),
-        );
+    let name = patient.daemon.program();
+    for attached in &attached {
+        let device = said.as_ref();
+        findings.push(device::judge_attached(attached, &sockets[0], device, name));
     }
     findings.extend(sources(patient));
     Some(findings)
@@ -81,6 +85,8 @@ fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
         || patient.process.is_some()
         || !patient.settings.table.is_empty()
         || sockets.iter().any(|socket| socket.exists())
+        || std::fs::read_dir(patient.place.runtime("clerk"))
+            .is_ok_and(|mut attached| attached.next().is_some())
 }
 
 /// Its copy on disk has its room from the start on.
