@@ -2,6 +2,7 @@
 
 mod agent;
 mod chaos;
+mod clerk;
 mod client;
 mod cluster;
 mod lost;
