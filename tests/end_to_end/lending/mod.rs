@@ -3,6 +3,7 @@
 mod agent;
 mod borrowed;
 mod chaos;
+mod clerk;
 mod client;
 mod cluster;
 mod lost;

@@ -17,11 +17,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-const PORT: u16 = 7444;
+pub(super) const PORT: u16 = 7444;
 /// Where hosts serve pages.
 pub(super) const PAGES_PORT: u16 = 10809;
 /// The recruiter's addresses, on its cable to each host, and the host's there.
-const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
+pub(super) const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
 pub(super) const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
 /// Longer than it takes to see that a recruiter is gone.
 const SHORT_TERM_MS: i64 = 10_000;
@@ -54,7 +54,8 @@ impl Host {
         let cable = format!("cable{n}");
         let ends = [(recruiter, RECRUITER[n]), (&namespace, HOST[n])];
         connect(&cable, ends);
-        let id = format!("{:032x}", n + 0xa1); // rustls takes digits alone for an address, and for no name
+        // With a letter, as all but one in three million have: rustls takes digits alone for no DNS name.
+        let id = format!("{:032x}", 0xa0 + n);
         let certificate = folder.join(format!("host{n}"));
         let certificate = certificate.to_str().unwrap();
         pki(folder, &["issue", "--host", &id, "-o", certificate]);
@@ -87,6 +88,14 @@ impl Host {
         };
         wait_for("the memory server", || host.socket.exists());
         host
+    }
+
+    /// Its cable carries so much in either direction, like `1gbit`.
+    pub(super) fn limit(&self, recruiter: &Recruiter, rate: &str) {
+        for end in [&recruiter.namespace, &self.namespace] {
+            let shape = format!("root tbf rate {rate} burst 256kb latency 50ms");
+            end.run("tc", &format!("qdisc replace dev {} {shape}", self.cable));
+        }
     }
 
     /// What `gleaner owner` prints on this host.
@@ -193,7 +202,7 @@ impl Recruiter {
     }
 
     /// What it says of a host; `None` once that is gone.
-    fn host(&self, id: &str) -> Option<Value> {
+    pub(super) fn host(&self, id: &str) -> Option<Value> {
         let (status, answer) = self.get("/v1/hosts");
         assert_eq!(status, 200, "{answer}");
         let mut hosts = answer["hosts"].as_array().unwrap().iter();

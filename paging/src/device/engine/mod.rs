@@ -180,6 +180,8 @@ pub struct ServerState {
     pub slots: u32,
     /// Of them in use.
     pub used: u32,
+    /// Of them free: what was given up with a request that was never answered is neither.
+    pub free: u32,
     /// Requests that may be under way at once, as it has turned out.
     pub window: u32,
     /// Since it came.
@@ -270,6 +272,7 @@ impl Device {
             standing: server.standing,
             slots: server.slots(),
             used: server.used,
+            free: server.free_slots(),
             window: server.window.size(),
             counters: server.counters,
         };

@@ -76,7 +76,7 @@ pub enum Told {
 pub struct Demand {
     /// That hold something.
     pub stored: u64,
-    /// Slots at servers that are there.
+    /// Slots at servers that are there, as far as they can be used.
     pub slots: u64,
     /// Of them free.
     pub free: u64,

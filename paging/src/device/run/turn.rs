@@ -296,8 +296,8 @@ impl Turn {
         };
         for server in self.device.servers() {
             if server.standing == Standing::Up {
-                demand.slots += u64::from(server.slots);
-                demand.free += u64::from(server.slots - server.used.min(server.slots));
+                demand.slots += u64::from(server.used + server.free);
+                demand.free += u64::from(server.free);
             }
         }
         demand

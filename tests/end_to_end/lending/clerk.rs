@@ -1,0 +1,275 @@
+//! A clerk between hosts that lend and a program that uses its device: `gleaner-clerk serve`, which borrows from a recruiter by TLS, with
+//! a client's certificate and a copy on disk.
+
+use super::cluster::CAP_BYTES;
+use super::partition::{Host, PORT, RECRUITER, Recruiter};
+use crate::delivery::network::entering;
+use crate::delivery::partitions::{pki, succeed};
+use crate::delivery::running::{Random, Running, wait_for};
+use gleaner_tests::program;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const MIB: u64 = 1 << 20;
+const DEVICE_BYTES: u64 = 64 * MIB;
+const LEASE_BYTES: u64 = 8 * MIB;
+/// What is written before the owner returns, and read after.
+const IMAGE_BYTES: u64 = 24 * MIB;
+/// Of a clerk's leases.
+const TERM_MS: i64 = 35_000;
+
+/// Two hosts that lend, and the recruiter that they announce themselves to.
+pub(super) struct Lenders {
+    // Before the recruiter, in whose namespace the cables end.
+    pub(super) hosts: [Host; 2],
+    pub(super) recruiter: Recruiter,
+    folder: TempDir,
+}
+
+impl Lenders {
+    pub(super) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        pki(path, &["init", "--name", "collector.example"]);
+        let recruiter = Recruiter::start(path);
+        let hosts = [0, 1].map(|n| Host::start(path, n, &recruiter.namespace));
+        wait_for("both hosts' quota", || {
+            hosts.iter().all(|host| {
+                let told = recruiter.host(&host.id);
+                told.is_some_and(|told| told["quota"]["free_bytes"] == CAP_BYTES)
+            })
+        });
+        Self {
+            hosts,
+            recruiter,
+            folder,
+        }
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A clerk's configuration: who lends, and as whom they are asked.
+    pub(super) fn configure(&self, more: &str) -> PathBuf {
+        let text = format!(
+            "recruiters = [\"https://{}:{PORT}\"]\ncertificate = {:?}\nkey = {:?}\nauthority = {:?}\n\
+             lease = \"{LEASE_BYTES}B\"\ndisk = {:?}\n{more}\n",
+            RECRUITER[0],
+            self.file("client.crt"),
+            self.file("client.key"),
+            self.file("pki/authority.crt"),
+            self.file("disk"),
+        );
+        let path = self.file("clerk.toml");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// `gleaner-clerk`, beside the recruiter.
+    pub(super) fn clerk(&self) -> Command {
+        let namespace = self.recruiter.namespace.path();
+        entering(&namespace, program("gleaner-clerk").unwrap())
+    }
+
+    /// How many leases each host holds.
+    pub(super) fn leases(&self) -> [usize; 2] {
+        [0, 1].map(|n: usize| self.hosts[n].lending().leases.len())
+    }
+}
+
+/// What a clerk says at this socket.
+pub(super) fn status(socket: &Path) -> Value {
+    let mut command = Command::new(program("gleaner-clerk").unwrap());
+    let said = succeed(command.args(["status", "--json", "--status"]).arg(socket));
+    serde_json::from_str(&said).unwrap()
+}
+
+/// A clerk that runs, and its device.
+struct Clerk<'a> {
+    lenders: &'a Lenders,
+    running: Running,
+    url: String,
+}
+
+impl<'a> Clerk<'a> {
+    fn start(lenders: &'a Lenders) -> Self {
+        let config = lenders.configure(&format!("size = \"{DEVICE_BYTES}B\"\nlock = false"));
+        let device = lenders.file("clerk.sock");
+        let mut command = lenders.clerk();
+        command.args(["serve", "--config"]).arg(config);
+        command.arg("--listen").arg(&device);
+        command
+            .arg("--status")
+            .arg(lenders.file("clerk-status.sock"));
+        let clerk = Self {
+            lenders,
+            running: Running::start(&mut command),
+            url: format!("nbd+unix:///?socket={}", device.display()),
+        };
+        wait_for("the clerk", || lenders.file("clerk-status.sock").exists());
+        clerk
+    }
+
+    fn status(&self) -> Value {
+        status(&self.lenders.file("clerk-status.sock"))
+    }
+
+    /// A program that has its device as an argument.
+    fn client(program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::null());
+        command
+    }
+
+    /// Leases come as it fills. What was written before they came is on disk, and moves to servers as it is read.
+    #[track_caller]
+    fn fills(&self, image: &Path) {
+        let image = image.to_str().unwrap();
+        succeed(&mut Self::client("nbdcopy", &[image, &self.url]));
+        wait_for("leases for what was written", || {
+            succeed(&mut Self::client("nbdcopy", &[&self.url, "null:"]));
+            let status = self.status();
+            let servers = status["servers"].as_array().unwrap();
+            let used = servers.iter().filter_map(|s| s["used_bytes"].as_u64());
+            used.sum::<u64>() >= IMAGE_BYTES
+        });
+    }
+
+    #[track_caller]
+    fn holds(&self, image: &[u8]) {
+        let copy = self.lenders.file("copy");
+        succeed(&mut Self::client(
+            "nbdcopy",
+            &[&self.url, copy.to_str().unwrap()],
+        ));
+        let copy = fs::read(copy).unwrap();
+        assert!(
+            copy[..image.len()] == *image,
+            "other bytes than were written"
+        );
+    }
+}
+
+/// Bytes that nothing makes smaller, in a file.
+fn image(path: &Path) -> Vec<u8> {
+    let mut random = Random::new();
+    let words = (0..IMAGE_BYTES / 8).flat_map(|_| random.below(u64::MAX).to_le_bytes());
+    let bytes: Vec<u8> = words.collect();
+    fs::write(path, &bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
+    let lenders = Lenders::start();
+    let clerk = Clerk::start(&lenders);
+    let image = image(&lenders.file("image"));
+    clerk.fills(&lenders.file("image"));
+    let [first, second] = lenders.leases();
+    let filled = first + second;
+    assert!(filled as u64 >= IMAGE_BYTES / LEASE_BYTES, "{filled}");
+    assert!(filled as u64 <= IMAGE_BYTES / LEASE_BYTES + 2, "{filled}");
+    let status = clerk.status();
+    let hosts = status["servers"].as_array().unwrap().iter();
+    let mut hosts: Vec<&str> = hosts.filter_map(|s| s["host"].as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    assert!(!hosts.is_empty() && status["has_disk"] == true, "{status}");
+
+    // Another program writes and verifies on the other half, while the owner of what is used most comes back.
+    let verifying = Clerk::client(
+        "fio",
+        &[
+            "--name=verify",
+            "--ioengine=nbd",
+            "--rw=randwrite",
+            "--bsrange=4k-64k",
+            "--offset=32M",
+            "--size=24M",
+            "--io_size=96M",
+            "--norandommap",
+            "--iodepth=8",
+            "--verify=crc32c",
+            "--verify_backlog=64",
+            "--verify_fatal=1",
+            &format!("--uri={}", clerk.url),
+        ],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("fio; `make setup` installs it");
+    let written = |status: &Value| status["pages"]["written"].as_u64().unwrap();
+    let before = written(&status);
+    wait_for("fio to write", || written(&clerk.status()) > before + 256);
+    let [first, second] = lenders.leases();
+    let returns = usize::from(second > first);
+    lenders.hosts[returns].agent.owner_returns();
+    wait_for("the owner's memory", || lenders.leases()[returns] == 0);
+    assert_eq!(lenders.hosts[returns].lending().resident_bytes, 0);
+    clerk.holds(&image);
+    let done = verifying.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    assert!(done.status.success() && said.contains("err= 0"), "{said}");
+    clerk.holds(&image);
+    let status = clerk.status();
+    assert_eq!(
+        (&status["pages"]["failed"], &status["pages"]["lost"]),
+        (&Value::from(0), &Value::from(0)),
+        "{status}"
+    );
+    assert_eq!(status["pages"]["wrong"], 0, "{status}");
+    assert!(
+        status["pages"]["disconnects"].as_u64() > Some(0),
+        "{status}"
+    );
+    // What its owner has is not leased again.
+    assert_eq!(lenders.leases()[returns], 0);
+    assert!(lenders.leases()[1 - returns] > 0);
+
+    // What is needed no more goes back, but for a little to begin with.
+    succeed(&mut Clerk::client(
+        "qemu-io",
+        &[
+            "-f",
+            "raw",
+            "-c",
+            &format!("discard 0 {DEVICE_BYTES}"),
+            &clerk.url,
+        ],
+    ));
+    wait_for("leases to go back", || {
+        let held: usize = lenders.leases().iter().sum();
+        (1..=3).contains(&held)
+    });
+    assert_eq!(clerk.status()["stored_bytes"], 0);
+    // Ended as a service is: the hosts have all of it at once.
+    assert_eq!(clerk.running.end(), Some(0));
+    assert_eq!(lenders.leases(), [0, 0]);
+}
+
+#[test]
+fn the_leases_of_a_clerk_that_was_killed_end_by_themselves() {
+    let lenders = Lenders::start();
+    let clerk = Clerk::start(&lenders);
+    image(&lenders.file("image"));
+    clerk.fills(&lenders.file("image"));
+    clerk.running.kill();
+    let left_ms = || {
+        let leases = lenders.hosts.iter().flat_map(|host| host.lending().leases);
+        leases.map(|lease| lease.expires_in_ms).max()
+    };
+    // As their hosts have it. That they end then is tried without a clerk.
+    let longest_ms = left_ms().unwrap();
+    assert!(longest_ms <= TERM_MS, "{longest_ms}");
+    let held: usize = lenders.leases().iter().sum();
+    assert!(held as u64 >= IMAGE_BYTES / LEASE_BYTES, "{held}");
+    // And nobody renews any.
+    wait_for("the term to run out", || {
+        left_ms().is_none_or(|left_ms| left_ms <= longest_ms - 1000)
+    });
+}
