@@ -50,6 +50,8 @@ pub(super) struct Server {
     /// Requests that wait for their turn: no more are under way than [`Self::window`].
     pub(super) backlog: VecDeque<u64>,
     pub(super) window: Window,
+    /// When it last answered.
+    pub(super) heard_us: i64,
     /// It is [`Standing::Draining`] whenever it is connected.
     pub(super) is_leaving: bool,
     /// Since when it is [`Standing::Down`].
@@ -156,6 +158,7 @@ impl Servers {
             in_flight: 0,
             backlog: VecDeque::new(),
             window: Window::default(),
+            heard_us: 0,
             is_leaving: false,
             down_since_ms: now_ms,
             stranded: Vec::new(),

@@ -120,7 +120,7 @@ impl Device {
             let op = self.ops.insert(Timed {
                 op: read(None),
                 server: None,
-                sent_us: self.now_us,
+                sent_us: Some(self.now_us),
             });
             return self.actions.push_back(Action::DiskRead {
                 page,

@@ -83,7 +83,7 @@ impl Device {
             .collect();
         for key in under_way {
             if let Some(timed) = self.ops.try_remove(key) {
-                self.left(timed.op);
+                self.left(timed.op, timed.sent_us.is_some());
             }
         }
         self.turn(stranded);
@@ -94,10 +94,10 @@ impl Device {
     }
 
     /// A request that its server will not answer.
-    fn left(&mut self, op: Op) {
+    fn left(&mut self, op: Op, was_sent: bool) {
         match op {
             Op::Read { .. } => self.missed(op),
-            Op::Write { .. } => self.copy_failed(op),
+            Op::Write { .. } => self.copy_failed(op, was_sent),
         }
     }
 
@@ -146,7 +146,7 @@ impl Device {
             self.forget_read(op);
             self.drain(number);
         }
-        self.left(op);
+        self.left(op, true);
     }
 
     fn forget_read(&mut self, op: Op) {
@@ -177,16 +177,7 @@ impl Device {
 
     /// To be called a few times a second: gives up what takes too long, and goes on with what is done in the background.
     pub fn tick(&mut self) {
-        let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
-        let mut late: Vec<u8> = self
-            .ops
-            .iter()
-            .filter(|(_, timed)| timed.sent_us < too_old_us)
-            .filter_map(|(_, timed)| timed.server)
-            .collect();
-        late.sort_unstable();
-        late.dedup();
-        for number in late {
+        for number in self.silent() {
             self.actions.push_back(Action::Disconnect(number));
             self.server_down(number);
         }
@@ -203,6 +194,25 @@ impl Device {
         }
         self.unpark();
         self.sweep_some();
+    }
+
+    /// Servers that have said nothing for too long, though they were asked. One that answers others first is only slow, and is sent less.
+    fn silent(&self) -> Vec<u8> {
+        let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
+        let is_silent = |number: &u8| {
+            let heard_us = self.servers.get(*number).map(|server| server.heard_us);
+            heard_us.is_some_and(|heard_us| heard_us < too_old_us)
+        };
+        let mut silent: Vec<u8> = self
+            .ops
+            .iter()
+            .filter(|(_, timed)| timed.sent_us.is_some_and(|sent_us| sent_us < too_old_us))
+            .filter_map(|(_, timed)| timed.server)
+            .filter(is_silent)
+            .collect();
+        silent.sort_unstable();
+        silent.dedup();
+        silent
     }
 
     /// Whether some copy of the page is missing that a server could have.

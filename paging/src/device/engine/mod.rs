@@ -131,7 +131,8 @@ enum Op {
 struct Timed {
     op: Op,
     server: Option<u8>,
-    sent_us: i64,
+    /// `None`: it waits for its turn, and nothing of it has gone out.
+    sent_us: Option<i64>,
 }
 
 /// What is counted.
@@ -318,7 +319,7 @@ impl Device {
         let key = self.ops.insert(Timed {
             op,
             server: Some(server),
-            sent_us: self.now_us,
+            sent_us: None,
         });
         let Some(at) = self.servers.get_mut(server) else {
             return;
@@ -335,7 +336,7 @@ impl Device {
         let Some(timed) = self.ops.get_mut(key) else {
             return;
         };
-        timed.sent_us = self.now_us;
+        timed.sent_us = Some(self.now_us);
         let action = match timed.op {
             Op::Read { from, .. } => from.and_then(Place::at).map(|(server, slot)| Action::Read {
                 server,
@@ -360,8 +361,10 @@ impl Device {
     /// A server's answer has come: the request, and the next ones may go.
     fn answered(&mut self, op: u64) -> Option<Op> {
         let timed = self.ops.try_remove(op as usize)?;
-        let took_us = u64::try_from(self.now_us - timed.sent_us).unwrap_or(0);
+        let took_us = self.now_us - timed.sent_us.unwrap_or(self.now_us);
+        let took_us = u64::try_from(took_us).unwrap_or(0);
         if let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) {
+            server.heard_us = self.now_us;
             server.window.answered(took_us);
             server.counters.total_us += took_us;
             server.in_flight = server.in_flight.saturating_sub(1);

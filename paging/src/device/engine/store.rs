@@ -231,7 +231,7 @@ impl Device {
             let op = self.ops.insert(Timed {
                 op,
                 server: None,
-                sent_us: self.now_us,
+                sent_us: Some(self.now_us),
             });
             self.actions.push_back(Action::DiskWrite {
                 page,
@@ -327,7 +327,9 @@ impl Device {
     }
 
     /// A copy did not come to its place: another one is tried.
-    pub(super) fn copy_failed(&mut self, op: Op) {
+    ///
+    /// What was not even sent leaves a slot that can be used for others.
+    pub(super) fn copy_failed(&mut self, op: Op, was_sent: bool) {
         let Op::Write {
             frame: number,
             copy: Some(copy),
@@ -337,7 +339,10 @@ impl Device {
             return;
         };
         self.totals.retried += 1;
-        self.servers.abandon(place);
+        match was_sent {
+            true => self.servers.abandon(place),
+            false => self.servers.free(place),
+        }
         let frame = self.frames.get_mut(number);
         frame.places[copy] = Place::NONE;
         frame.detours += 1;

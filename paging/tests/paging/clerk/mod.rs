@@ -321,7 +321,8 @@ fn clients_of_others_see_a_disk() {
         "--size=16M",
         "--iodepth=16",
         "--verify=crc32c",
-        "--do_verify=1", "--verify_state_save=0",
+        "--do_verify=1",
+        "--verify_state_save=0",
         "--randrepeat=0",
     ];
     let uri = format!("--uri={url}");
