@@ -1,15 +1,15 @@
-//! The device among servers, a disk and a client that are all played here: any order of events, and never a wrong byte.
+//! Servers, a disk and a client, all played, and whatever may become of them.
 
-use super::*;
+use super::super::*;
 use crate::nbd::wire::{Fault, SimpleReply};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const PAGES: u32 = 12;
+pub(super) const PAGES: u32 = 12;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Write(u32, u8),
     /// Some bytes of a page.
     Patch(u32, usize, usize, u8),
@@ -32,7 +32,7 @@ enum Step {
     Wait(i64),
 }
 
-fn step(servers: usize) -> impl Strategy<Value = Step> {
+pub(super) fn step(servers: usize) -> impl Strategy<Value = Step> {
     let page = 0..PAGES;
     let server = 0..servers;
     prop_oneof![
@@ -68,32 +68,32 @@ struct Host {
 
 /// What was asked for.
 #[derive(Clone, Copy, PartialEq)]
-enum Asked {
+pub(super) enum Asked {
     /// A page, as it was from then on.
     Read(u32, usize),
     Write(u32),
     Flush,
 }
 
-struct World {
-    device: Device,
+pub(super) struct World {
+    pub(super) device: Device,
     hosts: Vec<Host>,
     disk: HashMap<u32, [u8; PAGE]>,
-    under_way: Vec<Action>,
+    pub(super) under_way: Vec<Action>,
     /// Everything that each page has ever been.
     pages: Vec<Vec<[u8; PAGE]>>,
-    asked: HashMap<u64, Asked>,
+    pub(super) asked: HashMap<u64, Asked>,
     cookie: u64,
     now_us: i64,
-    failed_reads: u64,
-    failed_writes: u64,
-    released: Vec<u8>,
+    pub(super) failed_reads: u64,
+    pub(super) failed_writes: u64,
+    pub(super) released: Vec<u8>,
     /// Pages of which a write failed.
     is_open: [bool; PAGES as usize],
 }
 
 impl World {
-    fn new(
+    pub(super) fn new(
         copies: usize,
         has_disk: bool,
         hosts: usize,
@@ -214,7 +214,7 @@ impl World {
         self.device.begin(1, self.cookie, bytes)
     }
 
-    fn do_step(&mut self, step: &Step) {
+    pub(super) fn do_step(&mut self, step: &Step) {
         match *step {
             Step::Write(page, byte) => self.write(page, 0, &[byte; PAGE]),
             Step::Patch(page, at, len, byte) => {
@@ -265,7 +265,7 @@ impl World {
         self.act();
     }
 
-    fn wait(&mut self, ms: i64) {
+    pub(super) fn wait(&mut self, ms: i64) {
         self.now_us += ms * 1000;
         self.device.now(self.now_us);
         self.device.tick();
@@ -371,7 +371,7 @@ impl World {
     }
 
     /// Everything that is under way comes to its end, and no answer is left out.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for round in 0.. {
             assert!(
                 round < 20_000,
@@ -391,7 +391,7 @@ impl World {
     }
 
     /// All pages, as a client sees them once everything has calmed down; `None`: not readable.
-    fn contents(&mut self) -> Vec<bool> {
+    pub(super) fn contents(&mut self) -> Vec<bool> {
         (0..PAGES)
             .map(|page| {
                 self.settle();
@@ -407,205 +407,4 @@ impl World {
             })
             .collect()
     }
-}
-
-fn revocation() -> impl Strategy<Value = Revocation> {
-    prop_oneof![
-        Just(Revocation::Drop),
-        Just(Revocation::Migrate),
-        Just(Revocation::Disk)
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-
-    /// Whatever happens to servers.
-    #[test]
-    fn with_a_disk_nothing_fails(
-        steps in prop::collection::vec(step(3), 0..250),
-        copies in 1..3usize,
-        slots in 1..9u32,
-        on_revocation in revocation(),
-    ) {
-        let mut world = World::new(copies, true, 3, slots, on_revocation);
-        for step in &steps {
-            world.do_step(step);
-        }
-        world.settle();
-        prop_assert_eq!(world.failed_reads + world.failed_writes, 0);
-        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
-        prop_assert!(world.device.is_idle());
-    }
-
-    /// Errors there may be, but no wrong byte and no request without an answer.
-    #[test]
-    fn without_a_disk_nothing_is_wrong(
-        steps in prop::collection::vec(step(3), 0..250),
-        copies in 1..3usize,
-        slots in 1..16u32,
-    ) {
-        let mut world = World::new(copies, false, 3, slots, Revocation::Migrate);
-        for step in &steps {
-            world.do_step(step);
-        }
-        world.settle();
-        prop_assert!(world.device.is_idle());
-    }
-
-    /// Two copies at servers, and one server after the other lost for good, with time to make copies in between.
-    #[test]
-    fn with_two_copies_any_one_server_can_go(
-        writes in prop::collection::vec((0..PAGES, any::<u8>()), 1..60),
-        lost in 0..3usize,
-    ) {
-        let mut world = World::new(2, false, 3, 64, Revocation::Migrate);
-        for (page, byte) in writes {
-            world.do_step(&Step::Write(page, byte));
-        }
-        world.settle();
-        world.do_step(&Step::Gone(lost));
-        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
-        for _ in 0..50 {
-            world.wait(500);
-            world.settle();
-            while !world.under_way.is_empty() {
-                world.do_step(&Step::Deliver(0));
-            }
-        }
-        world.do_step(&Step::Gone((lost + 1) % 3));
-        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
-        prop_assert_eq!(world.failed_writes, 0);
-    }
-}
-
-fn finish(world: &mut World) {
-    for _ in 0..50 {
-        world.wait(500);
-        while !world.under_way.is_empty() {
-            world.do_step(&Step::Deliver(0));
-        }
-    }
-    world.settle();
-}
-
-#[test]
-fn the_pages_used_last_are_the_ones_that_servers_have() {
-    let mut world = World::new(1, true, 1, 4, Revocation::Migrate);
-    for page in 0..8 {
-        world.do_step(&Step::Write(page, page as u8));
-        world.settle();
-        finish(&mut world);
-    }
-    assert_eq!(world.device.totals().evicted, 4);
-    let from_disk = |world: &World| world.device.totals().from_disk;
-    // 4 to 7 are there; 4 is used once more, so that 5 goes first.
-    world.do_step(&Step::Read(4));
-    finish(&mut world);
-    assert_eq!(from_disk(&world), 0);
-    world.do_step(&Step::Read(0));
-    finish(&mut world);
-    assert_eq!(from_disk(&world), 1);
-    for page in [4, 6, 7, 0] {
-        world.do_step(&Step::Read(page));
-        finish(&mut world);
-        assert_eq!(from_disk(&world), 1, "page {page}");
-    }
-    world.do_step(&Step::Read(5));
-    finish(&mut world);
-    assert_eq!(from_disk(&world), 2);
-}
-
-#[test]
-fn a_lease_that_ends_is_emptied_and_then_released() {
-    for (on_revocation, has_disk) in [
-        (Revocation::Migrate, false),
-        (Revocation::Migrate, true),
-        (Revocation::Disk, true),
-        (Revocation::Drop, true),
-    ] {
-        let mut world = World::new(1, has_disk, 2, 12, on_revocation);
-        for page in 0..PAGES {
-            world.do_step(&Step::Write(page, page as u8 + 1));
-        }
-        finish(&mut world);
-        let used: Vec<u32> = world.device.servers().iter().map(|s| s.used).collect();
-        assert_eq!(used, [6, 6]);
-        world.do_step(&Step::Drain(0));
-        finish(&mut world);
-        assert_eq!(world.released, [0], "{on_revocation:?}");
-        let left = world.device.servers();
-        assert_eq!(left.len(), 1);
-        let is_moved = on_revocation == Revocation::Migrate;
-        assert_eq!(left[0].used, if is_moved { 12 } else { 6 });
-        assert!(world.contents().into_iter().all(|is_right| is_right));
-    }
-}
-
-#[test]
-fn the_only_copy_lost_is_an_error_and_said_by_name() {
-    let mut world = World::new(1, false, 1, 64, Revocation::Migrate);
-    world.do_step(&Step::Write(3, 9));
-    world.settle();
-    world.do_step(&Step::Gone(0));
-    world.do_step(&Step::Read(3));
-    world.settle();
-    assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
-    // What was never written there is not affected, and what is written now has no place.
-    world.do_step(&Step::Read(4));
-    world.do_step(&Step::Write(5, 1));
-    world.settle();
-    assert_eq!((world.failed_reads, world.failed_writes), (1, 1));
-}
-
-#[test]
-fn a_server_that_is_away_for_a_moment_is_waited_for() {
-    let mut world = World::new(1, false, 1, 64, Revocation::Migrate);
-    world.do_step(&Step::Write(3, 9));
-    world.settle();
-    world.do_step(&Step::Down(0));
-    world.do_step(&Step::Read(3));
-    world.do_step(&Step::Write(4, 1));
-    world.wait(3000);
-    assert_eq!(world.asked.len(), 2);
-    world.do_step(&Step::Up(0));
-    world.settle();
-    assert_eq!((world.failed_reads, world.failed_writes), (0, 0));
-    world.do_step(&Step::Down(0));
-    world.do_step(&Step::Read(3));
-    world.do_step(&Step::Write(4, 1));
-    world.wait(6000);
-    assert!(world.asked.is_empty());
-    assert_eq!((world.failed_reads, world.failed_writes), (1, 1));
-}
-
-#[test]
-fn a_flush_waits_for_all_that_was_written_before() {
-    let mut world = World::new(1, true, 1, 64, Revocation::Migrate);
-    world.do_step(&Step::Write(3, 9));
-    world.do_step(&Step::Flush);
-    assert_eq!(world.asked.len(), 1, "the write was answered");
-    world.do_step(&Step::Write(4, 9));
-    world.do_step(&Step::Deliver(0));
-    assert_eq!(world.asked.len(), 1);
-    world.do_step(&Step::Deliver(0));
-    assert_eq!(world.asked.len(), 0, "what came after is not waited for");
-    assert!(!world.under_way.is_empty());
-}
-
-#[test]
-fn a_server_that_changes_pages_is_found_out_and_left() {
-    let mut world = World::new(1, true, 2, 64, Revocation::Migrate);
-    for page in 0..PAGES {
-        world.do_step(&Step::Write(page, page as u8 + 1));
-    }
-    finish(&mut world);
-    world.do_step(&Step::Flip(0));
-    assert!(world.contents().into_iter().all(|is_right| is_right));
-    let wrong = world.device.totals().wrong;
-    assert_eq!(wrong, 6);
-    // Repaired: the disk's pages went back to servers.
-    finish(&mut world);
-    assert!(world.contents().into_iter().all(|is_right| is_right));
-    assert_eq!(world.device.totals().wrong, wrong);
 }

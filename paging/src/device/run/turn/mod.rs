@@ -1,15 +1,15 @@
 //! One turn after another: wait for whoever has something to say, hear all of them, do what follows from it.
 
+mod servers;
+
 use super::client::Client;
 use super::connect::{Attempts, Source};
 use super::disk::{Disk, Done, Wanted};
 use super::server::{Connection, Reply};
 use super::status::{DeviceStatus, ServerStatus};
-use super::{Demand, Handle, Message, Told};
+use super::{Handle, Message, Told};
 use crate::device::engine::{Action, Device};
 use crate::device::frames::PAGE;
-use crate::device::servers::Standing;
-use crate::nbd::client::{ConnectError, Export, Wire};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -202,107 +202,6 @@ impl Turn {
         }
     }
 
-    fn key_of(&self, lease: &str) -> Option<u32> {
-        let is_it = |held: &Held| held.source.lease.as_deref() == Some(lease);
-        self.servers
-            .iter()
-            .find(|(_, held)| is_it(held))
-            .map(|(key, _)| *key)
-    }
-
-    fn leave(&mut self, lease: &str) {
-        let Some(key) = self.key_of(lease) else {
-            return;
-        };
-        match self.servers.get(&key).and_then(|held| held.number) {
-            Some(number) => self.device.drain(number),
-            None => {
-                self.servers.remove(&key);
-                let _ = self.told.send(Told::Released(lease.to_owned()));
-            }
-        }
-    }
-
-    /// Its contents are gone.
-    fn drop_server(&mut self, key: u32) {
-        if let Some(held) = self.servers.remove(&key)
-            && let Some(number) = held.number
-        {
-            self.device.server_gone(number);
-        }
-    }
-
-    fn connected(&mut self, key: u32, made: Result<(Wire, Export), ConnectError>) {
-        let now_us = self.now_us();
-        let Some(held) = self.servers.get_mut(&key) else {
-            return;
-        };
-        let made = made.and_then(|(wire, export)| Ok((Connection::new(wire)?, export)));
-        let (connection, export) = match made {
-            Ok(made) => made,
-            Err(ConnectError::Refused(why)) if held.source.lease.is_some() => {
-                let lease = held.source.lease.clone().unwrap_or_default();
-                let line = format!("lease {lease} at host {} is over: {why}", held.source.host);
-                self.note(&line);
-                self.drop_server(key);
-                let _ = self.told.send(Told::Over(lease));
-                return;
-            }
-            Err(e) => {
-                held.attempts.failed(now_us);
-                let line = format!("server {}: {e}; trying again", held.source.host);
-                return self.note(&line);
-            }
-        };
-        held.attempts.succeeded();
-        // Started again, it has nothing of what it had.
-        if held.name != export.name
-            && let Some(number) = held.number.take()
-        {
-            self.device.server_gone(number);
-        }
-        held.name.clone_from(&export.name);
-        let slots = u32::try_from(export.bytes / PAGE as u64).unwrap_or(u32::MAX);
-        if held.number.is_none() {
-            held.number = self.device.add_server(&held.source.host, slots);
-        }
-        let Some(number) = held.number else {
-            let line = format!("server {}: there are too many already", held.source.host);
-            self.servers.remove(&key);
-            return self.note(&line);
-        };
-        held.connection = Some(connection);
-        self.device.server_up(number);
-    }
-
-    fn look_after_servers(&mut self) {
-        let now_us = self.now_us();
-        for (key, held) in &mut self.servers {
-            if held.connection.is_none() {
-                held.attempts
-                    .begin(*key, &held.source, &self.handle, now_us);
-            }
-        }
-        if self.demanded.is_none_or(|last| last.elapsed() >= DEMAND) {
-            self.demanded = Some(Instant::now());
-            let _ = self.told.send(Told::Demand(self.demand()));
-        }
-    }
-
-    fn demand(&self) -> Demand {
-        let mut demand = Demand {
-            stored: u64::from(self.device.stored_pages()),
-            ..Demand::default()
-        };
-        for server in self.device.servers() {
-            if server.standing == Standing::Up {
-                demand.slots += u64::from(server.used + server.free);
-                demand.free += u64::from(server.free);
-            }
-        }
-        demand
-    }
-
     fn hear_disk(&mut self) {
         let mut done = Vec::new();
         if let Some(disk) = &self.disk {
@@ -362,20 +261,6 @@ impl Turn {
         }
     }
 
-    fn disconnected(&mut self, key: u32, why: &io::Error) {
-        let Some(held) = self.servers.get_mut(&key) else {
-            return;
-        };
-        held.connection = None;
-        held.is_sending = false;
-        let line = format!("server {}: {why}; connecting again", held.source.host);
-        if let Some(number) = held.number {
-            self.device.server_down(number);
-        }
-        self.note(&line);
-        self.look_after_servers();
-    }
-
     /// Does what follows, until nothing follows any more.
     fn act(&mut self) {
         loop {
@@ -396,17 +281,6 @@ impl Turn {
             self.do_action(action);
         }
         self.send();
-    }
-
-    fn held(&mut self, number: u8) -> Option<(u32, &mut Held)> {
-        self.servers
-            .iter_mut()
-            .find(|(_, held)| held.number == Some(number))
-            .map(|(key, held)| (*key, held))
-    }
-
-    fn connection(&mut self, number: u8) -> Option<&mut Connection> {
-        self.held(number)?.1.connection.as_mut()
     }
 
     fn do_action(&mut self, action: Action) {
@@ -449,21 +323,6 @@ impl Turn {
             Action::Release(number) => self.release(number),
             Action::Note(line) => self.note(&line),
         }
-    }
-
-    fn release(&mut self, number: u8) {
-        let (now_us, refraction_us) = (self.now_us(), self.refraction_us);
-        let Some((key, held)) = self.held(number) else {
-            return;
-        };
-        let Some(lease) = held.source.lease.clone() else {
-            // Given by hand, it is tried again after a while.
-            (held.number, held.connection) = (None, None);
-            held.attempts.refrain(now_us, refraction_us);
-            return;
-        };
-        self.servers.remove(&key);
-        let _ = self.told.send(Told::Released(lease));
     }
 
     /// Everything that is to go, as far as it is taken.

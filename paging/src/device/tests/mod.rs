@@ -1,0 +1,228 @@
+//! The device among servers, a disk and a client that are all played here: any order of events, and never a wrong byte.
+
+mod world;
+
+use super::Revocation;
+use proptest::prelude::*;
+use world::{PAGES, Step, World, step};
+
+fn revocation() -> impl Strategy<Value = Revocation> {
+    prop_oneof![
+        Just(Revocation::Drop),
+        Just(Revocation::Migrate),
+        Just(Revocation::Disk)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Whatever happens to servers.
+    #[test]
+    fn with_a_disk_nothing_fails(
+        steps in prop::collection::vec(step(3), 0..250),
+        copies in 1..3usize,
+        slots in 1..9u32,
+        on_revocation in revocation(),
+    ) {
+        let mut world = World::new(copies, true, 3, slots, on_revocation);
+        for step in &steps {
+            world.do_step(step);
+        }
+        world.settle();
+        prop_assert_eq!(world.failed_reads + world.failed_writes, 0);
+        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
+        prop_assert!(world.device.is_idle());
+    }
+
+    /// Errors there may be, but no wrong byte and no request without an answer.
+    #[test]
+    fn without_a_disk_nothing_is_wrong(
+        steps in prop::collection::vec(step(3), 0..250),
+        copies in 1..3usize,
+        slots in 1..16u32,
+    ) {
+        let mut world = World::new(copies, false, 3, slots, Revocation::Migrate);
+        for step in &steps {
+            world.do_step(step);
+        }
+        world.settle();
+        prop_assert!(world.device.is_idle());
+    }
+
+    /// Two copies at servers, and one server after the other lost for good, with time to make copies in between.
+    #[test]
+    fn with_two_copies_any_one_server_can_go(
+        writes in prop::collection::vec((0..PAGES, any::<u8>()), 1..60),
+        lost in 0..3usize,
+    ) {
+        let mut world = World::new(2, false, 3, 64, Revocation::Migrate);
+        for (page, byte) in writes {
+            world.do_step(&Step::Write(page, byte));
+        }
+        world.settle();
+        world.do_step(&Step::Gone(lost));
+        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
+        for _ in 0..50 {
+            world.wait(500);
+            world.settle();
+            while !world.under_way.is_empty() {
+                world.do_step(&Step::Deliver(0));
+            }
+        }
+        world.do_step(&Step::Gone((lost + 1) % 3));
+        prop_assert!(world.contents().into_iter().all(|is_right| is_right));
+        prop_assert_eq!(world.failed_writes, 0);
+    }
+}
+
+fn finish(world: &mut World) {
+    for _ in 0..50 {
+        world.wait(500);
+        while !world.under_way.is_empty() {
+            world.do_step(&Step::Deliver(0));
+        }
+    }
+    world.settle();
+}
+
+#[test]
+fn the_pages_used_last_are_the_ones_that_servers_have() {
+    let mut world = World::new(1, true, 1, 4, Revocation::Migrate);
+    for page in 0..8 {
+        world.do_step(&Step::Write(page, page as u8));
+        world.settle();
+        finish(&mut world);
+    }
+    assert_eq!(world.device.totals().evicted, 4);
+    let from_disk = |world: &World| world.device.totals().from_disk;
+    // 4 to 7 are there; 4 is used once more, so that 5 goes first.
+    world.do_step(&Step::Read(4));
+    finish(&mut world);
+    assert_eq!(from_disk(&world), 0);
+    world.do_step(&Step::Read(0));
+    finish(&mut world);
+    assert_eq!(from_disk(&world), 1);
+    for page in [4, 6, 7, 0] {
+        world.do_step(&Step::Read(page));
+        finish(&mut world);
+        assert_eq!(from_disk(&world), 1, "page {page}");
+    }
+    world.do_step(&Step::Read(5));
+    finish(&mut world);
+    assert_eq!(from_disk(&world), 2);
+}
+
+#[test]
+fn a_lease_that_ends_is_emptied_and_then_released() {
+    for (on_revocation, has_disk) in [
+        (Revocation::Migrate, false),
+        (Revocation::Migrate, true),
+        (Revocation::Disk, true),
+        (Revocation::Drop, true),
+    ] {
+        let mut world = World::new(1, has_disk, 2, 12, on_revocation);
+        for page in 0..PAGES {
+            world.do_step(&Step::Write(page, page as u8 + 1));
+        }
+        finish(&mut world);
+        let used: Vec<u32> = world.device.servers().iter().map(|s| s.used).collect();
+        assert_eq!(used, [6, 6]);
+        world.do_step(&Step::Drain(0));
+        finish(&mut world);
+        assert_eq!(world.released, [0], "{on_revocation:?}");
+        let left = world.device.servers();
+        assert_eq!(left.len(), 1);
+        let is_moved = on_revocation == Revocation::Migrate;
+        assert_eq!(left[0].used, if is_moved { 12 } else { 6 });
+        assert!(world.contents().into_iter().all(|is_right| is_right));
+    }
+}
+
+#[test]
+fn the_only_copy_lost_is_an_error_and_said_by_name() {
+    let mut world = World::new(1, false, 1, 64, Revocation::Migrate);
+    world.do_step(&Step::Write(3, 9));
+    world.settle();
+    world.do_step(&Step::Gone(0));
+    world.do_step(&Step::Read(3));
+    world.settle();
+    assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
+    // What was never written there is not affected, and what is written now has no place.
+    world.do_step(&Step::Read(4));
+    world.do_step(&Step::Write(5, 1));
+    world.settle();
+    assert_eq!((world.failed_reads, world.failed_writes), (1, 1));
+}
+
+#[test]
+fn a_server_that_is_away_for_a_moment_is_waited_for() {
+    let mut world = World::new(1, false, 1, 64, Revocation::Migrate);
+    world.do_step(&Step::Write(3, 9));
+    world.settle();
+    world.do_step(&Step::Down(0));
+    world.do_step(&Step::Read(3));
+    world.do_step(&Step::Write(4, 1));
+    world.wait(3000);
+    assert_eq!(world.asked.len(), 2);
+    world.do_step(&Step::Up(0));
+    world.settle();
+    assert_eq!((world.failed_reads, world.failed_writes), (0, 0));
+    world.do_step(&Step::Down(0));
+    world.do_step(&Step::Read(3));
+    world.do_step(&Step::Write(4, 1));
+    world.wait(6000);
+    assert!(world.asked.is_empty());
+    assert_eq!((world.failed_reads, world.failed_writes), (1, 1));
+}
+
+#[test]
+fn a_server_that_is_slow_is_kept_and_one_that_is_silent_is_left() {
+    let mut world = World::new(1, true, 1, 64, Revocation::Migrate);
+    for page in 0..PAGES {
+        world.do_step(&Step::Write(page, 1));
+    }
+    // Every answer comes late, but one comes every second.
+    while !world.under_way.is_empty() {
+        world.wait(1000);
+        world.do_step(&Step::Deliver(0));
+        world.do_step(&Step::Deliver(1));
+    }
+    assert_eq!(world.device.totals().disconnects, 0);
+    world.do_step(&Step::Write(0, 2));
+    world.do_step(&Step::Silent(0));
+    world.wait(3000);
+    assert_eq!(world.device.totals().disconnects, 1);
+    assert!(world.contents().into_iter().all(|is_right| is_right));
+}
+
+#[test]
+fn a_flush_waits_for_all_that_was_written_before() {
+    let mut world = World::new(1, true, 1, 64, Revocation::Migrate);
+    world.do_step(&Step::Write(3, 9));
+    world.do_step(&Step::Flush);
+    assert_eq!(world.asked.len(), 1, "the write was answered");
+    world.do_step(&Step::Write(4, 9));
+    world.do_step(&Step::Deliver(0));
+    assert_eq!(world.asked.len(), 1);
+    world.do_step(&Step::Deliver(0));
+    assert_eq!(world.asked.len(), 0, "what came after is not waited for");
+    assert!(!world.under_way.is_empty());
+}
+
+#[test]
+fn a_server_that_changes_pages_is_found_out_and_left() {
+    let mut world = World::new(1, true, 2, 64, Revocation::Migrate);
+    for page in 0..PAGES {
+        world.do_step(&Step::Write(page, page as u8 + 1));
+    }
+    finish(&mut world);
+    world.do_step(&Step::Flip(0));
+    assert!(world.contents().into_iter().all(|is_right| is_right));
+    let wrong = world.device.totals().wrong;
+    assert_eq!(wrong, 6);
+    // Repaired: the disk's pages went back to servers.
+    finish(&mut world);
+    assert!(world.contents().into_iter().all(|is_right| is_right));
+    assert_eq!(world.device.totals().wrong, wrong);
+}
