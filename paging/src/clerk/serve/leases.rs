@@ -73,18 +73,28 @@ impl Leases {
     /// Until the device has ended; its leases end with it.
     pub(super) fn keep(mut self, told: &Receiver<Told>) {
         loop {
-            match told.recv_timeout(Duration::from_secs(1)) {
-                Ok(Told::Demand(demand)) => self.suit(demand),
-                Ok(Told::Released(lease)) => {
-                    self.held.remove(&lease);
-                    let released = self.recruiters.release(&lease);
-                    self.tell(released.err());
-                }
-                Ok(Told::Over(lease)) => {
-                    self.held.remove(&lease);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+            let first = match told.recv_timeout(Duration::from_secs(1)) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
+            };
+            // A recruiter may have taken its time: of what was wanted meanwhile only the last counts.
+            let mut demanded = None;
+            for one in first.into_iter().chain(told.try_iter()) {
+                match one {
+                    Told::Demand(demand) => demanded = Some(demand),
+                    Told::Released(lease) => {
+                        self.held.remove(&lease);
+                        let released = self.recruiters.release(&lease);
+                        self.tell(released.err());
+                    }
+                    Told::Over(lease) => {
+                        self.held.remove(&lease);
+                    }
+                }
+            }
+            if let Some(demand) = demanded {
+                self.suit(demand);
             }
             self.renew();
         }
@@ -97,7 +107,7 @@ impl Leases {
     fn suit(&mut self, demand: Demand) {
         let lease = self.borrowing.lease_bytes / PAGE as u64;
         let most = self.pages * self.copies as u64;
-        if demand.free < lease / 2 && demand.slots < most {
+        if demand.connecting == 0 && demand.free < lease / 2 && demand.slots < most {
             self.ask(lease.min(most - demand.slots));
         } else if demand.free > lease * 5 / 2 {
             self.give_back();

@@ -80,6 +80,8 @@ pub struct Demand {
     pub slots: u64,
     /// Of them free.
     pub free: u64,
+    /// Leases that have just come, and are being connected: what they have room for is not known yet.
+    pub connecting: u64,
 }
 
 enum Message {

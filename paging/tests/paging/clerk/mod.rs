@@ -248,9 +248,9 @@ fn with_a_copy_on_disk_no_fault_of_a_server_is_seen() {
     });
     eprintln!("{outcome:?}, {:#}", clerk.status()["pages"]);
     assert_eq!(outcome.errors, 0, "{outcome:?}");
-    assert!(outcome.requests > 1000, "{outcome:?}");
+    assert!(outcome.requests > 500, "{outcome:?}");
     let pages = &clerk.status()["pages"];
-    assert!(pages["from_servers"].as_u64() > Some(1000), "{pages}");
+    assert!(pages["from_servers"].as_u64() > Some(100), "{pages}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ const MOST_READS: usize = 4;
 /// A server, wherever it stands.
 struct Held {
     source: Source,
+    since: Instant,
     /// Once it was connected: its size is known from then on.
     number: Option<u8>,
     /// What it called its contents then.
@@ -177,6 +178,7 @@ impl Turn {
                     self.next_number += 1;
                     let held = Held {
                         source,
+                        since: Instant::now(),
                         number: None,
                         name: String::new(),
                         connection: None,

@@ -7,7 +7,10 @@ use crate::device::run::{Demand, Told};
 use crate::device::servers::Standing;
 use crate::nbd::client::{ConnectError, Export, Wire};
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// A lease that was never connected is given back after so long.
+const TO_CONNECT: Duration = Duration::from_secs(15);
 
 impl Turn {
     pub(super) fn key_of(&self, lease: &str) -> Option<u32> {
@@ -93,7 +96,22 @@ impl Turn {
         }
         if self.demanded.is_none_or(|last| last.elapsed() >= DEMAND) {
             self.demanded = Some(Instant::now());
+            self.give_up_leases();
             let _ = self.told.send(Told::Demand(self.demand()));
+        }
+    }
+
+    /// A lease on a host that the recruiter reaches and this one does not is of no use.
+    fn give_up_leases(&mut self) {
+        let is_hopeless = |held: &Held| {
+            held.number.is_none()
+                && held.source.lease.is_some()
+                && held.since.elapsed() > TO_CONNECT
+        };
+        let keys = self.servers.iter().filter(|(_, held)| is_hopeless(held));
+        for key in keys.map(|(key, _)| *key).collect::<Vec<_>>() {
+            let lease = self.servers.remove(&key).and_then(|held| held.source.lease);
+            let _ = lease.map(|lease| self.told.send(Told::Released(lease)));
         }
     }
 
@@ -102,6 +120,8 @@ impl Turn {
             stored: u64::from(self.device.stored_pages()),
             ..Demand::default()
         };
+        let is_new = |held: &&Held| held.number.is_none() && held.source.lease.is_some();
+        demand.connecting = self.servers.values().filter(is_new).count() as u64;
         for server in self.device.servers() {
             if server.standing == Standing::Up {
                 demand.slots += u64::from(server.used + server.free);
