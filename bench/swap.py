@@ -39,10 +39,9 @@ def standalone(memoryd: Path, size_mib: int, socket: Path):
 
 
 @contextlib.contextmanager
-def swap(clerk: Path, socket: Path, by: str | None):
-    """Swap on the export there."""
-    way = ["--by", by] if by else []
-    subprocess.run([clerk, "attach", "--name", NAME, "--socket", socket, "--swap", "--json", *way], check=True, stdout=subprocess.PIPE)
+def swap(clerk: Path, options: list):
+    """Swap by `gleaner-clerk attach`, with these options."""
+    subprocess.run([clerk, "attach", "--name", NAME, "--swap", "--json", *options], check=True, stdout=subprocess.PIPE)
     try:
         yield
     finally:
@@ -50,10 +49,10 @@ def swap(clerk: Path, socket: Path, by: str | None):
 
 
 @contextlib.contextmanager
-def small_group(limit_mib: int):
+def small_group(limit_mib: int, ending: str = ""):
     """A control group of so much memory: of version 1, where that has the controller, else of version 2."""
     first = Path("/sys/fs/cgroup/memory")
-    group = (first if (first / "cgroup.procs").exists() else first.parent) / f"gleaner-{NAME}"
+    group = (first if (first / "cgroup.procs").exists() else first.parent) / f"gleaner-{NAME}{ending}"
     group.mkdir()
     try:
         limit = next(path for name in ("memory.limit_in_bytes", "memory.max") if (path := group / name).exists())
@@ -106,7 +105,8 @@ def main() -> None:
         if not socket:
             socket = Path(folder) / "pages.sock"
             stack.enter_context(standalone(args.programs / "gleaner-memoryd", args.size_mib, socket))
-        stack.enter_context(swap(args.programs / "gleaner-clerk", socket, args.by))
+        by = ["--by", args.by] if args.by else []
+        stack.enter_context(swap(args.programs / "gleaner-clerk", ["--socket", socket, *by]))
         stack.enter_context(single_pages())
         # The tables that it keeps locked are beside that.
         group = stack.enter_context(small_group(args.size_mib // 4 + 8))

@@ -3,6 +3,11 @@
 use super::table::Place;
 use std::collections::VecDeque;
 
+/// Nothing that a connection has sent is written so long after the next one was made: the sender's kernel drops what it has not sent
+/// (`SO_LINGER` of 0), and the server answers the new connection, so it has had time for what had come by the old one. Were it later
+/// still, the page's tag would tell, and the copy be lost.
+pub(super) const LATE_US: i64 = 30_000_000;
+
 /// What a lease is good for, now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -43,6 +48,8 @@ pub(super) struct Server {
     /// Slots from here on were never used.
     unused_from: u32,
     free: Vec<u32>,
+    /// Not used for now: see [`Servers::abandon`].
+    abandoned: Vec<u32>,
     pub(super) used: u32,
     pub(super) counters: Counters,
     /// Requests that were sent, oldest first, as far as they are not answered.
@@ -52,8 +59,12 @@ pub(super) struct Server {
     pub(super) window: Window,
     /// When it last answered.
     pub(super) heard_us: i64,
+    /// When the request was sent that it answered and that was sent last.
+    pub(super) answered_sent_us: i64,
     /// It is [`Standing::Draining`] whenever it is connected.
     pub(super) is_leaving: bool,
+    /// Since when it is connected, where it is.
+    pub(super) up_since_us: i64,
     /// Since when it is [`Standing::Down`].
     pub(super) down_since_ms: i64,
     /// Reads that have no other place to turn to.
@@ -81,10 +92,16 @@ impl Server {
         }
     }
 
+    /// What it is sent now waits for its turn.
+    fn is_busy(&self) -> bool {
+        self.in_flight >= self.window.size()
+    }
+
     /// It said so itself: nothing more is put there.
     pub(super) fn is_full(&mut self) {
         self.slots = self.unused_from;
         self.free.clear();
+        self.abandoned.clear();
     }
 
     pub(super) fn slots(&self) -> u32 {
@@ -153,13 +170,16 @@ impl Servers {
             slots: slots.min(Place::SLOTS),
             unused_from: 0,
             free: Vec::new(),
+            abandoned: Vec::new(),
             used: 0,
             counters: Counters::default(),
             in_flight: 0,
             backlog: VecDeque::new(),
             window: Window::default(),
             heard_us: 0,
+            answered_sent_us: 0,
             is_leaving: false,
+            up_since_us: 0,
             down_since_ms: now_ms,
             stranded: Vec::new(),
         };
@@ -201,7 +221,7 @@ impl Servers {
         server.map_or(Standing::Gone, |server| server.standing)
     }
 
-    /// The server that has the most free slots, on none of these hosts.
+    /// The server that has the most free slots, on none of these hosts, of those that can be sent something at once, if there are any.
     fn freest(&self, not_at: &[Place]) -> Option<u8> {
         let host = |place: &Place| Some(&*self.get(place.at()?.0)?.host);
         let is_elsewhere = |server: &Server| {
@@ -211,7 +231,7 @@ impl Servers {
         };
         self.iter()
             .filter(|(_, server)| server.free_slots() > 0 && is_elsewhere(server))
-            .max_by_key(|(_, server)| server.free_slots())
+            .max_by_key(|(_, server)| (!server.is_busy(), server.free_slots()))
             .map(|(number, _)| number)
     }
 
@@ -220,14 +240,15 @@ impl Servers {
         self.freest(not_at).is_some()
     }
 
-    /// A free slot of the server that has the most, on none of these hosts.
+    /// A free slot of that server.
     pub(super) fn take(&mut self, not_at: &[Place]) -> Option<Place> {
         let number = self.freest(not_at)?;
         let slot = self.get_mut(number)?.take()?;
         Some(Place::new(number, slot))
     }
 
-    /// The slot is free again.
+    /// The slot is free again: nothing that was sent there is unanswered, for what a lost connection leaves so has been
+    /// [abandoned](Self::abandon).
     pub(super) fn free(&mut self, place: Place) {
         if let Some((number, slot)) = place.at()
             && let Some(server) = self.get_mut(number)
@@ -237,12 +258,45 @@ impl Servers {
         }
     }
 
-    /// The slot is not used any more, and never again: something that was sent may still be written there.
+    /// The slot is not used for now: something that was sent may still be written there.
     pub(super) fn abandon(&mut self, place: Place) {
-        if let Some((number, _)) = place.at()
+        if let Some((number, slot)) = place.at()
             && let Some(server) = self.get_mut(number)
         {
             server.used = server.used.saturating_sub(1);
+            server.abandoned.push(slot);
         }
+    }
+
+    /// What was abandoned can be used again where the connection has stood for [`LATE_US`].
+    pub(super) fn reclaim(&mut self, now_us: i64) {
+        for server in self.0.iter_mut().flatten() {
+            if server.standing == Standing::Up && server.up_since_us + LATE_US <= now_us {
+                server.free.append(&mut server.abandoned);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_go_where_most_is_free_and_not_where_they_would_wait() {
+        let mut servers = Servers::default();
+        for slots in [10, 20] {
+            let number = servers.add(format!("host{slots}"), slots, 0).unwrap();
+            servers.get_mut(number).unwrap().standing = Standing::Up;
+        }
+        let server = |servers: &mut Servers| servers.take(&[]).and_then(Place::at).unwrap().0;
+        assert_eq!(server(&mut servers), 1);
+        let slow = servers.get_mut(1).unwrap();
+        slow.in_flight = slow.window.size();
+        assert_eq!(server(&mut servers), 0);
+        // Full, there is no choice.
+        servers.get_mut(0).unwrap().is_full();
+        assert_eq!(server(&mut servers), 1);
     }
 }

@@ -6,6 +6,7 @@ use rustix::net::sockopt;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,6 +85,47 @@ impl Channel {
         let peer = Peer::of(certificate).map_err(|e| NegotiationError::Tls(io::Error::other(e)))?;
         let tls = StreamOwned::new(connection, plain);
         Ok((Self::Tls(Box::new(tls)), peer))
+    }
+}
+
+/// What bytes come by and go by.
+pub(super) trait Stream: Read + Write {
+    /// The socket, where bytes go as they are: nothing that was written waits here.
+    fn socket(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The socket, where that is a Unix one. Over TCP it is worth more to take all that has come at once than to save a copy.
+    fn unix_socket(&self) -> Option<BorrowedFd<'_>>;
+}
+
+impl Stream for Plain {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        })
+    }
+
+    fn unix_socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Unix(stream) => Some(stream.as_fd()),
+        }
+    }
+}
+
+impl Stream for Channel {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Plain(plain) => plain.socket(),
+            Self::Tls(_) => None,
+        }
+    }
+
+    fn unix_socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Plain(plain) => plain.unix_socket(),
+            Self::Tls(_) => None,
+        }
     }
 }
 

@@ -37,11 +37,33 @@ pub trait Contents: Export {
     /// [`Fault`], which goes to the client.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault>;
 
+    /// Shows what is there without copying it, to `look`, which does not wait; `false`, and nothing is shown, where that cannot be.
+    ///
+    /// # Errors
+    /// [`Fault`], as of [`Self::read`].
+    fn show(&self, _offset: u64, _bytes: u64, _look: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
     /// Writes from `offset` on. On an error, some of it may have been written.
     ///
     /// # Errors
     /// [`Fault`].
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault>;
+
+    /// Has `fill`, which does not wait, write what is there, from `offset` on; it says how many bytes it wrote, of
+    /// which whole pages count: the rest is to be written again. It is not called where that cannot be.
+    ///
+    /// # Errors
+    /// [`Fault`], as of [`Self::write`].
+    fn fill(
+        &self,
+        _offset: u64,
+        _bytes: u64,
+        _fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Makes zeroes of what is there, and gives its room back where that is possible.
     ///

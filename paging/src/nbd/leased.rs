@@ -104,8 +104,21 @@ impl Contents for Taken {
         Ok(self.pages.read(offset, into)?)
     }
 
+    fn show(&self, offset: u64, bytes: u64, look: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
+        Ok(self.pages.show(offset, bytes, look)?)
+    }
+
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault> {
         Ok(self.pages.write(offset, from)?)
+    }
+
+    fn fill(
+        &self,
+        offset: u64,
+        bytes: u64,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<(), Fault> {
+        Ok(self.pages.fill(offset, bytes, fill)?)
     }
 
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), Fault> {

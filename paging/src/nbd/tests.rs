@@ -412,6 +412,30 @@ fn requests_larger_than_the_room_are_whole() {
     assert_eq!(client.ended(), Ok(()));
 }
 
+#[test]
+fn pages_that_a_client_is_slow_to_take_are_whole() {
+    let mut client = Client::going(leases());
+    let contents: Vec<u8> = (0..SIZE).map(|i| (i / 4096 + i) as u8).collect();
+    client.write(0, &contents).unwrap();
+    let (first, bytes) = (client.cookie + 1, 128 << 10);
+    let requests = SIZE / bytes;
+    for number in 0..requests {
+        client.send(Command::Read, 0, number * bytes, bytes);
+    }
+    // What the socket does not take is copied, and the pages written anew meanwhile.
+    client.send(Command::WriteZeroes, 0, 0, SIZE);
+    for number in 0..requests {
+        client.cookie = first + number as u64;
+        client.answer().unwrap();
+        let mut found = vec![0; bytes];
+        client.stream.read_exact(&mut found).unwrap();
+        assert!(found == contents[number * bytes..][..bytes], "{number}");
+    }
+    client.cookie += 1;
+    client.answer().unwrap();
+    assert_eq!(client.ended(), Ok(()));
+}
+
 /// What a client does.
 #[derive(Clone, Debug)]
 enum Step {

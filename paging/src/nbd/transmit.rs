@@ -4,11 +4,14 @@
 //! client with many under way costs few calls. Nothing is allocated for a request. A client that does not take its answers is
 //! not read from either: its own socket holds it back, and no lock is held meanwhile.
 
+use super::channel::Stream;
 use super::export::Contents;
 use super::load::Load;
 use super::wire::{Command, Fault, MOST_BYTES, Request, SimpleReply, flag};
 use crate::store::PAGE_BYTES;
-use std::io::{self, Read, Write};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use std::io::{self, IoSlice, Read};
 use std::time::Instant;
 
 /// Room for what has come and was not looked at, and for what is to go. A request and its bytes that fit are handed on whole.
@@ -17,6 +20,8 @@ pub(super) const ROOM_BYTES: usize = 256 << 10;
 const PART_BYTES: usize = 32 << 10;
 /// Answers that have grown to that go out before more requests are looked at, so that the client has something to do meanwhile.
 const WORTH_SENDING_BYTES: usize = 64 << 10;
+/// So much is sent from where it lies: copying it first costs more than a call to the kernel.
+const WORTH_SHOWING_BYTES: usize = 64 << 10;
 
 /// Why a connection ended that the client did not end.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +45,7 @@ pub enum TransmissionError {
 ///
 /// # Errors
 /// [`TransmissionError`]: the connection is to be closed.
-pub(super) fn transmit<C: Read + Write, X: Contents>(
+pub(super) fn transmit<C: Stream, X: Contents>(
     channel: C,
     contents: &X,
     load: &Load,
@@ -57,6 +62,7 @@ pub(super) fn transmit<C: Read + Write, X: Contents>(
             until: 0,
         },
         contents,
+        is_filling: false,
         answered: 0,
         began: Instant::now(),
         load,
@@ -76,6 +82,8 @@ struct Connection<'a, C, X> {
     inward: Inward<C>,
     outward: Outward,
     contents: &'a X,
+    /// The request is a write of pages that are taken to where they belong.
+    is_filling: bool,
     /// Requests whose answers have not gone out.
     answered: u64,
     /// When the first of them had come.
@@ -109,6 +117,18 @@ impl Outward {
             self.until += SimpleReply::BYTES;
         }
     }
+
+    /// So much of the beginning has gone.
+    fn sent(&mut self, count: usize) {
+        self.bytes.copy_within(count..self.until, 0);
+        self.until -= count;
+    }
+
+    /// The caller has seen to it that there is room.
+    fn append(&mut self, bytes: &[u8]) {
+        self.bytes[self.until..][..bytes.len()].copy_from_slice(bytes);
+        self.until += bytes.len();
+    }
 }
 
 impl<C: Read> Inward<C> {
@@ -116,16 +136,17 @@ impl<C: Read> Inward<C> {
         self.until - self.from
     }
 
-    /// Waits for more; `false` at the end of the connection.
-    fn more(&mut self, wanted: usize) -> io::Result<bool> {
+    /// Waits for more, `most` bytes of it; `false` at the end of the connection.
+    fn more(&mut self, wanted: usize, most: usize) -> io::Result<bool> {
         if self.from == self.until {
             (self.from, self.until) = (0, 0);
         } else if self.from + wanted > self.bytes.len() {
             self.bytes.copy_within(self.from..self.until, 0);
             (self.from, self.until) = (0, self.until - self.from);
         }
+        let end = self.bytes.len().min(self.until.saturating_add(most));
         loop {
-            match self.channel.read(&mut self.bytes[self.until..]) {
+            match self.channel.read(&mut self.bytes[self.until..end]) {
                 Ok(count) => {
                     self.until += count;
                     return Ok(count > 0);
@@ -137,13 +158,20 @@ impl<C: Read> Inward<C> {
     }
 }
 
-impl<C: Read + Write, X: Contents> Connection<'_, C, X> {
+impl<C: Stream, X: Contents> Connection<'_, C, X> {
     /// The next request; `None` where the client has gone between two of them.
     fn next_header(&mut self) -> Result<Option<[u8; Request::BYTES]>, TransmissionError> {
+        // Of this one header alone: others are taken as many as have come.
+        let follows_filling = std::mem::take(&mut self.is_filling);
         while self.inward.has() < Request::BYTES {
             // Nothing is known that is still to be done: what was answered goes out.
             self.send()?;
-            if !self.inward.more(Request::BYTES)? {
+            let most = match follows_filling {
+                // What follows is to go where it belongs, and not through here.
+                true => Request::BYTES - self.inward.has(),
+                false => ROOM_BYTES,
+            };
+            if !self.inward.more(Request::BYTES, most)? {
                 return match self.inward.has() {
                     0 => Ok(None),
                     _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -205,6 +233,16 @@ impl<C: Read + Write, X: Contents> Connection<'_, C, X> {
             error: 0,
             cookie: request.cookie,
         });
+        if (WORTH_SHOWING_BYTES..=self.outward.room()).contains(&left) {
+            match self.send_from_there(offset, left)? {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(fault) => {
+                    self.outward.until = begin;
+                    return self.answer(request, fault.number());
+                }
+            }
+        }
         let mut is_whole = true;
         loop {
             let part = left.min(self.outward.room());
@@ -232,6 +270,39 @@ impl<C: Read + Write, X: Contents> Connection<'_, C, X> {
         self.send_if_much()
     }
 
+    /// Sends what is to go and then pages from where they lie, as far as the socket takes it at once: nobody waits for a client while others
+    /// wait for the pages. What it does not take is copied.
+    fn send_from_there(
+        &mut self,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Result<bool, Fault>, TransmissionError> {
+        let Some(socket) = self.inward.channel.socket() else {
+            return Ok(Ok(false));
+        };
+        let outward = &mut self.outward;
+        let mut sent = Ok(());
+        let mut send = |pages: &[u8]| {
+            let both = [&outward.bytes[..outward.until], pages].map(IoSlice::new);
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            let count = match sendmsg(socket, &both, &mut SendAncillaryBuffer::default(), flags) {
+                Err(Errno::AGAIN | Errno::INTR) => 0,
+                Err(e) => return sent = Err(e),
+                Ok(count) => count,
+            };
+            let of_pages = count.saturating_sub(outward.until);
+            outward.sent(count.min(outward.until));
+            outward.append(&pages[of_pages..]);
+        };
+        let is_shown = self.contents.show(offset, bytes as u64, &mut send);
+        sent.map_err(io::Error::from)?;
+        if is_shown == Ok(true) {
+            self.answered += 1;
+            self.send()?;
+        }
+        Ok(is_shown)
+    }
+
     /// The bytes that follow are taken whatever becomes of them.
     fn write(&mut self, request: &Request) -> Result<Result<(), Fault>, TransmissionError> {
         if request.bytes > MOST_BYTES {
@@ -239,12 +310,32 @@ impl<C: Read + Write, X: Contents> Connection<'_, C, X> {
         }
         let mut done = known(request, 0).and_then(|()| self.within(request, Fault::NoSpace));
         let (mut offset, mut left) = (request.offset, request.bytes as usize);
+        self.is_filling = left >= WORTH_SHOWING_BYTES
+            && done.is_ok()
+            && self.inward.channel.unix_socket().is_some();
         while left > 0 {
+            if self.is_filling && self.inward.has() == 0 && left >= PAGE_BYTES as usize {
+                let (count, received) = self.receive_there(offset, left)?;
+                (offset, left) = (offset + count as u64, left - count);
+                done = received;
+                self.is_filling = done.is_ok();
+                if count > 0 {
+                    continue;
+                }
+            }
             // Whole pages, since half a page costs as much as one; and not much more, so that the rest comes meanwhile.
-            let part = left.min(PART_BYTES - (offset % PAGE_BYTES) as usize);
+            let of_page = (offset % PAGE_BYTES) as usize;
+            let part = left.min(match self.is_filling {
+                true => PAGE_BYTES as usize - of_page,
+                false => PART_BYTES - of_page,
+            });
             while self.inward.has() < part {
                 self.send()?;
-                if !self.inward.more(part)? {
+                let most = match self.is_filling {
+                    true => part - self.inward.has(),
+                    false => ROOM_BYTES,
+                };
+                if !self.inward.more(part, most)? {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
             }
@@ -258,6 +349,38 @@ impl<C: Read + Write, X: Contents> Connection<'_, C, X> {
             (offset, left) = (offset + part as u64, left - part);
         }
         Ok(done)
+    }
+
+    /// Takes pages to where they belong, as far as they have come: nobody waits for a client while others wait for the pages. How many bytes
+    /// those were; what has come of another page is with what has come.
+    fn receive_there(
+        &mut self,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<(usize, Result<(), Fault>), TransmissionError> {
+        let Some(socket) = self.inward.channel.unix_socket() else {
+            return Ok((0, Ok(())));
+        };
+        let room = &mut self.inward.bytes;
+        let (mut whole, mut rest, mut received) = (0, 0, Ok(()));
+        let mut receive = |pages: &mut [u8]| {
+            let count = match recv(socket, &mut *pages, RecvFlags::DONTWAIT) {
+                Err(Errno::AGAIN | Errno::INTR) => 0,
+                Err(e) => {
+                    received = Err(e);
+                    0
+                }
+                Ok((count, _)) => count,
+            };
+            rest = count % PAGE_BYTES as usize;
+            whole = count - rest;
+            room[..rest].copy_from_slice(&pages[whole..count]);
+            count
+        };
+        let filled = self.contents.fill(offset, bytes as u64, &mut receive);
+        received.map_err(io::Error::from)?;
+        (self.inward.from, self.inward.until) = (0, rest);
+        Ok((whole, filled))
     }
 
     fn answer(&mut self, request: &Request, error: u32) -> Result<(), TransmissionError> {
@@ -289,10 +412,12 @@ impl<C: Read + Write, X: Contents> Connection<'_, C, X> {
     }
 
     fn send(&mut self) -> Result<(), TransmissionError> {
-        if self.outward.until == 0 {
+        if self.outward.until > 0 {
+            self.flush_out()?;
+        }
+        if self.answered == 0 {
             return Ok(());
         }
-        self.flush_out()?;
         self.load
             .answered(std::mem::take(&mut self.answered), self.began.elapsed());
         Ok(())
@@ -314,4 +439,82 @@ fn known(request: &Request, flags: u16) -> Result<(), Fault> {
         return Err(Fault::Invalid);
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::{Caller, Exports, Leases, Shares};
+    use super::*;
+    use crate::store::{Options, Store};
+    use std::cell::Cell;
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    /// Counts how often it is read.
+    struct Counting<'a>(UnixStream, &'a Cell<u32>);
+
+    impl io::Read for Counting<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.1.set(self.1.get() + 1);
+            self.0.read(into)
+        }
+    }
+
+    impl io::Write for Counting<'_> {
+        fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+            self.0.write(from)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Stream for Counting<'_> {
+        fn socket(&self) -> Option<BorrowedFd<'_>> {
+            Some(self.0.as_fd())
+        }
+
+        fn unix_socket(&self) -> Option<BorrowedFd<'_>> {
+            self.socket()
+        }
+    }
+
+    #[test]
+    fn requests_after_a_long_write_are_taken_together() {
+        let store = Arc::new(Store::new(2 << 20, 1, Options::default()).unwrap());
+        store.open("a", "client", 2 << 20);
+        let leases = Leases {
+            store,
+            default: Some(("a".to_owned(), 1)),
+            shares: Arc::new(Shares::whole(1)),
+        };
+        let contents = leases.open("", &Caller::Local).unwrap();
+        let request = |command, bytes| Request {
+            flags: 0,
+            command,
+            cookie: 1,
+            offset: 0,
+            bytes,
+        };
+        let mut sent = request(Command::Write, 1 << 20).encode().to_vec();
+        sent.resize(sent.len() + (1 << 20), 7);
+        for _ in 0..500 {
+            sent.extend(request(Command::Cache, 4096).encode());
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (reads, mut answers) = (Cell::new(0), Vec::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                io::Write::write_all(&mut &ours, &sent).unwrap();
+                ours.shutdown(std::net::Shutdown::Write).unwrap();
+                (&ours).read_to_end(&mut answers).unwrap();
+            });
+            transmit(Counting(theirs, &reads), &contents, &Load::default()).unwrap();
+        });
+        assert!(reads.get() < 400, "{}", reads.get());
+        assert_eq!(answers.len(), 501 * SimpleReply::BYTES);
+    }
 }

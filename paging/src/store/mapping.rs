@@ -192,6 +192,13 @@ pub(super) struct Shared<'a, T> {
 }
 
 impl<T> Shared<'_, T> {
+    /// What is there, up to the slab's end.
+    pub(super) fn bytes(&self, within: Range<usize>) -> &[u8] {
+        let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
+        // SAFETY: the range lies within the slab, whose lock is held as long as this is borrowed: nobody writes to it, and it stays mapped.
+        unsafe { std::slice::from_raw_parts(self.at.add(from), to.saturating_sub(from)) }
+    }
+
     /// Copies from `offset` on; what would lie beyond the slab is left as it is.
     pub(super) fn copy_out(&self, offset: usize, into: &mut [u8]) {
         let length = into.len().min(SLAB.saturating_sub(offset));
@@ -210,6 +217,13 @@ pub(super) struct Alone<'a, T> {
 }
 
 impl<T> Alone<'_, T> {
+    /// What is there, up to the slab's end.
+    pub(super) fn bytes_mut(&mut self, within: Range<usize>) -> &mut [u8] {
+        let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
+        // SAFETY: the range lies within the slab, whose lock is held for us alone as long as this is borrowed, and it stays mapped.
+        unsafe { std::slice::from_raw_parts_mut(self.at.add(from), to.saturating_sub(from)) }
+    }
+
     /// Copies to `offset` on; what would lie beyond the slab is left out.
     pub(super) fn copy_in(&mut self, offset: usize, from: &[u8]) {
         let length = from.len().min(SLAB.saturating_sub(offset));

@@ -1,6 +1,6 @@
 //! Reading and writing one lease's pages, from any thread.
 
-use super::mapping::{Alone, SLAB};
+use super::mapping::{Alone, SLAB, Shared};
 use super::{Error, Owner, PAGE_BYTES, Slot, Store, lock};
 use gleaner_schemas::lending::SLAB_BYTES;
 use std::ops::Range;
@@ -136,6 +136,31 @@ impl Pages {
         self.still_there()
     }
 
+    /// Has `fill` write what is there, from a page's beginning on to that slab's end at most; it says how many bytes it wrote, of which
+    /// whole pages count. It is not called where that cannot be. Nobody else reads or writes there meanwhile, so it must not wait.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn fill(
+        &self,
+        offset: u64,
+        bytes: u64,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<(), Error> {
+        let piece = self.pieces(offset, bytes - bytes % PAGE_BYTES)?.next();
+        let Some(piece) = piece.filter(|_| offset.is_multiple_of(PAGE_BYTES)) else {
+            return Ok(());
+        };
+        let mut alone = self.slab_for(piece.index)?;
+        let first = piece.within.start / PAGE;
+        let pages = fill(alone.bytes_mut(piece.within)) / PAGE;
+        for page in first..first + pages {
+            alone.note.written[page / 64] |= 1 << (page % 64);
+        }
+        drop(alone);
+        self.still_there()
+    }
+
     /// Forgets what is there: it reads as zeroes then. A slab's memory is given back once all of it is discarded.
     ///
     /// # Errors
@@ -156,32 +181,65 @@ impl Pages {
         Ok(())
     }
 
+    /// Shows what is there without copying it; nobody changes it or gives it back meanwhile, so `look` must not wait.
+    ///
+    /// `false`, and nothing is shown, where it lies in several pieces, or some of it was never written.
+    ///
+    /// # Errors
+    /// [`Error::Gone`]; [`Error::Beyond`].
+    pub fn show(
+        &self,
+        offset: u64,
+        bytes: u64,
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        let mut pieces = self.pieces(offset, bytes)?;
+        let (Some(piece), None) = (pieces.next(), pieces.next()) else {
+            return Ok(false);
+        };
+        let Some(shared) = self.shared(piece.index)? else {
+            return Ok(false);
+        };
+        let mut pages = piece.within.start / PAGE..piece.within.end.div_ceil(PAGE);
+        let is_whole = pages.all(|page| is_written(&shared.note, page));
+        if is_whole {
+            look(shared.bytes(piece.within));
+        }
+        Ok(is_whole)
+    }
+
     fn read_piece(&self, piece: &Piece, into: &mut [u8]) -> Result<(), Error> {
+        let Some(shared) = self.shared(piece.index)? else {
+            into.fill(0);
+            return Ok(());
+        };
+        shared.copy_out(piece.within.start, into);
+        for page in piece.within.start / PAGE..piece.within.end.div_ceil(PAGE) {
+            if !is_written(&shared.note, page) {
+                let from = (page * PAGE).max(piece.within.start) - piece.within.start;
+                let to = ((page + 1) * PAGE).min(piece.within.end) - piece.within.start;
+                into[from..to].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The slab that holds this part of the lease; none where nothing was written.
+    fn shared(&self, index: usize) -> Result<Option<Shared<'_, Slot>>, Error> {
         loop {
             self.still_there()?;
-            let slab = match self.place(piece.index)? {
-                EMPTY => {
-                    into.fill(0);
-                    return Ok(());
-                }
+            let slab = match self.place(index)? {
+                EMPTY => return Ok(None),
                 slab => slab,
             };
             let shared = self.store.slabs.shared(slab).ok_or(Error::Gone)?;
-            if !self.owns(&shared.note, piece.index) {
+            if !self.owns(&shared.note, index) {
                 continue; // it was given back since the look at its place
             }
             if self.lease.is_over() {
                 return Err(Error::Gone);
             }
-            shared.copy_out(piece.within.start, into);
-            for page in piece.within.start / PAGE..piece.within.end.div_ceil(PAGE) {
-                if !is_written(&shared.note, page) {
-                    let from = (page * PAGE).max(piece.within.start) - piece.within.start;
-                    let to = ((page + 1) * PAGE).min(piece.within.end) - piece.within.start;
-                    into[from..to].fill(0);
-                }
-            }
-            return Ok(());
+            return Ok(Some(shared));
         }
     }
 

@@ -187,7 +187,16 @@ proptest! {
             match step {
                 Step::Write(at, n, byte) => {
                     row[at..at + n].fill(byte);
-                    pages.write(at as u64, &row[at..at + n]).unwrap();
+                    let mut filled = 0;
+                    let mut fill = |bytes: &mut [u8]| {
+                        // As much of it as has come.
+                        filled = bytes.len().min(2 * PAGE + 5);
+                        bytes[..filled].fill(byte);
+                        filled
+                    };
+                    pages.fill(at as u64, n as u64, &mut fill).unwrap();
+                    let from = at + filled - filled % PAGE;
+                    pages.write(from as u64, &row[from..at + n]).unwrap();
                 }
                 Step::Discard(at, n) => {
                     row[at..at + n].fill(0);
@@ -197,6 +206,10 @@ proptest! {
                     let mut found = vec![7; n];
                     pages.read(at as u64, &mut found).unwrap();
                     prop_assert!(found == row[at..at + n], "{at} + {n}");
+                    let mut seen = None;
+                    let is_shown = pages.show(at as u64, n as u64, &mut |bytes| seen = Some(bytes.to_vec()));
+                    prop_assert_eq!(is_shown.unwrap(), seen.is_some());
+                    prop_assert!(seen.is_none_or(|seen| seen == found), "{} + {}", at, n);
                 }
             }
         }
@@ -277,7 +290,12 @@ fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &At
                     done
                 }
                 _ => {
-                    let done = pages.read(at, &mut buffer);
+                    let mut look = |bytes: &[u8]| buffer.copy_from_slice(bytes);
+                    let done = match pages.show(at, PAGE_BYTES, &mut look) {
+                        Ok(true) => Ok(()),
+                        Ok(false) => pages.read(at, &mut buffer),
+                        Err(e) => Err(e),
+                    };
                     if done.is_ok() {
                         let expected = written.get(&key).map_or(vec![0; PAGE], |v| mark(*v));
                         assert!(buffer == expected, "lease {id}, page {page}");

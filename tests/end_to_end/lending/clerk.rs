@@ -196,6 +196,7 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
             "--verify=crc32c",
             "--verify_backlog=64",
             "--verify_fatal=1",
+            "--verify_state_save=0",
             &format!("--uri={}", clerk.url),
         ],
     )
@@ -223,10 +224,12 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         "{status}"
     );
     assert_eq!(status["pages"]["wrong"], 0, "{status}");
-    assert!(
-        status["pages"]["disconnects"].as_u64() > Some(0),
-        "{status}"
-    );
+    // A lease is left once nothing refers to it any more.
+    wait_for("the clerk to leave the owner's host", || {
+        let status = clerk.status();
+        let mut servers = status["servers"].as_array().unwrap().iter();
+        servers.all(|server| server["host"] != *lenders.hosts[returns].id)
+    });
     // What its owner has is not leased again.
     assert_eq!(lenders.leases()[returns], 0);
     assert!(lenders.leases()[1 - returns] > 0);

@@ -10,5 +10,6 @@ mod lost;
 mod outage;
 mod pages;
 mod partition;
+mod programs;
 mod relay;
 mod whole;

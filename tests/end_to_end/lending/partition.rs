@@ -90,6 +90,14 @@ impl Host {
         host
     }
 
+    /// Its cable carries so much in either direction, like `1gbit`.
+    pub(super) fn limit(&self, recruiter: &Recruiter, rate: &str) {
+        for end in [&recruiter.namespace, &self.namespace] {
+            let shape = format!("root tbf rate {rate} burst 256kb latency 50ms");
+            end.run("tc", &format!("qdisc replace dev {} {shape}", self.cable));
+        }
+    }
+
     /// What `gleaner owner` prints on this host.
     #[track_caller]
     fn owner(&self, word: &str) -> Value {

@@ -17,6 +17,7 @@ impl Device {
 
     /// It is connected, and has what it had.
     pub fn server_up(&mut self, number: u8) {
+        let now_us = self.now_us;
         let Some(server) = self.servers.get_mut(number) else {
             return;
         };
@@ -27,6 +28,7 @@ impl Device {
             true => Standing::Draining,
             false => Standing::Up,
         };
+        server.up_since_us = now_us;
         let stranded = std::mem::take(&mut server.stranded);
         self.turn(stranded);
         self.unpark();
@@ -192,23 +194,28 @@ impl Device {
                 self.turn(stranded);
             }
         }
+        self.servers.reclaim(self.now_us);
         self.unpark();
         self.sweep_some();
     }
 
-    /// Servers that have said nothing for too long, though they were asked. One that answers others first is only slow, and is sent less.
+    /// Servers that have said nothing for too long, though they were asked. One that answers others first is only slow, and is sent less,
+    /// unless it leaves a request out, among answers to later ones, for as long as a server may be away.
     fn silent(&self) -> Vec<u8> {
         let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
-        let is_silent = |number: &u8| {
-            let heard_us = self.servers.get(*number).map(|server| server.heard_us);
-            heard_us.is_some_and(|heard_us| heard_us < too_old_us)
+        let left_out_us = self.now_us - self.settings.give_up_after_ms * 1000;
+        let is_given_up = |sent_us: i64, number: u8| {
+            self.servers.get(number).is_some_and(|server| {
+                sent_us < too_old_us && server.heard_us < too_old_us
+                    || sent_us < left_out_us && sent_us < server.answered_sent_us
+            })
         };
         let mut silent: Vec<u8> = self
             .ops
             .iter()
-            .filter(|(_, timed)| timed.sent_us.is_some_and(|sent_us| sent_us < too_old_us))
-            .filter_map(|(_, timed)| timed.server)
-            .filter(is_silent)
+            .filter_map(|(_, timed)| Some((timed.sent_us?, timed.server?)))
+            .filter(|(sent_us, number)| is_given_up(*sent_us, *number))
+            .map(|(_, number)| number)
             .collect();
         silent.sort_unstable();
         silent.dedup();

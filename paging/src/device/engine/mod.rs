@@ -361,10 +361,12 @@ impl Device {
     /// A server's answer has come: the request, and the next ones may go.
     fn answered(&mut self, op: u64) -> Option<Op> {
         let timed = self.ops.try_remove(op as usize)?;
-        let took_us = self.now_us - timed.sent_us.unwrap_or(self.now_us);
+        let sent_us = timed.sent_us.unwrap_or(self.now_us);
+        let took_us = self.now_us - sent_us;
         let took_us = u64::try_from(took_us).unwrap_or(0);
         if let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) {
             server.heard_us = self.now_us;
+            server.answered_sent_us = server.answered_sent_us.max(sent_us);
             server.window.answered(took_us);
             server.counters.total_us += took_us;
             server.in_flight = server.in_flight.saturating_sub(1);

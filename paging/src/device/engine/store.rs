@@ -65,19 +65,11 @@ impl Device {
             return;
         }
         for place in entry.places {
-            self.vacate(place);
+            self.servers.free(place);
         }
         self.table.set(page, Entry::ZERO);
         self.lru.remove(page);
         self.stored_pages -= 1;
-    }
-
-    /// Whatever was sent there has been done with, or will never be.
-    pub(super) fn vacate(&mut self, place: Place) {
-        match self.servers.standing(place) {
-            Standing::Up | Standing::Draining => self.servers.free(place),
-            Standing::Down | Standing::Gone => self.servers.abandon(place),
-        }
     }
 
     /// A frame gets its version, and becomes what servers may see.
@@ -202,7 +194,7 @@ impl Device {
             }
             for (before, now) in entry.places.into_iter().zip(places) {
                 if before != now {
-                    self.vacate(before);
+                    self.servers.free(before);
                 }
             }
             // Nobody reads it before the frame is done, and what was vacated is no longer this page's.
@@ -286,7 +278,7 @@ impl Device {
     fn evict(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for place in std::mem::replace(&mut entry.places, [Place::NONE; COPIES]) {
-            self.vacate(place);
+            self.servers.free(place);
         }
         self.table.set(page, entry);
         self.lru.remove(page);
@@ -378,7 +370,7 @@ impl Device {
             Kind::Copy => {
                 for (before, now) in before.places.into_iter().zip(places) {
                     if before != now && now != Place::NONE {
-                        self.vacate(before);
+                        self.servers.free(before);
                     }
                 }
                 let keep = |at: usize| match places[at] {
@@ -398,6 +390,13 @@ impl Device {
                     self.sweep.found_short();
                 }
                 self.told(number, None);
+            }
+            _ if self.may_find_room() => {
+                // No place that it was to have is this page's any more.
+                let nowhere = Entry::new(before.version(), before.tag, places, false);
+                self.table.set(page, nowhere);
+                self.parked.push(number);
+                return;
             }
             _ => {
                 if !before.is_zero() {

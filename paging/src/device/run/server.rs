@@ -3,8 +3,10 @@
 use crate::device::frames::{PAGE, PageBytes};
 use crate::nbd::client::Wire;
 use crate::nbd::wire::{Command, Fault, Request, SimpleReply};
+use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// Room for answers that came together.
 const ROOM: usize = 256 << 10;
@@ -31,6 +33,8 @@ pub(super) enum Reply<'a> {
 impl Connection {
     pub(super) fn new(wire: Wire) -> io::Result<Self> {
         wire.set_nonblocking()?;
+        // Closed, it is over at once: pages that were not sent must not come to the server when it has other ones there.
+        set_socket_linger(&wire, Some(Duration::ZERO))?;
         Ok(Self {
             wire,
             outward: Vec::with_capacity(ROOM),

@@ -3,6 +3,7 @@
 use crate::device::engine::{ServerState, Totals};
 use crate::device::frames::PAGE;
 use crate::device::servers::Standing;
+use crate::nbd::wire::{Request, SimpleReply};
 use serde::{Deserialize, Serialize};
 
 /// The whole.
@@ -45,6 +46,8 @@ pub struct ServerStatus {
     pub failed: u64,
     /// Pages that came back as other bytes than were sent.
     pub wrong: u64,
+    /// Heads of requests and answers: what was sent and received besides pages. TLS and TCP add their own.
+    pub control_bytes: u64,
     /// Times its connection ended.
     pub disconnects: u64,
     /// Requests that may be under way at once, as it has turned out.
@@ -73,6 +76,7 @@ impl ServerStatus {
             writes: counters.writes,
             failed: counters.failed,
             wrong: counters.wrong,
+            control_bytes: answered * (Request::BYTES + SimpleReply::BYTES) as u64,
             disconnects: counters.disconnects,
             window: state.window,
             mean_us: counters.total_us.checked_div(answered),

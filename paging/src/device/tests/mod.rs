@@ -48,6 +48,9 @@ proptest! {
         }
         world.settle();
         prop_assert!(world.device.is_idle());
+        // What was left of a lost connection comes to no page that is anybody's.
+        let has_lied = steps.iter().any(|step| matches!(step, Step::Flip(_)));
+        prop_assert!(has_lied || world.device.totals().wrong == 0);
     }
 
     /// Two copies at servers, and one server after the other lost for good, with time to make copies in between.
@@ -225,4 +228,41 @@ fn a_server_that_changes_pages_is_found_out_and_left() {
     finish(&mut world);
     assert!(world.contents().into_iter().all(|is_right| is_right));
     assert_eq!(world.device.totals().wrong, wrong);
+}
+
+#[test]
+fn a_request_that_is_left_out_among_answers_is_given_up() {
+    let mut world = World::new(1, false, 1, 8, Revocation::Migrate);
+    world.do_step(&Step::Write(0, 1));
+    world.do_step(&Step::Silent(0));
+    world.do_step(&Step::Deliver(0));
+    // It says something again, a time and again, and nothing about that one.
+    world.do_step(&Step::Up(0));
+    for byte in 1..9 {
+        world.do_step(&Step::Write(1, byte));
+        world.do_step(&Step::Deliver(0));
+        world.wait(1000);
+    }
+    assert_eq!(world.device.totals().disconnects, 1);
+    finish(&mut world);
+    assert!(world.asked.is_empty());
+}
+
+#[test]
+fn a_lost_connection_costs_no_room_for_long() {
+    let mut world = World::new(1, false, 1, 2 * PAGES, Revocation::Migrate);
+    for byte in 1..100 {
+        for page in 0..PAGES {
+            world.do_step(&Step::Write(page, byte));
+        }
+        world.do_step(&Step::Down(0));
+        world.do_step(&Step::Up(0));
+        world.settle();
+        for _ in 0..PAGES {
+            world.do_step(&Step::Late(0));
+        }
+        world.wait(31_000);
+    }
+    assert_eq!((world.failed_writes, world.device.totals().wrong), (0, 0));
+    assert!(world.contents().into_iter().all(|is_right| is_right));
 }

@@ -1,5 +1,6 @@
 //! Servers, a disk and a client, all played, and whatever may become of them.
 
+use super::super::servers::LATE_US;
 use super::super::*;
 use crate::nbd::wire::{Fault, SimpleReply};
 use proptest::prelude::*;
@@ -29,6 +30,8 @@ pub(super) enum Step {
     Full(usize),
     /// A server stops to answer.
     Silent(usize),
+    /// What a connection that is gone has left is written after all.
+    Late(usize),
     Wait(i64),
 }
 
@@ -50,7 +53,8 @@ pub(super) fn step(servers: usize) -> impl Strategy<Value = Step> {
         1 => server.clone().prop_map(Step::Flip),
         1 => (server.clone(), 0..8u32).prop_map(|(s, slot)| Step::GiveBack(s, slot)),
         1 => server.clone().prop_map(Step::Full),
-        1 => server.prop_map(Step::Silent),
+        1 => server.clone().prop_map(Step::Silent),
+        3 => server.prop_map(Step::Late),
         4 => (1..3000i64).prop_map(Step::Wait),
     ]
 }
@@ -64,6 +68,8 @@ struct Host {
     is_up: bool,
     is_full: bool,
     is_silent: bool,
+    /// Sent by a connection that is gone, when that went.
+    late: Vec<(i64, u32, [u8; PAGE])>,
 }
 
 /// What was asked for.
@@ -199,9 +205,29 @@ impl World {
     }
 
     fn drop_requests(&mut self, number: u8) {
-        self.under_way.retain(|action| {
-            !matches!(action, Action::Read { server, .. } | Action::Write { server, .. } if *server == number)
-        });
+        let now_us = self.now_us;
+        let is_its = |action: &mut Action| matches!(action, Action::Read { server, .. } | Action::Write { server, .. } if *server == number);
+        let dropped: Vec<Action> = self.under_way.extract_if(.., is_its).collect();
+        let Some(host) = self.host(number) else {
+            return;
+        };
+        for action in dropped {
+            if let Action::Write { slot, bytes, .. } = action {
+                host.late.push((now_us, slot, bytes.0));
+            }
+        }
+    }
+
+    /// One of them, if it is not too late for that.
+    fn write_late(&mut self, host: usize) {
+        let now_us = self.now_us;
+        let host = &mut self.hosts[host];
+        host.late
+            .retain(|(since_us, ..)| since_us + LATE_US > now_us);
+        if !host.late.is_empty() {
+            let (_, slot, bytes) = host.late.remove(0);
+            host.slots.insert(slot, bytes);
+        }
     }
 
     fn begin(&mut self, asked: Asked) -> usize {
@@ -259,6 +285,7 @@ impl World {
             Step::GiveBack(host, slot) => self.hosts[host].given_back.push(slot),
             Step::Full(host) => self.hosts[host].is_full = true,
             Step::Silent(host) => self.hosts[host].is_silent = true,
+            Step::Late(host) => self.write_late(host),
             Step::Zero(_) => {}
             Step::Wait(ms) => self.wait(ms),
         }
@@ -293,6 +320,7 @@ impl World {
         if for_good {
             self.hosts[host].number = None;
             self.hosts[host].slots.clear();
+            self.hosts[host].late.clear();
             self.device.server_gone(number);
         } else {
             self.device.server_down(number);

@@ -1,0 +1,267 @@
+//! Programs as Debian has them, with less memory than they need: they swap on what two hosts lend, over links of a stated rate, and an
+//! owner returns meanwhile. What they make is what they make in plain memory, byte by byte. Root's: swap is the whole machine's.
+
+use super::clerk::{Lenders, status};
+use crate::delivery::partitions::succeed;
+use crate::delivery::running::{Random, wait_for};
+use gleaner_tests::{program, repository};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+const MIB: u64 = 1 << 20;
+/// What each program has; it needs twice that, or more.
+const LIMIT_BYTES: u64 = 48 * MIB;
+/// Of each program's, on the clerk's device, so that it counts.
+const LEAST_SWAPPED_BYTES: u64 = 16 * MIB;
+const RATE: &str = "1gbit";
+
+/// A control group with little memory.
+struct Group(PathBuf);
+
+impl Group {
+    fn new() -> Self {
+        let first = Path::new("/sys/fs/cgroup/memory");
+        let is_first = first.join("cgroup.procs").exists();
+        let (root, limit) = if is_first {
+            (first, "memory.limit_in_bytes")
+        } else {
+            (Path::new("/sys/fs/cgroup"), "memory.max")
+        };
+        let path = root.join(format!("gleaner-programs-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let group = Self(path);
+        fs::write(group.0.join(limit), LIMIT_BYTES.to_string()).unwrap();
+        group
+    }
+
+    /// The same command, in it from its first page on.
+    fn command(&self, words: &[String]) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", r#"echo 0 >"$0" && exec "$@""#])
+            .arg(self.0.join("cgroup.procs"))
+            .args(words);
+        command
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Busy until the kernel has seen its processes end.
+        wait_for("the group to be empty", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+/// Ended with the value.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Swap on a clerk's device; it goes before those who lend.
+struct Swap {
+    name: String,
+    lenders: Lenders,
+}
+
+impl Swap {
+    fn attach(lenders: Lenders) -> Self {
+        for host in &lenders.hosts {
+            host.limit(&lenders.recruiter, RATE);
+        }
+        let config = lenders.configure("");
+        let swap = Self {
+            name: format!("programs-{}", std::process::id()),
+            lenders,
+        };
+        let mut attach = swap.clerk(swap.lenders.clerk());
+        attach.args(["attach", "--by", "fuse", "--swap", "--size", "256MiB"]);
+        attach.args(["--name", &swap.name, "--config"]).arg(config);
+        succeed(&mut attach);
+        wait_for("a lease", || {
+            swap.status()["servers"][0]["standing"] == "up"
+        });
+        swap
+    }
+
+    fn clerk(&self, mut command: Command) -> Command {
+        command.arg("--runtime").arg(self.lenders.file("run"));
+        command
+    }
+
+    fn here(&self) -> Command {
+        self.clerk(Command::new(program("gleaner-clerk").unwrap()))
+    }
+
+    fn used_bytes(&self) -> u64 {
+        let told = succeed(self.here().args(["attached", "--json"]));
+        let told: Value = serde_json::from_str(&told).unwrap();
+        told[0]["swap_used_bytes"].as_u64().unwrap()
+    }
+
+    fn status(&self) -> Value {
+        let socket = format!("run/{}/clerk-status.sock", self.name);
+        status(&self.lenders.file(&socket))
+    }
+
+    /// The host that has most of it.
+    fn fullest(&self) -> usize {
+        let [first, second] = [0, 1].map(|n: usize| self.lenders.hosts[n].lending().resident_bytes);
+        usize::from(second > first)
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let mut detach = self.here();
+        detach.args(["detach", &self.name, "--force", "--patience", "5"]);
+        let _ = detach.stderr(Stdio::null()).status(); // of a test that went well, nothing is left
+    }
+}
+
+/// A program, as it is called, and the file that it writes.
+struct Called {
+    name: &'static str,
+    words: Vec<String>,
+    makes: PathBuf,
+}
+
+impl Called {
+    fn made(&self) -> Vec<u8> {
+        let made = fs::read(&self.makes).unwrap();
+        assert!(!made.is_empty(), "{} made nothing", self.name);
+        fs::remove_file(&self.makes).unwrap();
+        made
+    }
+
+    fn in_plain_memory(&self) -> Vec<u8> {
+        let [first, rest @ ..] = &self.words[..] else {
+            unreachable!("no program")
+        };
+        succeed(Command::new(first).args(rest));
+        self.made()
+    }
+
+    /// With little memory; `meanwhile` once it has swapped. The most that swap has had of it.
+    fn on(&self, swap: &Swap, meanwhile: impl FnOnce()) -> (Vec<u8>, u64) {
+        let group = Group::new();
+        let mut command = group.command(&self.words);
+        let said = swap.lenders.file("said");
+        let file = fs::File::create(&said).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut running = Ends(command.stderr(file).spawn().unwrap());
+        let (mut most_bytes, mut meanwhile, mut ended) = (0, Some(meanwhile), None);
+        wait_for(self.name, || {
+            most_bytes = most_bytes.max(swap.used_bytes());
+            if most_bytes >= LEAST_SWAPPED_BYTES
+                && let Some(meanwhile) = meanwhile.take()
+            {
+                meanwhile();
+                assert!(
+                    running.0.try_wait().unwrap().is_none(),
+                    "it was over too soon"
+                );
+            }
+            ended = running.0.try_wait().unwrap();
+            ended.is_some()
+        });
+        let said = fs::read_to_string(said).unwrap();
+        assert!(ended.unwrap().success(), "{}: {ended:?} {said}", self.name);
+        assert!(
+            meanwhile.is_none(),
+            "{} swapped {most_bytes} bytes only",
+            self.name
+        );
+        (self.made(), most_bytes)
+    }
+}
+
+/// Lines that are in no order.
+fn lines(path: &Path) {
+    let mut random = Random(10);
+    let mut file = std::io::BufWriter::new(fs::File::create(path).unwrap());
+    for _ in 0..40 * MIB / 64 {
+        let (number, rest) = (random.below(u64::MAX), random.below(u64::MAX));
+        writeln!(file, "{number:020} {rest:042}").unwrap();
+    }
+    file.flush().unwrap();
+}
+
+fn programs(lenders: &Lenders) -> [Called; 3] {
+    let file = |name: &str| lenders.file(name).to_str().unwrap().to_owned();
+    let here = |name: &str| {
+        let path = repository().join("tests/end_to_end/lending/programs");
+        path.join(name).to_str().unwrap().to_owned()
+    };
+    let python = repository().join(".venv/bin/python");
+    lines(&lenders.file("lines"));
+    let called = |name, makes: &str, words: &str| Called {
+        name,
+        words: words.split(' ').map(str::to_owned).collect(),
+        makes: lenders.file(makes),
+    };
+    let (nearest, spheres) = (here("nearest.py"), here("spheres.pov"));
+    let [sorted, found, drawn] = ["sorted", "nearest", "spheres.bmp"].map(file);
+    [
+        called(
+            "sort",
+            "sorted",
+            &format!(
+                "env LC_ALL=C sort --parallel=1 -S 512M -o {sorted} {}",
+                file("lines")
+            ),
+        ),
+        called(
+            "nearest neighbours",
+            "nearest",
+            &format!("{} {nearest} 16000 {found}", python.display()),
+        ),
+        // BMP does not say when it was made.
+        called(
+            "POV-Ray",
+            "spheres.bmp",
+            &format!("povray +I{spheres} +O{drawn} +FB +W64 +H48 +WT1 -D Declare=Count=80000"),
+        ),
+    ]
+}
+
+#[test]
+fn sort_a_search_and_pov_ray_make_the_same_of_other_hosts_memory_while_an_owner_returns() {
+    let swap = Swap::attach(Lenders::start());
+    for program in programs(&swap.lenders) {
+        let plain = program.in_plain_memory();
+        let begin = Instant::now();
+        let (made, most_bytes) = program.on(&swap, || {
+            if program.name != "nearest neighbours" {
+                return;
+            }
+            let host = &swap.lenders.hosts[swap.fullest()];
+            assert!(host.lending().resident_bytes > 0);
+            host.agent.owner_returns();
+            wait_for("the owner's memory", || host.lending().leases.is_empty());
+            assert_eq!(host.lending().resident_bytes, 0);
+        });
+        let (name, passed) = (program.name, begin.elapsed());
+        assert!(made == plain, "{name} made something else");
+        println!("{name}: {most_bytes} bytes swapped at most, {passed:?}");
+    }
+    for host in &swap.lenders.hosts {
+        assert!(host.lending().pages.unwrap().requests_count > 0);
+    }
+    let pages = swap.status()["pages"].clone();
+    println!("{pages}");
+    assert!(pages["from_servers"].as_u64() > Some(1000), "{pages}");
+    for none in ["failed", "lost", "wrong", "disk_failed"] {
+        assert_eq!(pages[none], 0, "{none}: {pages}");
+    }
+    succeed(swap.here().args(["detach", &swap.name]));
+    wait_for("leases to go with it", || swap.lenders.leases() == [0, 0]);
+}
