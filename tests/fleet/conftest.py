@@ -20,12 +20,14 @@ PACKAGES = {
     "gleaner-cli": (["gleaner"], [], None),
     "gleaner-agent": (["gleaner-agent"], ["gleaner-agent.service", "gleaner-ship.service"], "gleaner-agent"),
     "gleaner-memoryd": (["gleaner-memoryd"], ["gleaner-memoryd.service"], "gleaner-memoryd"),
+    "gleaner-clerk": (["gleaner-clerk"], ["gleaner-clerk.service"], "gleaner-clerk"),
     "gleaner-collector": (["gleaner-collector"], ["gleaner-collector.service", "gleaner-report.timer"], "gleaner-collector"),
     "gleaner-recruiter": (["gleaner-recruiter"], ["gleaner-recruiter.service"], "gleaner-recruiter"),
 }
 FOLDERS = {
     "gleaner-agent": "/var/lib/gleaner",
     "gleaner-memoryd": "/var/lib/gleaner/memoryd",
+    "gleaner-clerk": "/var/lib/gleaner/clerk",
     "gleaner-collector": "/var/lib/gleaner/collector",
     "gleaner-recruiter": "/var/lib/gleaner/recruiter",
 }

@@ -44,6 +44,7 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
         "gleaner_packages_folder": str(packages),
         "gleaner_collector_url": f"https://localhost:{port}",
         "gleaner_collector_config": {"listen": f"127.0.0.1:{port}", "pki": "/etc/gleaner/pki", "local": "none"},
+        "gleaner_borrows": True,
         "gleaner_agent_config": {"interval": "60s", "ship": {"rate": "64KiB"}},
     }
 
@@ -75,8 +76,15 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert 'interval = "60s"\n' in agent and '[ship]\nrate = "64KiB"\n' in agent
     assert 'recruiters = ["https://localhost:7444"]' in desk.path("/etc/gleaner/memoryd.toml").read_text()
     wanted = desk.path("/etc/systemd/system/multi-user.target.wants")
-    for unit in ("agent", "ship", "memoryd"):
+    for unit in ("agent", "clerk", "ship", "memoryd"):
         assert (wanted / f"gleaner-{unit}.service").is_symlink()
+    # The clerk has a certificate of its own, which the server's copy of is gone.
+    checked = desk.run("gleaner-clerk", "check-config")
+    assert checked.returncode == 0 and "https://localhost:7444" in desk.path("/etc/gleaner/clerk.toml").read_text(), checked
+    assert desk.run("runuser", "-u", "gleaner-clerk", "--", "cat", "/etc/gleaner/clerk/client.key").returncode == 0
+    assert desk.path("/etc/gleaner/clerk").stat().st_mode & 0o077 == 0
+    assert [one["name"] for one in issued if one["role"] == "client"] == ["desk"]
+    assert not list(server.path("/tmp").glob("ansible*/client.key"))
     # The recruiter reads what is public in the authority's folder, and its own key; nobody reads the authority's.
     reads = lambda path: server.run("runuser", "-u", "gleaner-recruiter", "--", "cat", path).returncode == 0  # noqa: E731
     assert reads("/etc/gleaner/pki/revoked.crl") and reads("/etc/gleaner/recruiter/recruiter.key")

@@ -16,7 +16,7 @@ __all__ = ["Region", "configure", "end"]
 
 def _load() -> ctypes.CDLL:
     """The library that GLEANER_REGIONS_LIBRARY names, or else the system's."""
-    name = os.environ.get("GLEANER_REGIONS_LIBRARY") or ctypes.util.find_library("gleaner_regions") or "libgleaner_regions.so"
+    name = os.environ.get("GLEANER_REGIONS_LIBRARY") or ctypes.util.find_library("gleaner_regions") or "libgleaner_regions.so.0"
     library = ctypes.CDLL(name, use_errno=True)
     place, number = ctypes.c_uint64, ctypes.c_int
     library.gleaner_mset.argtypes = [ctypes.c_char_p, ctypes.c_char_p]

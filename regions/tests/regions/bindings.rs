@@ -10,11 +10,14 @@ fn own(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Where the built library lies.
 fn built() -> PathBuf {
-    let library = program("deps").join("libgleaner_regions.so");
-    assert!(library.exists(), "{library:?} is missing");
-    program("deps")
+    program("deps").join("libgleaner_regions.so")
+}
+
+/// What `install` makes of the built library, below this folder.
+fn install(prefix: &Path) {
+    let mut install = Command::new(own("install"));
+    said(install.arg("--library").arg(built()).arg(prefix));
 }
 
 #[track_caller]
@@ -57,17 +60,11 @@ fn outlives_its_server(command: &mut Command, folder: &Path) {
 fn a_program_in_c_is_built_with_pkg_config_and_outlives_its_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let template = fs::read_to_string(own("gleaner-regions.pc.in")).unwrap();
-    let filled = template
-        .replace("@prefix@", env!("CARGO_MANIFEST_DIR"))
-        .replace("@libdir@", built().to_str().unwrap())
-        .replace("@version@", env!("CARGO_PKG_VERSION"));
-    assert!(!filled.contains('@'), "{filled}");
-    fs::write(path.join("gleaner-regions.pc"), filled).unwrap();
+    install(path);
     let flags = said(
         Command::new("pkg-config")
             .args(["--cflags", "--libs", "gleaner-regions"])
-            .env("PKG_CONFIG_PATH", path),
+            .env("PKG_CONFIG_PATH", path.join("lib/pkgconfig")),
     );
     let program = path.join("program");
     let mut gcc = Command::new("gcc");
@@ -84,23 +81,21 @@ fn a_program_in_c_is_built_with_pkg_config_and_outlives_its_server() {
     let mut command = Command::new(&program);
     command
         .arg(path.join("data"))
-        .env("LD_LIBRARY_PATH", built());
+        .env("LD_LIBRARY_PATH", path.join("lib"));
     outlives_its_server(&mut command, path);
 }
 
 #[test]
 fn a_program_in_python_outlives_its_server() {
     let folder = tempfile::tempdir().unwrap();
+    let lib = folder.path().join("lib");
+    install(folder.path());
     let mut command = Command::new("python3");
     command
         .arg(own("tests/python/regions.py"))
         .arg(folder.path().join("data"))
-        .env("PYTHONPATH", own("python"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env(
-            "GLEANER_REGIONS_LIBRARY",
-            built().join("libgleaner_regions.so"),
-        );
+        .env("PYTHONPATH", lib.join("gleaner/python"))
+        .env("LD_LIBRARY_PATH", lib);
     outlives_its_server(&mut command, folder.path());
 }
 
@@ -111,7 +106,7 @@ fn header_and_library_have_the_same_names() {
     let symbols = said(
         Command::new("nm")
             .args(["-D", "--defined-only", "--format=posix"])
-            .arg(built().join("libgleaner_regions.so")),
+            .arg(built()),
     );
     let ours = |text: &str, from: usize| -> String {
         let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';

@@ -1,0 +1,6 @@
+//! The C library's name within: programs that were linked with it find this one, and no later one with another interface.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libgleaner_regions.so.0");
+}
