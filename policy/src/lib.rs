@@ -14,3 +14,4 @@ pub mod memory_context;
 pub mod outlook;
 pub mod placement;
 pub mod quota;
+pub mod refraction;

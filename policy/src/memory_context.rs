@@ -1,6 +1,8 @@
 //! What lending costs an owner who returns (Acharya & Setia, section 3.4): memory that was pushed out for
 //! guests, and has to come back.
 
+use crate::accounting::Categories;
+
 /// Who wants memory when the owner returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
@@ -14,6 +16,23 @@ pub struct Demand {
     pub physical_bytes: u64,
     /// The paging daemon's reserve.
     pub lotsfree_bytes: u64,
+}
+
+impl Demand {
+    /// On a host whose memory is divided so, of processes with this footprint; nothing is lent.
+    #[must_use]
+    pub fn without_guests(memory: &Categories, footprint_bytes: u64) -> Self {
+        Self {
+            footprint_bytes,
+            guest_bytes: 0,
+            // What a balloon holds, nobody else can have either.
+            kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
+                .saturating_add(memory.balloon_bytes)
+                .saturating_add(memory.dynamic_kernel_bytes),
+            physical_bytes: memory.physical_bytes,
+            lotsfree_bytes: memory.lotsfree_bytes.unwrap_or(0),
+        }
+    }
 }
 
 /// The memory context size: what has to be paged in again, `max(0, A + G + K − (M − lotsfree))`.
@@ -55,6 +74,22 @@ mod tests {
             physical_bytes: physical,
             lotsfree_bytes: lotsfree,
         })
+    }
+
+    #[test]
+    fn a_balloon_is_the_kernels_and_the_reserve_is_not() {
+        let memory = Categories {
+            physical_bytes: 1000,
+            static_kernel_bytes: Some(30),
+            balloon_bytes: 200,
+            dynamic_kernel_bytes: 50,
+            lotsfree_bytes: Some(16),
+            guest_bytes: 400,
+            ..Categories::default()
+        };
+        let demand = Demand::without_guests(&memory, 300);
+        assert_eq!((demand.kernel_bytes, demand.guest_bytes), (280, 0));
+        assert_eq!((demand.footprint_bytes, demand.lotsfree_bytes), (300, 16));
     }
 
     #[test]
