@@ -122,6 +122,7 @@ mod tests {
             ("Table 6", 5 * 3 * 2 + 2),
             ("Figure 6", 8),
             ("Figure 7", 2),
+            ("Figure 10", 1),
             ("Text", 14),
         ];
         assert_eq!(counts, tables.map(|(i, n)| (i.to_owned(), n)).into());

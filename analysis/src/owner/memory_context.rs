@@ -53,16 +53,7 @@ pub(crate) fn wanted_at(
     };
     let memory = categories(&trace.samples, *back.window.start());
     Ok(memory.map(|memory| Wanted {
-        demand: Demand {
-            footprint_bytes,
-            guest_bytes: 0,
-            // What a balloon holds, nobody else can have either.
-            kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
-                .saturating_add(memory.balloon_bytes)
-                .saturating_add(memory.dynamic_kernel_bytes),
-            physical_bytes: memory.physical_bytes,
-            lotsfree_bytes: memory.lotsfree_bytes.unwrap_or(0),
-        },
+        demand: Demand::without_guests(&memory, footprint_bytes),
         cached_footprint_bytes,
     }))
 }

@@ -1,0 +1,28 @@
+//! A program's data on its disks.
+
+/// Files of one size, in blocks that are numbered through all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Files; they lie on the client's disks in turn.
+    pub files: u32,
+    /// Blocks of each.
+    pub file_blocks: u32,
+    /// What the client's own cache holds or does not.
+    pub block_bytes: u32,
+    /// The most that is asked for at once, which no region is smaller than.
+    pub largest_request_bytes: u32,
+}
+
+impl Layout {
+    /// Blocks of all files.
+    #[must_use]
+    pub const fn blocks(&self) -> u32 {
+        self.files * self.file_blocks
+    }
+
+    /// All data.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.blocks() as u64 * self.block_bytes as u64
+    }
+}

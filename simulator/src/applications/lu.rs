@@ -1,0 +1,68 @@
+//! LU decomposition of a matrix of 8192 × 8192 doubles in slabs of 64 columns.
+//!
+//! The study's: 536 MB in 8 files, slabs of 64 columns, a triangle scan (section 3.2). Assumed: the left-looking order, in which
+//! each slab is read, brought up to date by all slabs left of it, which are read one after the other, and written once; a slab
+//! is read and written by one request, and the slabs lie in the files in turn; every update takes the same time.
+
+use super::Layout;
+use crate::Request;
+
+/// **Calibrated** to Table 5's ideal speedup of lu.
+pub(super) const THINK_NS: u64 = 623_000_000;
+
+const FILES: u32 = 8;
+const SLABS: u32 = 8192 / 64;
+
+pub(super) const LAYOUT: Layout = Layout {
+    files: FILES,
+    file_blocks: SLABS / FILES,
+    block_bytes: 64 * 8192 * 8,
+    largest_request_bytes: 64 * 8192 * 8,
+};
+
+/// The requests of one run.
+#[derive(Clone, Debug)]
+pub struct Triangle {
+    think_ns: u64,
+    /// The slab that is brought up to date.
+    slab: u32,
+    step: u32,
+}
+
+impl Triangle {
+    pub(super) const fn new(think_ns: u64) -> Self {
+        Self {
+            think_ns,
+            slab: 0,
+            step: 0,
+        }
+    }
+}
+
+impl Iterator for Triangle {
+    type Item = Request;
+
+    /// For each slab: it, all left of it, and it again to be written.
+    fn next(&mut self) -> Option<Request> {
+        if self.slab == SLABS {
+            return None;
+        }
+        let is_write = self.step == self.slab + 1;
+        let slab = match self.step {
+            0 => self.slab,
+            _ if is_write => self.slab,
+            step => step - 1,
+        };
+        if is_write {
+            (self.slab, self.step) = (self.slab + 1, 0);
+        } else {
+            self.step += 1;
+        }
+        Some(Request {
+            object: u64::from(slab % FILES * LAYOUT.file_blocks + slab / FILES),
+            bytes: LAYOUT.block_bytes,
+            is_write,
+            think_ns: self.think_ns,
+        })
+    }
+}

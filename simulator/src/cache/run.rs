@@ -1,0 +1,102 @@
+//! One cache on its way through a stream.
+
+use super::{Capacity, Counts};
+use gleaner_policy::eviction::Eviction;
+
+/// What goes through batches of requests.
+pub(super) trait Replaying {
+    /// The next requests: numbers of objects, of which there are `objects` now, and bytes.
+    fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32);
+
+    /// What came of all of them.
+    fn counts(&self) -> Counts;
+}
+
+/// How many requests are looked at beforehand.
+const AT_ONCE: usize = 64;
+
+/// A cache, and what came of it.
+pub(super) struct Run<E> {
+    order: E,
+    /// What each object that is in takes of the capacity.
+    sizes: Vec<u32>,
+    capacity: Capacity,
+    held: u64,
+    counts: Counts,
+}
+
+impl<E: Eviction> Run<E> {
+    pub(super) fn of(capacity: Capacity) -> Self {
+        Self {
+            order: E::of(0),
+            sizes: Vec::new(),
+            capacity,
+            held: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// One request; whether the object was not in.
+    #[inline]
+    fn misses(&mut self, object: u32, size: u32, most: u64) -> bool {
+        if self.order.contains(object) {
+            self.order.used(object);
+            return false;
+        }
+        let needed = u64::from(size);
+        if needed > most {
+            return true;
+        }
+        while self.held + needed > most {
+            let Some(victim) = self.order.victim() else {
+                return true;
+            };
+            self.order.leave(victim);
+            self.held -= u64::from(self.sizes[victim as usize]);
+        }
+        self.order.enter(object);
+        self.sizes[object as usize] = size;
+        self.held += needed;
+        true
+    }
+}
+
+impl<E: Eviction> Replaying for Run<E> {
+    fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32) {
+        if objects as usize > self.sizes.len() {
+            // In strides, as all of it is copied.
+            let room = objects.saturating_add(objects / 2);
+            self.order.grow(room);
+            self.sizes.resize(room as usize, 0);
+        }
+        let (by_objects, most) = match self.capacity {
+            Capacity::Objects(most) => (true, most),
+            Capacity::Bytes(most) => (false, most),
+        };
+        let (mut misses, mut missed_bytes) = (0, 0_u64);
+        for (numbers, bytes) in numbers.chunks(AT_ONCE).zip(bytes.chunks(AT_ONCE)) {
+            // Looked at beforehand, so that the processor waits for all of them together. What it finds may have changed by then.
+            let held = numbers
+                .iter()
+                .filter(|number| self.order.contains(**number));
+            std::hint::black_box(held.count());
+            for (&number, &asked_bytes) in numbers.iter().zip(bytes) {
+                let size = if by_objects { 1 } else { asked_bytes };
+                if self.misses(number, size, most) {
+                    misses += 1;
+                    missed_bytes += u64::from(asked_bytes);
+                }
+            }
+        }
+        let bytes = bytes.iter().copied().map(u64::from).sum();
+        let counts = &mut self.counts;
+        counts.requests += numbers.len() as u64;
+        counts.misses += misses;
+        counts.bytes = counts.bytes.saturating_add(bytes);
+        counts.missed_bytes = counts.missed_bytes.saturating_add(missed_bytes);
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+}

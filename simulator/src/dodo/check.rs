@@ -1,0 +1,55 @@
+//! What must hold in every run, whatever is set: looked at always, not in tests alone.
+
+/// The simulation contradicts itself. It is a fault of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// Requests got lost, or were answered twice.
+    #[error(
+        "run {run} made {requests} requests, of which {local} were answered locally, {remote} from remote memory and {disk} from disk"
+    )]
+    Requests {
+        /// Of which run.
+        run: u64,
+        /// Made.
+        requests: u64,
+        /// Answered by the client's own memory.
+        local: u64,
+        /// Answered by hosts.
+        remote: u64,
+        /// Answered by disks.
+        disk: u64,
+    },
+    /// A host lends more than it may.
+    #[error("{host} lends {leased_bytes} bytes at {at_ns} ns and may lend {quota_bytes}")]
+    Quota {
+        /// Which.
+        host: String,
+        /// When.
+        at_ns: u64,
+        /// What it lends.
+        leased_bytes: u64,
+        /// What it may.
+        quota_bytes: u64,
+    },
+    /// A host's regions are not what it lends.
+    #[error("{host} lends {leased_bytes} bytes and holds regions of {held_bytes}")]
+    Held {
+        /// Which.
+        host: String,
+        /// What it lends.
+        leased_bytes: u64,
+        /// What its regions come to.
+        held_bytes: u64,
+    },
+    /// A host answered that had taken its memory back.
+    #[error("{host} answers at {at_ns} ns, and lends nothing since {since_ns}")]
+    Reclaimed {
+        /// Which.
+        host: String,
+        /// When it answered.
+        at_ns: u64,
+        /// Since when it lends nothing.
+        since_ns: u64,
+    },
+}

@@ -1,0 +1,280 @@
+//! A client workstation: what becomes of one request after the other.
+
+use super::check::Violation;
+use super::cluster::{Cluster, Found, NEVER};
+use super::local::Local;
+use super::machine::Machine;
+use super::outcome::{Counts, Run};
+use super::running::{Process, Running, Stage, Step};
+use crate::Request;
+use crate::applications::Layout;
+
+/// Where data lie, in blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    layout: Layout,
+    /// Of a whole region.
+    region_blocks: u32,
+    regions_a_file: u32,
+    /// Of all clients' regions, which are numbered one client after the other.
+    first_region: u32,
+}
+
+impl Geometry {
+    /// Regions of about so many bytes: of as many of the program's largest requests as they hold, and of one at least. None reaches from
+    /// one file into another.
+    pub(super) fn new(layout: Layout, region_bytes: u64) -> Self {
+        let request = u64::from(layout.largest_request_bytes.max(layout.block_bytes).max(1));
+        let requests = (region_bytes / request).max(1);
+        let blocks = requests * request / u64::from(layout.block_bytes.max(1));
+        let region_blocks = blocks.clamp(1, u64::from(layout.file_blocks.max(1))) as u32;
+        Self {
+            regions_a_file: layout.file_blocks.div_ceil(region_blocks),
+            region_blocks,
+            first_region: 0,
+            layout,
+        }
+    }
+
+    /// The same, behind as many regions of other clients.
+    pub(super) const fn after(self, first_region: u32) -> Self {
+        Self {
+            first_region,
+            ..self
+        }
+    }
+
+    /// How many regions there are.
+    pub(super) const fn regions(&self) -> u32 {
+        self.layout.files * self.regions_a_file
+    }
+
+    /// Sizes of all regions, in order.
+    pub(super) fn region_bytes(&self) -> impl Iterator<Item = u64> {
+        let regions = self.first_region..self.first_region + self.regions();
+        regions.map(|region| self.extent(region).1)
+    }
+
+    fn file(&self, block: u32) -> u32 {
+        block / self.layout.file_blocks
+    }
+
+    fn region(&self, block: u32) -> u32 {
+        let file = self.file(block);
+        let in_file = block - file * self.layout.file_blocks;
+        self.first_region + file * self.regions_a_file + in_file / self.region_blocks
+    }
+
+    /// A region's first block and its bytes.
+    fn extent(&self, region: u32) -> (u32, u64) {
+        let region = region - self.first_region;
+        let (file, in_file) = (region / self.regions_a_file, region % self.regions_a_file);
+        let first = in_file * self.region_blocks;
+        let blocks = self.region_blocks.min(self.layout.file_blocks - first);
+        let bytes = u64::from(blocks) * u64::from(self.layout.block_bytes);
+        (file * self.layout.file_blocks + first, bytes)
+    }
+
+    fn byte_of(&self, block: u32) -> u64 {
+        u64::from(block) * u64::from(self.layout.block_bytes)
+    }
+}
+
+/// A client's own machine.
+pub(super) struct Workstation {
+    pub(super) geometry: Geometry,
+    pub(super) machine: Machine,
+    pub(super) local: Local,
+    pub(super) counts: Counts,
+}
+
+/// A single client, and what it is connected to.
+pub(super) struct Engine<'a> {
+    pub(super) client: Workstation,
+    /// None where there is no remote memory.
+    pub(super) cluster: Option<Cluster<'a>>,
+}
+
+impl Engine<'_> {
+    /// One run of the program by so many processes; `None` where it has not ended by `until_ns`.
+    pub(super) fn run(
+        &mut self,
+        number: u64,
+        requests: impl Iterator<Item = Request>,
+        processes: u32,
+        begin_ns: u64,
+        until_ns: u64,
+    ) -> Result<Option<Run>, Violation> {
+        let Self { client, cluster } = self;
+        let before = client.counts;
+        let mut running = Running::new(requests, processes, begin_ns, client);
+        loop {
+            let next = running.next();
+            if running.at_ns(next) > until_ns {
+                break;
+            }
+            running.go_on(next, client, cluster)?;
+        }
+        let (waiting, end_ns) = (running.waiting(), running.end_ns);
+        client.check(number, &before, waiting)?;
+        cluster.as_ref().map_or(Ok(()), Cluster::check)?;
+        let run = Run { begin_ns, end_ns };
+        Ok((waiting == 0 && end_ns <= until_ns).then_some(run))
+    }
+}
+
+impl Workstation {
+    /// What the process does at `now_ns`, which is its time.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        cluster: &mut Option<Cluster<'_>>,
+        process: &mut Process,
+        now_ns: u64,
+    ) -> Result<Step, Violation> {
+        if let Some(cluster) = cluster
+            && now_ns >= cluster.next_ns
+        {
+            cluster.advance(now_ns)?;
+        }
+        match process.stage {
+            Stage::Ask => self.ask(cluster, process, now_ns),
+            Stage::Disk => Ok(self.disk(process, now_ns)),
+            Stage::String => Ok(self.string(process, now_ns)),
+            Stage::Store => Ok(self.store(cluster, process, now_ns)),
+            Stage::Parked => Ok(Step::Park),
+        }
+    }
+
+    #[inline]
+    fn ask(
+        &mut self,
+        cluster: &mut Option<Cluster<'_>>,
+        process: &mut Process,
+        now_ns: u64,
+    ) -> Result<Step, Violation> {
+        let (first, count) = self.blocks(&process.request);
+        let is_write = process.request.is_write;
+        if !is_write && self.local.has(first, count) {
+            self.counts.local += 1;
+            return Ok(Step::Answered(now_ns));
+        }
+        process.storing = None;
+        process.not_before_ns = 0;
+        let Some(cluster) = cluster else {
+            return Ok(self.disk(process, now_ns));
+        };
+        let region = self.geometry.region(first);
+        process.region = region;
+        match cluster.find(region, now_ns) {
+            Found::Held => {
+                cluster.serve(region, now_ns)?;
+                let bytes = u64::from(process.request.bytes);
+                if is_write {
+                    // To disk and host at once (section 3.1).
+                    process.not_before_ns = self.machine.send(now_ns, bytes);
+                    return Ok(self.disk(process, now_ns));
+                }
+                let asked_ns = now_ns + self.machine.latency_ns();
+                let at_ns = self.machine.send(asked_ns, bytes);
+                self.counts.remote += 1;
+                self.counts.remote_bytes += bytes;
+                self.local.keep(first, count);
+                Ok(Step::Answered(at_ns))
+            }
+            Found::Lost => {
+                cluster.give_up(region, now_ns);
+                let told_ns = now_ns + self.machine.round_trip_ns();
+                Ok(Step::Next(Stage::Ask, told_ns))
+            }
+            Found::Coming(_) | Found::Nowhere if is_write => Ok(self.disk(process, now_ns)),
+            Found::Coming(NEVER) => Ok(Step::Park),
+            Found::Coming(ready_ns) => Ok(Step::Next(Stage::Ask, ready_ns)),
+            Found::Nowhere if cluster.may_ask(region, now_ns) => {
+                process.storing = cluster.ask(region, now_ns)?;
+                let told_ns = now_ns + self.machine.round_trip_ns();
+                Ok(Step::Next(Stage::Disk, told_ns))
+            }
+            Found::Nowhere => Ok(self.disk(process, now_ns)),
+        }
+    }
+
+    /// What is wanted of the disk: first block and bytes.
+    fn extent(&self, process: &Process) -> (u32, u64) {
+        match process.storing {
+            Some(_) => self.geometry.extent(process.region),
+            None => {
+                let first = process.request.object as u32;
+                (first, u64::from(process.request.bytes))
+            }
+        }
+    }
+
+    fn disk(&mut self, process: &Process, now_ns: u64) -> Step {
+        let (block, bytes) = self.extent(process);
+        let (file, from_byte) = (self.geometry.file(block), self.geometry.byte_of(block));
+        let string_ns = self.machine.disk(now_ns, file, from_byte, bytes);
+        Step::Next(Stage::String, string_ns)
+    }
+
+    fn string(&mut self, process: &Process, now_ns: u64) -> Step {
+        let (_, bytes) = self.extent(process);
+        self.counts.disk_bytes += bytes;
+        let at_ns = self.machine.string(now_ns, bytes);
+        let (first, count) = self.blocks(&process.request);
+        self.local.keep(first, count);
+        if process.storing.is_some() {
+            return Step::Next(Stage::Store, at_ns);
+        }
+        self.counts.disk += 1;
+        Step::Answered(at_ns.max(process.not_before_ns))
+    }
+
+    fn store(&mut self, cluster: &mut Option<Cluster<'_>>, process: &Process, now_ns: u64) -> Step {
+        self.counts.disk += 1;
+        let (Some(cluster), Some(storing)) = (cluster, process.storing) else {
+            return Step::Answered(now_ns);
+        };
+        let region = process.region;
+        // The host may have taken its memory back; then it is asked in vain, which the next request for the region finds out again.
+        let ready_ns = if cluster.is_void(region, storing) {
+            now_ns + self.machine.round_trip_ns()
+        } else {
+            let (_, bytes) = self.geometry.extent(region);
+            self.machine.send(now_ns, bytes)
+        };
+        cluster.stored(region, storing, ready_ns);
+        Step::Answered(ready_ns)
+    }
+
+    fn blocks(&self, request: &Request) -> (u32, u32) {
+        let block_bytes = self.geometry.layout.block_bytes;
+        let count = if request.bytes <= block_bytes {
+            1
+        } else {
+            request.bytes.div_ceil(block_bytes)
+        };
+        (request.object as u32, count)
+    }
+
+    /// Whether all requests since `before` are answered, but so many.
+    pub(super) fn check(&self, run: u64, before: &Counts, waiting: u64) -> Result<(), Violation> {
+        let now = &self.counts;
+        let requests = now.requests - before.requests;
+        let (local, remote, disk) = (
+            now.local - before.local,
+            now.remote - before.remote,
+            now.disk - before.disk,
+        );
+        if requests != local + remote + disk + waiting {
+            return Err(Violation::Requests {
+                run,
+                requests,
+                local,
+                remote,
+                disk,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,494 @@
+//! The central manager, the idle memory daemons and the regions on them, over time.
+//!
+//! A host's daemon runs while the host is recruited. Its generation says which one: what the client knows of an earlier one is
+//! wrong, and it finds that out when it asks for a region. Clients have regions of their own, numbered one client after the other.
+
+mod grants;
+
+use super::check::Violation;
+use super::dice::stream;
+use super::outcome::{Owners, Regions};
+use super::owners::Tally;
+use super::scenario::{LostRegion, Remote};
+use crate::event::{MS, Queue};
+use crate::hosts::{Change, Presence, Timeline};
+use gleaner_policy::eviction::{Lru, Policy};
+use gleaner_policy::placement::{Candidate, Placement, State};
+use gleaner_policy::refraction::Refraction;
+use gleaner_schemas::lending::Mode;
+use rand_chacha::ChaCha8Rng;
+use std::ops::Range;
+
+/// A time that never comes.
+pub(super) const NEVER: u64 = u64::MAX;
+/// The host of a region that is nowhere.
+const NOWHERE: u32 = u32::MAX;
+/// The generation of a region that its daemon dropped.
+const DROPPED: u32 = u32::MAX;
+
+/// What its client knows of a region, and what it does not.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    client: u32,
+    host: u32,
+    /// Of the daemon that it was given to.
+    generation: u32,
+    /// Stored whole from then on.
+    ready_ns: u64,
+    /// Which of all storings.
+    storing: u64,
+    bytes: u64,
+}
+
+/// One host.
+#[derive(Clone, Debug, Default)]
+struct Host {
+    /// Its next change.
+    next: usize,
+    /// A client's own, which lends nothing while that borrows.
+    is_borrowing: bool,
+    is_recruited: bool,
+    /// Since when it is, or is not.
+    since_ns: u64,
+    quota_bytes: u64,
+    leased_bytes: u64,
+    generation: u32,
+    /// Regions, in the order in which they came.
+    held: Vec<u32>,
+    /// Regions that their clients take to be here and are not.
+    believed: Vec<u32>,
+    served: u64,
+}
+
+/// One client, as the manager and the daemons know it.
+#[derive(Clone, Debug)]
+struct Borrower {
+    name: String,
+    /// Its regions.
+    regions: Range<u32>,
+    refraction: Refraction,
+    /// What it has on each host.
+    leased_bytes: Vec<u64>,
+}
+
+/// Where a region is, for who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nobody has it.
+    Nowhere,
+    /// It is on its way, and there from then on ([`NEVER`] where that is not known yet).
+    Coming(u64),
+    /// There.
+    Held,
+    /// The client takes it to be where it no longer is.
+    Lost,
+}
+
+/// All of it.
+pub(super) struct Cluster<'a> {
+    timelines: &'a [Timeline],
+    mode: Mode,
+    lost_region: LostRegion,
+    placement: Placement,
+    hosts: Vec<Host>,
+    regions: Vec<Region>,
+    changes: Queue<usize>,
+    /// When anything about the hosts changes next.
+    pub(super) next_ns: u64,
+    candidates: Vec<Candidate>,
+    state: State,
+    dice: ChaCha8Rng,
+    clients: Vec<Borrower>,
+    /// Who leaves first, where anybody leaves.
+    order: Option<Lru>,
+    /// Whether use puts a region behind all others; else they leave as they came.
+    is_by_use: bool,
+    storings: u64,
+    told: Regions,
+    tally: Tally,
+    over_time: OverTime,
+}
+
+/// Sums over time, in byte-nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct OverTime {
+    since_ns: u64,
+    lendable_bytes: u64,
+    leased_bytes: u64,
+    lendable: u128,
+    leased: u128,
+}
+
+impl OverTime {
+    fn until(&mut self, at_ns: u64) {
+        let passed_ns = u128::from(at_ns.saturating_sub(self.since_ns));
+        self.lendable += u128::from(self.lendable_bytes) * passed_ns;
+        self.leased += u128::from(self.leased_bytes) * passed_ns;
+        self.since_ns = self.since_ns.max(at_ns);
+    }
+}
+
+impl<'a> Cluster<'a> {
+    /// Hosts over time, and regions of these sizes, none of which is stored.
+    pub(super) fn new(
+        timelines: &'a [Timeline],
+        mode: Mode,
+        remote: &Remote,
+        region_bytes: impl Iterator<Item = u64>,
+        seed: u64,
+    ) -> Self {
+        let only = ("client".to_owned(), region_bytes);
+        Self::shared(timelines, mode, remote, [only], seed)
+    }
+
+    /// The same, for several clients: names, and sizes of each one's regions.
+    pub(super) fn shared<R: Iterator<Item = u64>>(
+        timelines: &'a [Timeline],
+        mode: Mode,
+        remote: &Remote,
+        clients: impl IntoIterator<Item = (String, R)>,
+        seed: u64,
+    ) -> Self {
+        let mut changes = Queue::default();
+        for (host, timeline) in timelines.iter().enumerate() {
+            if let Some(first) = timeline.changes.first() {
+                changes.put(first.at_ns, host);
+            }
+        }
+        let (mut regions, mut borrowers) = (Vec::new(), Vec::new());
+        for (client, (name, region_bytes)) in (0..).zip(clients) {
+            let first = regions.len() as u32;
+            regions.extend(region_bytes.map(|bytes| Region {
+                client,
+                host: NOWHERE,
+                generation: 0,
+                ready_ns: NEVER,
+                storing: 0,
+                bytes,
+            }));
+            borrowers.push(Borrower {
+                name,
+                regions: first..regions.len() as u32,
+                refraction: Refraction::new(remote.refraction_ms),
+                leased_bytes: vec![0; timelines.len()],
+            });
+        }
+        let candidate = |timeline: &Timeline| Candidate {
+            host_id: timeline.host_id.as_str().into(),
+            ..Candidate::default()
+        };
+        let order = match remote.retention.0 {
+            Policy::FirstIn => None,
+            Policy::Lru | Policy::Fifo => Some(Lru::new(regions.len() as u32)),
+        };
+        Self {
+            mode,
+            lost_region: remote.lost_region,
+            placement: remote.placement.0,
+            hosts: vec![Host::default(); timelines.len()],
+            next_ns: changes.next_ns().unwrap_or(NEVER),
+            changes,
+            candidates: timelines.iter().map(candidate).collect(),
+            // Hosts never fail here: the manager knows when one is no longer idle.
+            state: State::new(0),
+            dice: stream(seed, 1),
+            clients: borrowers,
+            order,
+            is_by_use: remote.retention.0 == Policy::Lru,
+            storings: 0,
+            told: Regions::default(),
+            tally: Tally::default(),
+            over_time: OverTime::default(),
+            timelines,
+            regions,
+        }
+    }
+
+    /// Lets everything happen until `now_ns`.
+    #[cold]
+    pub(super) fn advance(&mut self, now_ns: u64) -> Result<(), Violation> {
+        while let Some((at_ns, host)) = self.changes.pop_until(now_ns) {
+            let timeline = &self.timelines[host];
+            let next = self.hosts[host].next;
+            if let Some(change) = timeline.changes.get(next) {
+                self.over_time.until(at_ns);
+                self.change(host, timeline, change)?;
+            }
+            self.hosts[host].next = next + 1;
+            if let Some(change) = timeline.changes.get(next + 1) {
+                self.changes.put(change.at_ns, host);
+            }
+        }
+        self.next_ns = self.changes.next_ns().unwrap_or(NEVER);
+        Ok(())
+    }
+
+    fn change(&mut self, at: usize, of: &Timeline, change: &Change) -> Result<(), Violation> {
+        let host = &mut self.hosts[at];
+        let quota_bytes = if host.is_borrowing {
+            0
+        } else {
+            change.lendable.bytes(self.mode)
+        };
+        let back = change.returned.and_then(|i| of.returns.get(i as usize));
+        if let (true, Some(back)) = (host.is_recruited, back) {
+            self.tally.add(back, host.leased_bytes);
+        }
+        self.over_time.lendable_bytes -= host.quota_bytes;
+        self.over_time.lendable_bytes += quota_bytes;
+        host.quota_bytes = quota_bytes;
+        let is_idle = change.presence == Presence::Idle && !host.is_borrowing;
+        let is_recruited = is_idle || quota_bytes > 0;
+        if host.is_recruited != is_recruited {
+            (host.is_recruited, host.since_ns) = (is_recruited, change.at_ns);
+            host.served = 0;
+        }
+        let gone = if is_recruited {
+            self.shrink(at)
+        } else {
+            self.end_daemon(at)
+        };
+        let host = &self.hosts[at];
+        match (change.presence, is_recruited) {
+            (Presence::Unseen, false) => self.told.unseen += gone,
+            (Presence::Idle, _) => self.told.shrunk += gone,
+            _ => self.told.reclaimed += gone,
+        }
+        if host.leased_bytes > host.quota_bytes {
+            return Err(Violation::Quota {
+                host: of.host_id.clone(),
+                at_ns: change.at_ns,
+                leased_bytes: host.leased_bytes,
+                quota_bytes: host.quota_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// The daemon is gone with all that it had. How many regions that were.
+    fn end_daemon(&mut self, at: usize) -> u64 {
+        let host = &mut self.hosts[at];
+        let gone = host.held.len() as u64;
+        host.generation += 1;
+        host.believed.append(&mut host.held);
+        self.over_time.leased_bytes -= host.leased_bytes;
+        host.leased_bytes = 0;
+        for client in &mut self.clients {
+            client.leased_bytes[at] = 0;
+        }
+        gone
+    }
+
+    /// The daemon drops regions until it has no more than it may. How many.
+    fn shrink(&mut self, at: usize) -> u64 {
+        let mut gone = 0;
+        while self.hosts[at].leased_bytes > self.hosts[at].quota_bytes {
+            let host = &mut self.hosts[at];
+            let coldest = self.order.as_ref().and_then(|order| {
+                let place = |region| host.held.iter().position(|held| *held == region);
+                order.coldest().find_map(place)
+            });
+            let last = host.held.len().checked_sub(1);
+            let Some(region) = coldest.or(last).map(|place| host.held.remove(place)) else {
+                break;
+            };
+            host.believed.push(region);
+            self.regions[region as usize].generation = DROPPED;
+            self.release(at, region);
+            gone += 1;
+        }
+        gone
+    }
+
+    /// The region is no longer among what the host lends.
+    fn release(&mut self, at: usize, region: u32) {
+        let Region { client, bytes, .. } = self.regions[region as usize];
+        self.hosts[at].leased_bytes -= bytes;
+        self.clients[client as usize].leased_bytes[at] -= bytes;
+        self.over_time.leased_bytes -= bytes;
+    }
+
+    /// Whether a client works on this host, which lends nothing meanwhile.
+    pub(super) fn borrows(
+        &mut self,
+        at: usize,
+        is_borrowing: bool,
+        now_ns: u64,
+    ) -> Result<(), Violation> {
+        let Some(host) = self.hosts.get_mut(at) else {
+            return Ok(());
+        };
+        host.is_borrowing = is_borrowing;
+        let of = &self.timelines[at];
+        let last = host
+            .next
+            .checked_sub(1)
+            .and_then(|last| of.changes.get(last));
+        let Some(last) = last else { return Ok(()) };
+        self.over_time.until(now_ns);
+        // As it is now, which nobody came back to.
+        let now = Change {
+            at_ns: now_ns,
+            returned: None,
+            ..*last
+        };
+        self.change(at, of, &now)
+    }
+
+    /// Where the region is.
+    #[inline]
+    pub(super) fn find(&self, region: u32, now_ns: u64) -> Found {
+        let region = &self.regions[region as usize];
+        let Some(host) = self.hosts.get(region.host as usize) else {
+            return Found::Nowhere;
+        };
+        if host.generation != region.generation {
+            Found::Lost
+        } else if region.ready_ns > now_ns {
+            Found::Coming(region.ready_ns)
+        } else {
+            Found::Held
+        }
+    }
+
+    /// Its host answers with a part of the region.
+    #[inline]
+    pub(super) fn serve(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
+        let at = self.regions[region as usize].host as usize;
+        let host = &mut self.hosts[at];
+        if !host.is_recruited || now_ns < host.since_ns {
+            return Err(Violation::Reclaimed {
+                host: self.timelines[at].host_id.clone(),
+                at_ns: now_ns,
+                since_ns: host.since_ns,
+            });
+        }
+        host.served += 1;
+        if self.is_by_use
+            && let Some(order) = &mut self.order
+        {
+            order.touch(region);
+        }
+        Ok(())
+    }
+
+    /// Whether the manager may be asked for memory for it now, or something replaced.
+    #[inline]
+    pub(super) fn may_ask(&self, region: u32, now_ns: u64) -> bool {
+        self.order.is_some() || self.client(region).refraction.may_ask(ms(now_ns))
+    }
+
+    #[inline]
+    fn client(&self, region: u32) -> &Borrower {
+        &self.clients[self.regions[region as usize].client as usize]
+    }
+
+    /// The region is stored whole from `ready_ns` on, unless that storing has come to nothing meanwhile.
+    pub(super) fn stored(&mut self, region: u32, storing: u64, ready_ns: u64) {
+        let region = &mut self.regions[region as usize];
+        if region.storing == storing {
+            region.ready_ns = ready_ns;
+        }
+    }
+
+    /// Whether that storing has come to nothing.
+    pub(super) fn is_void(&self, region: u32, storing: u64) -> bool {
+        let region = &self.regions[region as usize];
+        let host = self.hosts.get(region.host as usize);
+        region.storing != storing || host.is_none_or(|h| h.generation != region.generation)
+    }
+
+    /// The client found a region gone: what it now takes to be there no longer.
+    #[cold]
+    pub(super) fn give_up(&mut self, region: u32, now_ns: u64) {
+        self.told.failed_accesses += 1;
+        self.over_time.until(now_ns);
+        let at = self.regions[region as usize].host as usize;
+        let Some(host) = self.hosts.get_mut(at) else {
+            return;
+        };
+        if self.lost_region == LostRegion::DropRegion {
+            host.believed.retain(|believed| *believed != region);
+            self.regions[region as usize].host = NOWHERE;
+            return;
+        }
+        // The others' stay.
+        let own = self.client(region).regions.clone();
+        let is_own = |region: &mut u32| own.contains(region);
+        let host = &mut self.hosts[at];
+        let believed: Vec<u32> = host.believed.extract_if(.., is_own).collect();
+        let held: Vec<u32> = host.held.extract_if(.., is_own).collect();
+        self.told.given_up += held.len() as u64;
+        for region in &held {
+            self.release(at, *region);
+        }
+        for region in believed.into_iter().chain(held) {
+            self.regions[region as usize].host = NOWHERE;
+        }
+    }
+
+    /// The only client's program deletes all its regions.
+    pub(super) fn delete_all(&mut self, now_ns: u64) {
+        (0..self.clients.len()).for_each(|client| self.delete(client, now_ns));
+    }
+
+    /// A client deletes all its regions.
+    pub(super) fn delete(&mut self, client: usize, now_ns: u64) {
+        self.over_time.until(now_ns);
+        let client = &mut self.clients[client];
+        let is_own = |region: &mut u32| client.regions.contains(region);
+        for (host, leased_bytes) in self.hosts.iter_mut().zip(&mut client.leased_bytes) {
+            self.told.deleted += host.held.extract_if(.., is_own).count() as u64;
+            host.believed
+                .retain(|region| !client.regions.contains(region));
+            self.over_time.leased_bytes -= *leased_bytes;
+            host.leased_bytes -= std::mem::take(leased_bytes);
+        }
+        for region in client.regions.clone() {
+            self.regions[region as usize].host = NOWHERE;
+        }
+    }
+
+    /// What hosts lend is what they hold, of each client and of all.
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        let mut of_clients = vec![0; self.clients.len()];
+        for (at, host) in self.hosts.iter().enumerate() {
+            of_clients.fill(0);
+            for region in host.held.iter().map(|r| &self.regions[*r as usize]) {
+                of_clients[region.client as usize] += region.bytes;
+            }
+            let violation = |leased_bytes, held_bytes| Violation::Held {
+                host: self.timelines[at].host_id.clone(),
+                leased_bytes,
+                held_bytes,
+            };
+            for (client, held_bytes) in self.clients.iter().zip(&of_clients) {
+                if client.leased_bytes[at] != *held_bytes {
+                    return Err(violation(client.leased_bytes[at], *held_bytes));
+                }
+            }
+            let held_bytes = of_clients.iter().sum();
+            if host.leased_bytes != held_bytes {
+                return Err(violation(host.leased_bytes, held_bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// What came of it, until `end_ns`.
+    pub(super) fn finish(mut self, end_ns: u64) -> (Regions, Owners) {
+        self.over_time.until(end_ns);
+        let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;
+        let regions = Regions {
+            mean_lendable_bytes: mean(self.over_time.lendable),
+            mean_leased_bytes: mean(self.over_time.leased),
+            ..self.told
+        };
+        (regions, self.tally.outcome(self.timelines, end_ns))
+    }
+}
+
+/// As `policy` counts time.
+const fn ms(ns: u64) -> i64 {
+    (ns / MS) as i64
+}

@@ -1,0 +1,89 @@
+//! Seeded draws, the same on every machine.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Parts of [`Seeks`]' table.
+const PARTS: usize = 4096;
+
+/// The stream numbered `stream` of `seed`; streams from 2⁶³ on are the machine's, below that are the runs'.
+pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
+    dice.set_stream((1 << 63) | stream);
+    dice
+}
+
+/// A truncated exponential distribution of times: its quantiles, with straight lines between them. A draw costs a look-up.
+#[derive(Clone, Debug)]
+pub(super) struct Seeks(Vec<u64>);
+
+impl Seeks {
+    /// With this mean after it was cut at `max_ns`; a mean of half of that and more is taken for an even distribution.
+    pub(super) fn new(mean_ns: u64, max_ns: u64) -> Self {
+        let (mean, max) = (mean_ns as f64, max_ns as f64);
+        let scale = scale(mean, max);
+        let quantile = |part: usize| {
+            let share = part as f64 / PARTS as f64;
+            let at = match scale {
+                // The inverse of (1 − e^(−t/scale)) / (1 − e^(−max/scale)).
+                Some(scale) => -scale * (share * (-max / scale).exp_m1()).ln_1p(),
+                None => share * 2.0 * mean.min(max / 2.0),
+            };
+            at.clamp(0.0, max) as u64
+        };
+        Self((0..=PARTS).map(quantile).collect())
+    }
+
+    /// One time.
+    pub(super) fn draw(&self, dice: &mut ChaCha8Rng) -> u64 {
+        let random = dice.next_u32();
+        let (part, rest) = ((random >> 20) as usize, u64::from(random & 0xf_ffff));
+        let [from, to] = self.0[part..part + 2] else {
+            return 0; // there is one quantile more than parts
+        };
+        from + (((to - from) * rest) >> 20)
+    }
+}
+
+/// The scale of the exponential distribution that has the mean `mean` once it is cut at `max`; `None` where none has.
+fn scale(mean: f64, max: f64) -> Option<f64> {
+    if mean <= 0.0 || mean >= max / 2.0 {
+        return None;
+    }
+    let cut_mean = |scale: f64| scale - max / (max / scale).exp_m1();
+    // The mean grows with the scale, from the scale itself to half of `max`.
+    let (mut low, mut high) = (mean, max * 1e3);
+    for _ in 0..200 {
+        let middle = low.midpoint(high);
+        if cut_mean(middle) < mean {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
+/// A time below `below_ns`, each as likely; at most 4 s, which no disk takes for a turn.
+pub(super) fn time_below(below_ns: u64, dice: &mut ChaCha8Rng) -> u64 {
+    (u64::from(dice.next_u32()) * below_ns.min(u64::from(u32::MAX))) >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeks_have_their_mean_and_end() {
+        let seeks = Seeks::new(5_800_000, 15_700_000);
+        let mut dice = stream(1, 0);
+        let draws: Vec<u64> = (0..200_000).map(|_| seeks.draw(&mut dice)).collect();
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        assert!((mean / 5_800_000.0 - 1.0).abs() < 0.005, "{mean}");
+        assert!(draws.iter().all(|ns| *ns <= 15_700_000));
+        // Exponential: of 15.7 ms the first half has more than the second.
+        let early = draws.iter().filter(|ns| **ns < 7_850_000).count();
+        assert!((0.68..0.76).contains(&(early as f64 / draws.len() as f64)));
+        assert_eq!(Seeks::new(0, 0).draw(&mut dice), 0);
+    }
+}

@@ -1,0 +1,40 @@
+//! Dodo, as the availability study simulated it (Acharya & Setia, sections 3 and 4): one client whose program keeps regions of its data
+//! in the idle memory of a cluster.
+//!
+//! ```text
+//! program ─► local cache ─► region known? ─► network ◄─ idle memory daemon (Cluster: hosts over time)
+//!              (LRU)          │ no: ask the central manager (placement, refraction)
+//!                             └─► disk, string ─► the region is stored where there was room
+//! ```
+//!
+//! - `scenario`: everything that can be set, with the study's values and where they are from; `outcome`: what came of it.
+//! - `machine`: disks, string, network: whoever comes first is served first.
+//! - `local`, `cluster`: who has what. The cluster knows what is true; the client knows what it was told.
+//! - `client`: a workstation, request by request; `running`: a program's processes on it; `check`: what must hold in every run.
+//! - `simulate`: a week of runs, beside the same without remote memory and with as much as it wants. `shared`: several clients at
+//!   once, each of which runs its program once.
+
+mod check;
+mod client;
+mod cluster;
+mod dice;
+mod local;
+mod machine;
+mod outcome;
+mod owners;
+mod running;
+mod scenario;
+mod shared;
+mod simulate;
+#[cfg(test)]
+mod tests;
+
+pub use check::Violation;
+pub use outcome::{ClientOutcome, Counts, Hour, Outcome, Owners, Regions, Run, SharedOutcome};
+pub use scenario::{
+    Client, Disks, LostRegion, Network, Overlap, PlacementName, Recruitment, Remote, RetentionName,
+    Scenario,
+};
+pub use shared::{Borrower, simulate_clients};
+pub(crate) use simulate::check;
+pub use simulate::{SimulationError, reference, simulate, simulate_program};

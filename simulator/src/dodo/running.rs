@@ -1,0 +1,182 @@
+//! A program's processes on their way.
+//!
+//! Each process computes, asks, and waits for its answer. What happens next is always with the process whose time is the least:
+//! there are few, so they need no queue.
+
+use super::check::Violation;
+use super::client::Workstation;
+use super::cluster::{Cluster, NEVER};
+use super::outcome::Counts;
+use crate::Request;
+
+/// What a process does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It asks for its data.
+    Ask,
+    /// It reads or writes them, or all of the region for a storing, on disk.
+    Disk,
+    /// The disk's data go over the string.
+    String,
+    /// The region goes to its host.
+    Store,
+    /// Another process fetches the region.
+    Parked,
+}
+
+/// One process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process {
+    /// When it goes on.
+    at_ns: u64,
+    pub(super) stage: Stage,
+    pub(super) request: Request,
+    pub(super) region: u32,
+    /// The storing that it is about, if any.
+    pub(super) storing: Option<u64>,
+    /// Its answer does not come before: what is sent beside the disk's work.
+    pub(super) not_before_ns: u64,
+}
+
+impl Process {
+    /// One that has nothing to do.
+    const IDLE: Self = Self {
+        at_ns: NEVER,
+        stage: Stage::Ask,
+        request: Request {
+            object: 0,
+            bytes: 0,
+            is_write: false,
+            think_ns: 0,
+        },
+        region: 0,
+        storing: None,
+        not_before_ns: 0,
+    };
+
+    /// It waits for what another one fetches.
+    fn is_parked(&self) -> bool {
+        self.stage == Stage::Parked
+    }
+}
+
+/// What comes of a step.
+pub(super) enum Step {
+    /// The request is answered.
+    Answered(u64),
+    /// It goes on with this.
+    Next(Stage, u64),
+    /// It goes on when another process has fetched the region.
+    Park,
+}
+
+/// A run of a program.
+pub(super) struct Running<I> {
+    processes: Vec<Process>,
+    requests: I,
+    /// The last answer so far.
+    pub(super) end_ns: u64,
+}
+
+impl<I: Iterator<Item = Request>> Running<I> {
+    /// So many processes take the first requests at `begin_ns`.
+    pub(super) fn new(
+        mut requests: I,
+        processes: u32,
+        begin_ns: u64,
+        client: &mut Workstation,
+    ) -> Self {
+        let mut processes = vec![Process::IDLE; processes.max(1) as usize];
+        for process in &mut processes {
+            take(process, begin_ns, &mut requests, &mut client.counts);
+        }
+        Self {
+            processes,
+            requests,
+            end_ns: begin_ns,
+        }
+    }
+
+    /// The process that goes on first.
+    #[inline]
+    pub(super) fn next(&self) -> usize {
+        let mut next = 0;
+        for i in 1..self.processes.len() {
+            if self.processes[i].at_ns < self.processes[next].at_ns {
+                next = i;
+            }
+        }
+        next
+    }
+
+    /// When a process goes on; [`NEVER`] where it has nothing to do.
+    #[inline]
+    pub(super) fn at_ns(&self, process: usize) -> u64 {
+        self.processes[process].at_ns
+    }
+
+    /// It does, at its time.
+    #[inline]
+    pub(super) fn go_on(
+        &mut self,
+        next: usize,
+        client: &mut Workstation,
+        cluster: &mut Option<Cluster<'_>>,
+    ) -> Result<(), Violation> {
+        let mut process = self.processes[next];
+        let (stage, region) = (process.stage, process.region);
+        match client.step(cluster, &mut process, self.processes[next].at_ns)? {
+            Step::Answered(at_ns) => {
+                self.end_ns = self.end_ns.max(at_ns);
+                take(&mut process, at_ns, &mut self.requests, &mut client.counts);
+                self.processes[next] = process;
+                if stage == Stage::Store {
+                    wake(&mut self.processes, region, at_ns);
+                }
+            }
+            Step::Next(stage, at_ns) => {
+                (process.stage, process.at_ns) = (stage, at_ns);
+                self.processes[next] = process;
+            }
+            Step::Park => {
+                (process.stage, process.at_ns) = (Stage::Parked, NEVER);
+                self.processes[next] = process;
+            }
+        }
+        Ok(())
+    }
+
+    /// Processes whose request is not answered.
+    pub(super) fn waiting(&self) -> u64 {
+        let waits = |p: &&Process| p.at_ns != NEVER || p.is_parked();
+        self.processes.iter().filter(waits).count() as u64
+    }
+}
+
+/// The process takes the program's next request at `now_ns`, and asks once it has computed.
+#[inline]
+fn take(
+    process: &mut Process,
+    now_ns: u64,
+    requests: &mut impl Iterator<Item = Request>,
+    counts: &mut Counts,
+) {
+    process.stage = Stage::Ask;
+    process.storing = None;
+    match requests.next() {
+        Some(request) => {
+            counts.requests += 1;
+            process.at_ns = now_ns + request.think_ns;
+            process.request = request;
+        }
+        None => process.at_ns = NEVER,
+    }
+}
+
+/// Those that wait for the region ask for it again.
+fn wake(all: &mut [Process], region: u32, at_ns: u64) {
+    let parked = all.iter_mut().filter(|p| p.stage == Stage::Parked);
+    for process in parked.filter(|p| p.region == region) {
+        (process.stage, process.at_ns) = (Stage::Ask, at_ns);
+    }
+}

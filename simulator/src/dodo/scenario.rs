@@ -1,0 +1,287 @@
+//! Everything that can be set. The defaults are the study's; what it leaves out was chosen beforehand, and says so.
+
+use crate::applications::Application;
+use crate::event::{DAY, SECOND};
+use crate::hosts::Reading;
+use gleaner_policy::eviction::Policy;
+use gleaner_policy::idle::IdleRule;
+use gleaner_policy::placement::Placement;
+use gleaner_policy::quota::{Limits, Mode};
+use serde::{Deserialize, Serialize};
+
+/// What is simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scenario {
+    /// Decides all that is random.
+    pub seed: u64,
+    /// The program.
+    pub application: Application,
+    /// Its time to compute before each request; its own where absent.
+    pub think_ns: Option<u64>,
+    /// How long it is run again and again: a week (section 4).
+    pub length_ns: u64,
+    /// Between a run's end and the next one's begin (Figure 10; else none).
+    pub pause_ns: u64,
+    /// Runs of the program by which it is measured without remote memory, and with as much as it wants; one more comes first.
+    pub reference_runs: u32,
+    /// The client.
+    pub client: Client,
+    /// Between client and hosts.
+    pub network: Network,
+    /// Whose memory is lent, and how much of it.
+    pub recruitment: Recruitment,
+    /// How the client uses it.
+    pub remote: Remote,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            application: Application::Dmine,
+            think_ns: None,
+            length_ns: 7 * DAY,
+            pause_ns: 0,
+            reference_runs: 3,
+            client: Client::default(),
+            network: Network::default(),
+            recruitment: Recruitment::default(),
+            remote: Remote::default(),
+        }
+    }
+}
+
+/// Whether a program's processes compute while others wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// As many as the program has at once, on a CPU each. Within one nothing overlaps: Dodo's interface is synchronous (section
+    /// 3.1). **Assumed**: the study simulated parallel programs on four processors and does not speak of I/O.
+    #[default]
+    Processes,
+    /// One after the other: nothing overlaps at all.
+    Serial,
+}
+
+/// The workstation that the program runs on (section 3.3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Client {
+    /// More processes than CPUs do not run at once.
+    pub cpus: u32,
+    /// What of the data its own memory holds, least recently used first out. **Assumed**: all of its 256 MB.
+    pub local_cache_bytes: u64,
+    /// What overlaps.
+    pub overlap: Overlap,
+    /// Its disks.
+    pub disks: Disks,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            cpus: 4,
+            local_cache_bytes: 256 << 20,
+            overlap: Overlap::Processes,
+            disks: Disks::default(),
+        }
+    }
+}
+
+/// Disks on one string (section 3.3: Seagate Cheetah 9LP, Ultra-SCSI). The PCI bus (133 MB/s) is never in the way of a string of 40 MB/s.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Disks {
+    /// Files lie on them in turn.
+    pub count: u32,
+    /// Mean of a truncated exponential distribution.
+    pub seek_mean_ns: u64,
+    /// Where that is cut.
+    pub seek_max_ns: u64,
+    /// One turn (10,000 rpm); a request waits for half of one on average.
+    pub rotation_ns: u64,
+    /// What the media give.
+    pub media_bytes_per_s: u64,
+    /// What the string carries.
+    pub string_bytes_per_s: u64,
+    /// A request that goes on where one of so many before it ended costs neither seek nor rotation: the disk's own cache reads
+    /// ahead. **Assumed**: one for each traced processor. The study compares dmine's requests of 128 KB with the disks' whole
+    /// bandwidth (section 4), which without it they never had.
+    pub sequential_streams: u32,
+}
+
+impl Default for Disks {
+    fn default() -> Self {
+        Self {
+            count: 2,
+            seek_mean_ns: 5_800_000,
+            seek_max_ns: 15_700_000,
+            rotation_ns: 6_000_000,
+            media_bytes_per_s: 18_000_000,
+            string_bytes_per_s: 40_000_000,
+            sequential_streams: 8,
+        }
+    }
+}
+
+/// The network as programs see it (section 3.3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Network {
+    /// What passes in a second, one message after the other; nothing takes time where absent.
+    pub bytes_per_s: Option<u64>,
+    /// Of each message, question or answer, beside the time for its bytes.
+    pub latency_ns: u64,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            bytes_per_s: Some(70_000_000),
+            latency_ns: 7_400,
+        }
+    }
+}
+
+impl Network {
+    /// Of the study's ideal.
+    pub(super) const INFINITE: Self = Self {
+        bytes_per_s: None,
+        latency_ns: 0,
+    };
+}
+
+/// Whose memory is lent, and how much (section 3.1).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recruitment {
+    /// How far lending goes.
+    pub mode: Mode,
+    /// Idle for so long.
+    pub idle_after_s: f64,
+    /// With a 5-minute load below this.
+    pub load_limit: f64,
+    /// Share of memory that is never lent.
+    pub headroom_share: f64,
+    /// Share that is left alone on hosts in use, in the mode that lends there.
+    pub spare_headroom_share: f64,
+    /// Hosts without owners: always idle.
+    pub is_always_idle: bool,
+}
+
+impl Default for Recruitment {
+    fn default() -> Self {
+        let (idle, limits) = (IdleRule::default(), Limits::default());
+        Self {
+            mode: Mode::Paper,
+            idle_after_s: idle.idle_after_ms as f64 / 1000.0,
+            load_limit: idle.load_limit,
+            headroom_share: limits.headroom_share,
+            spare_headroom_share: limits.spare_headroom_share,
+            is_always_idle: false,
+        }
+    }
+}
+
+impl Recruitment {
+    /// How hosts are read for it.
+    #[must_use]
+    pub fn reading(&self, from_ms: i64, until_ms: i64) -> Reading {
+        Reading {
+            idle: IdleRule {
+                idle_after_ms: (self.idle_after_s * 1000.0) as i64,
+                load_limit: self.load_limit,
+            },
+            limits: Limits {
+                mode: self.mode,
+                headroom_share: self.headroom_share,
+                spare_headroom_share: self.spare_headroom_share,
+                cap_bytes: None,
+            },
+            is_always_idle: self.is_always_idle,
+            ..Reading::between(from_ms, until_ms)
+        }
+    }
+}
+
+/// What the client does about regions on a host that no longer has one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostRegion {
+    /// "the library drops all the descriptors for memory regions stored on that node" (section 3.1); the daemon is told, and
+    /// frees those that are left.
+    #[default]
+    DropHost,
+    /// Only that one is given up.
+    DropRegion,
+}
+
+/// How the client uses what is lent (sections 3.1 and 3.2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Remote {
+    /// Size of a region, which is stored whole on one host and read whole from disk at first; never less than the program's
+    /// largest request. **Assumed**: 4 MiB. The study names no size. Regions are "data-objects" that are created, and opened like a
+    /// file by stdio, one descriptor each (sections 3.1, 3.2); its own smallest "memory region" is of 4 MB (Table 4), and so is the one
+    /// data object that it gives a size of: lu's slab of 64 columns.
+    pub region_bytes: u64,
+    /// Which host has it.
+    pub placement: PlacementName,
+    /// What stays where all is full.
+    pub retention: RetentionName,
+    /// After a refusal nothing is asked for so long (section 4: 1 minute).
+    pub refraction_ms: i64,
+    /// What a lost region takes with it.
+    pub lost_region: LostRegion,
+}
+
+impl Default for Remote {
+    fn default() -> Self {
+        Self {
+            region_bytes: 4 << 20,
+            placement: PlacementName(Placement::Random),
+            retention: RetentionName(Policy::FirstIn),
+            refraction_ms: SECOND as i64 * 60 / 1_000_000,
+            lost_region: LostRegion::DropHost,
+        }
+    }
+}
+
+/// A placement of `policy`, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PlacementName(pub Placement);
+
+impl TryFrom<String> for PlacementName {
+    type Error = gleaner_policy::placement::UnknownPlacement;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        name.parse().map(Self)
+    }
+}
+
+impl From<PlacementName> for String {
+    fn from(name: PlacementName) -> Self {
+        name.0.name().to_owned()
+    }
+}
+
+/// An order of eviction of `policy`, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RetentionName(pub Policy);
+
+impl TryFrom<String> for RetentionName {
+    type Error = gleaner_policy::eviction::UnknownPolicy;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        name.parse().map(Self)
+    }
+}
+
+impl From<RetentionName> for String {
+    fn from(name: RetentionName) -> Self {
+        name.0.name().to_owned()
+    }
+}

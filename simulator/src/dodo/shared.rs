@@ -1,0 +1,185 @@
+//! Several clients at once on one cluster: each with a workstation, a program and descriptors of its own. Hosts, their quotas and the
+//! manager are shared.
+
+use super::client::{Geometry, Workstation};
+use super::cluster::{Cluster, NEVER};
+use super::outcome::{ClientOutcome, Counts, SharedOutcome};
+use super::running::Running;
+use super::scenario::{Network, Scenario};
+use super::simulate::{SimulationError, check, engine, processes, workstation};
+use crate::applications::Program;
+use crate::event::Queue;
+use crate::hosts::Timeline;
+
+/// A client of several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Borrower<P> {
+    /// What outcome and placement call it.
+    pub name: String,
+    /// The id of the host that it works on, which lends nothing until the program has ended; none of them where absent.
+    pub host_id: Option<String>,
+    /// When the program begins, since the simulation's begin.
+    pub begin_ns: u64,
+    /// What it runs, once.
+    pub program: P,
+}
+
+/// One client on its way.
+struct Client<I> {
+    workstation: Workstation,
+    running: Running<I>,
+    host: Option<usize>,
+    end_ns: Option<u64>,
+}
+
+impl<I: Iterator<Item = crate::Request>> Client<I> {
+    /// When anything happens to it: at last, that it ends.
+    fn next_ns(&self) -> u64 {
+        match self.running.at_ns(self.running.next()) {
+            NEVER => self.running.end_ns,
+            at_ns => at_ns,
+        }
+    }
+}
+
+/// Simulates `clients` on `hosts` until all have ended, or the scenario's time is over. Each runs its program once: the first as run 0,
+/// the second as run 1, with dice of its own. The scenario's application, pause and reference runs are of no account; its
+/// client is each one's workstation, its network each one's own way to the hosts.
+///
+/// A client whose program has ended deletes its regions, and its host may lend again.
+///
+/// # Errors
+/// [`SimulationError`]; a client's host that is none of `hosts` among them.
+pub fn simulate_clients<P: Program>(
+    scenario: &Scenario,
+    clients: &[Borrower<P>],
+    hosts: &[Timeline],
+) -> Result<SharedOutcome, SimulationError> {
+    check(scenario)?;
+    let mut geometries = Vec::new();
+    let mut regions = 0_u32;
+    for client in clients {
+        let geometry = Geometry::new(client.program.layout(), scenario.remote.region_bytes);
+        geometries.push(geometry.after(regions));
+        regions = regions.saturating_add(geometry.regions());
+    }
+    if regions == u32::MAX {
+        return Err(SimulationError::Setting {
+            key: "clients",
+            value: clients.len().to_string(),
+            wanted: "data of fewer than 2^32 regions in all: make remote.region_bytes larger",
+        });
+    }
+    let sizes = clients.iter().zip(&geometries);
+    let sizes = sizes.map(|(client, geometry)| (client.name.clone(), geometry.region_bytes()));
+    let mode = scenario.recruitment.mode;
+    let cluster = Cluster::shared(hosts, mode, &scenario.remote, sizes, scenario.seed);
+    let mut cluster = Some(cluster);
+    let mut all = Vec::new();
+    let mut queue = Queue::default();
+    for (number, (client, geometry)) in clients.iter().zip(&geometries).enumerate() {
+        let host = place(client, hosts)?;
+        if let (Some(at), Some(cluster)) = (host, &mut cluster) {
+            cluster.borrows(at, true, 0)?;
+        }
+        let (program, seed) = (&client.program, scenario.seed.wrapping_add(number as u64));
+        let mut workstation = workstation(scenario, program, *geometry, &scenario.network, seed);
+        let requests = program.run(scenario.seed, number as u64);
+        let processes = processes(scenario, program);
+        let running = Running::new(requests, processes, client.begin_ns, &mut workstation);
+        let client = Client {
+            workstation,
+            running,
+            host,
+            end_ns: None,
+        };
+        queue.put(client.next_ns(), number);
+        all.push(client);
+    }
+    while let Some((now_ns, number)) = queue.pop_until(scenario.length_ns) {
+        let client = &mut all[number];
+        let next = client.running.next();
+        if client.running.at_ns(next) != NEVER {
+            client
+                .running
+                .go_on(next, &mut client.workstation, &mut cluster)?;
+            queue.put(client.next_ns(), number);
+            continue;
+        }
+        client.end_ns = Some(now_ns);
+        let host = client.host;
+        let works_there = |c: &Client<P::Stream>| c.host == host && c.end_ns.is_none();
+        let is_still_borrowing = all.iter().any(works_there);
+        if let Some(cluster) = &mut cluster {
+            cluster.advance(now_ns)?;
+            cluster.delete(number, now_ns);
+            if let (Some(at), false) = (host, is_still_borrowing) {
+                cluster.borrows(at, false, now_ns)?;
+            }
+            cluster.check()?;
+        }
+    }
+    let mut told = Vec::new();
+    for (number, (client, of)) in all.iter().zip(clients).enumerate() {
+        let waiting = client.running.waiting();
+        let counts = client.workstation.counts;
+        client
+            .workstation
+            .check(number as u64, &Counts::default(), waiting)?;
+        let without_ns = without(scenario, of, number as u64)?;
+        let ns = client.end_ns.map(|end_ns| end_ns - of.begin_ns);
+        let speedup = ns.filter(|ns| *ns > 0);
+        told.push(ClientOutcome {
+            name: of.name.clone(),
+            host_id: of.host_id.clone(),
+            begin_ns: of.begin_ns,
+            end_ns: client.end_ns,
+            without_ns,
+            speedup: speedup.map(|ns| without_ns as f64 / ns as f64),
+            counts,
+        });
+    }
+    let (regions, owners) = match cluster {
+        Some(mut cluster) => {
+            cluster.advance(scenario.length_ns)?;
+            cluster.check()?;
+            cluster.finish(scenario.length_ns)
+        }
+        None => Default::default(),
+    };
+    Ok(SharedOutcome {
+        scenario: scenario.clone(),
+        counts: told.iter().map(|client| client.counts).sum(),
+        clients: told,
+        regions,
+        owners,
+    })
+}
+
+/// Where among `hosts` the client works.
+fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, SimulationError> {
+    let Some(id) = &client.host_id else {
+        return Ok(None);
+    };
+    let place = hosts.iter().position(|host| host.host_id == *id);
+    place.map(Some).ok_or_else(|| SimulationError::Setting {
+        key: "clients.host_id",
+        value: id.clone(),
+        wanted: "the id of a host of the dataset, or nothing",
+    })
+}
+
+/// How long the client's run takes without remote memory.
+fn without<P: Program>(
+    scenario: &Scenario,
+    client: &Borrower<P>,
+    number: u64,
+) -> Result<u64, SimulationError> {
+    let program = &client.program;
+    let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
+    let mut alone = engine(scenario, program, geometry, None, &Network::INFINITE);
+    let requests = program.run(scenario.seed, number);
+    let processes = processes(scenario, program);
+    let run = alone.run(number, requests, processes, 0, u64::MAX / 4)?;
+    Ok(run.map_or(0, |run| run.ns()))
+}

@@ -1,0 +1,348 @@
+//! A week of runs, beside the same without remote memory and with as much as the program wants.
+
+use super::check::Violation;
+use super::client::{Engine, Geometry, Workstation};
+use super::cluster::Cluster;
+use super::local::Local;
+use super::machine::Machine;
+use super::outcome::{Counts, Hour, Outcome, Run};
+use super::scenario::{Network, Overlap, Recruitment, Remote, Scenario};
+use crate::applications::Program;
+use crate::event::HOUR;
+use crate::hosts::Timeline;
+use gleaner_schemas::lending::Mode;
+use std::collections::BTreeMap;
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulationError {
+    /// Something that must hold did not.
+    #[error("the simulation contradicts itself, which is a fault of Gleaner's: {0}")]
+    Violation(#[from] Violation),
+    /// Not one run ended.
+    #[error(
+        "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
+    )]
+    TooShort {
+        /// How long was simulated.
+        length_ns: u64,
+        /// A run without remote memory.
+        without_run_ns: u64,
+    },
+    /// A value that makes no sense.
+    #[error("{key} = {value} cannot be simulated: {wanted}")]
+    Setting {
+        /// Which, as in the scenario.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// What may be there.
+        wanted: &'static str,
+    },
+}
+
+/// Which memory a program is given for reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lent {
+    Nothing,
+    Everything,
+}
+
+/// Simulates the scenario's application on `hosts`, which were read for the scenario's
+/// [`Recruitment::reading`](super::Recruitment::reading).
+///
+/// # Errors
+/// [`SimulationError`].
+pub fn simulate(scenario: &Scenario, hosts: &[Timeline]) -> Result<Outcome, SimulationError> {
+    let application = scenario.application;
+    let think_ns = scenario.think_ns.unwrap_or(application.think_ns());
+    simulate_program(scenario, &application.thinking(think_ns), hosts)
+}
+
+/// The same of any program; the scenario's application is of no account.
+///
+/// # Errors
+/// [`SimulationError`].
+pub fn simulate_program<P: Program>(
+    scenario: &Scenario,
+    program: &P,
+    hosts: &[Timeline],
+) -> Result<Outcome, SimulationError> {
+    check(scenario)?;
+    let [without_run_ns, ideal_run_ns] = reference(scenario, program)?;
+    let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
+    let cluster = Cluster::new(
+        hosts,
+        scenario.recruitment.mode,
+        &scenario.remote,
+        geometry.region_bytes(),
+        scenario.seed,
+    );
+    let mut engine = engine(
+        scenario,
+        program,
+        geometry,
+        Some(cluster),
+        &scenario.network,
+    );
+    let runs = Runs {
+        count: u64::MAX,
+        until_ns: scenario.length_ns,
+        pause_ns: scenario.pause_ns,
+    };
+    let runs = runs.of(scenario, program, &mut engine)?;
+    let Some(run_ns) = mean_ns(&runs) else {
+        return Err(SimulationError::TooShort {
+            length_ns: scenario.length_ns,
+            without_run_ns,
+        });
+    };
+    let (counts, cluster) = (engine.client.counts, engine.cluster);
+    let (regions, owners) = cluster.map_or_else(Default::default, |c| c.finish(scenario.length_ns));
+    let speedup = without_run_ns as f64 / run_ns as f64;
+    let ideal_speedup = without_run_ns as f64 / ideal_run_ns.max(1) as f64;
+    Ok(Outcome {
+        scenario: scenario.clone(),
+        without_run_ns,
+        ideal_run_ns,
+        run_ns,
+        speedup,
+        ideal_speedup,
+        gain_share: (ideal_speedup > 1.0).then(|| (speedup - 1.0) / (ideal_speedup - 1.0)),
+        hours: by_hour(&runs, without_run_ns),
+        runs,
+        counts,
+        regions,
+        owners,
+    })
+}
+
+/// Mean times of a run without remote memory, and with infinite remote memory that is never reclaimed over a network that takes
+/// no time (section 4): of the scenario's reference runs, after one that is not counted.
+///
+/// # Errors
+/// [`SimulationError`].
+pub fn reference<P: Program>(
+    scenario: &Scenario,
+    program: &P,
+) -> Result<[u64; 2], SimulationError> {
+    check(scenario)?;
+    let mut means = [0; 2];
+    for (mean, lent) in means.iter_mut().zip([Lent::Nothing, Lent::Everything]) {
+        // More than anybody wants.
+        let everything = [Timeline::always_idle("infinite", u64::MAX / 4)];
+        let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
+        let cluster = (lent == Lent::Everything).then(|| {
+            let remote = Remote::default();
+            let regions = geometry.region_bytes();
+            Cluster::new(&everything, Mode::Paper, &remote, regions, scenario.seed)
+        });
+        let mut engine = engine(scenario, program, geometry, cluster, &Network::INFINITE);
+        let runs = Runs {
+            count: u64::from(scenario.reference_runs) + 1,
+            until_ns: u64::MAX / 4,
+            pause_ns: 0,
+        };
+        let runs = runs.of(scenario, program, &mut engine)?;
+        *mean = mean_ns(runs.get(1..).unwrap_or_default()).unwrap_or(0);
+    }
+    Ok(means)
+}
+
+pub(super) fn engine<'a, P: Program>(
+    scenario: &Scenario,
+    program: &P,
+    geometry: Geometry,
+    cluster: Option<Cluster<'a>>,
+    network: &Network,
+) -> Engine<'a> {
+    Engine {
+        client: workstation(scenario, program, geometry, network, scenario.seed),
+        cluster,
+    }
+}
+
+pub(super) fn workstation<P: Program>(
+    scenario: &Scenario,
+    program: &P,
+    geometry: Geometry,
+    network: &Network,
+    seed: u64,
+) -> Workstation {
+    let layout = program.layout();
+    let room = scenario.client.local_cache_bytes / u64::from(layout.block_bytes.max(1));
+    let room = u32::try_from(room).unwrap_or(u32::MAX);
+    Workstation {
+        geometry,
+        machine: Machine::new(&scenario.client.disks, network, seed),
+        local: Local::new(layout.blocks(), room),
+        counts: Counts::default(),
+    }
+}
+
+/// How many of the program's processes run at once.
+pub(super) fn processes<P: Program>(scenario: &Scenario, program: &P) -> u32 {
+    match scenario.client.overlap {
+        Overlap::Processes => program.processes().min(scenario.client.cpus).max(1),
+        Overlap::Serial => 1,
+    }
+}
+
+/// Runs, one after the other.
+pub(super) struct Runs {
+    pub(super) count: u64,
+    pub(super) until_ns: u64,
+    pub(super) pause_ns: u64,
+}
+
+impl Runs {
+    pub(super) fn of<P: Program>(
+        &self,
+        scenario: &Scenario,
+        program: &P,
+        engine: &mut Engine<'_>,
+    ) -> Result<Vec<Run>, Violation> {
+        let processes = processes(scenario, program);
+        let (mut runs, mut begin_ns) = (Vec::new(), 0);
+        for number in 0..self.count {
+            let requests = program.run(scenario.seed, number);
+            let run = engine.run(number, requests, processes, begin_ns, self.until_ns)?;
+            let Some(run) = run else { break };
+            runs.push(run);
+            if !program.keeps_regions() {
+                engine.client.local.clear();
+                if let Some(cluster) = &mut engine.cluster {
+                    cluster.delete_all(run.end_ns);
+                }
+            }
+            begin_ns = run.end_ns + self.pause_ns;
+            // A program without requests, or one that takes no time, would never come to the end.
+            if begin_ns >= self.until_ns || run.ns() == 0 {
+                break;
+            }
+        }
+        // The hosts' time goes on to the end.
+        if let Some(cluster) = &mut engine.cluster
+            && self.count == u64::MAX
+        {
+            cluster.advance(self.until_ns)?;
+        }
+        Ok(runs)
+    }
+}
+
+fn mean_ns(runs: &[Run]) -> Option<u64> {
+    let sum: u128 = runs.iter().map(|run| u128::from(run.ns())).sum();
+    let mean = sum.checked_div(runs.len() as u128)?;
+    u64::try_from(mean).ok()
+}
+
+/// The mean over each hour's time of the speedups of the runs then.
+fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
+    let mut hours: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.ns() > 0) {
+        let speedup = without_run_ns as f64 / run.ns() as f64;
+        for hour in run.begin_ns / HOUR..=(run.end_ns - 1) / HOUR {
+            let from_ns = run.begin_ns.max(hour * HOUR);
+            let to_ns = run.end_ns.min((hour + 1) * HOUR);
+            let sums = hours.entry(hour).or_default();
+            let ns = to_ns.saturating_sub(from_ns) as f64;
+            *sums = (sums.0 + speedup * ns, sums.1 + ns);
+        }
+    }
+    hours
+        .into_iter()
+        .map(|(hour, (sum, ns))| Hour {
+            hour,
+            speedup: sum / ns,
+        })
+        .collect()
+}
+
+/// Whether every setting can be simulated.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
+    let disks = &scenario.client.disks;
+    let checks: [(&'static str, u64, u64, &'static str); 7] = [
+        ("length_ns", scenario.length_ns, u64::MAX / 8, "more than 0"),
+        (
+            "reference_runs",
+            scenario.reference_runs.into(),
+            1000,
+            "from 1 to 1000",
+        ),
+        (
+            "client.cpus",
+            scenario.client.cpus.into(),
+            4096,
+            "from 1 to 4096",
+        ),
+        (
+            "client.disks.count",
+            disks.count.into(),
+            4096,
+            "from 1 to 4096",
+        ),
+        (
+            "client.disks.media_bytes_per_s",
+            disks.media_bytes_per_s,
+            u64::MAX,
+            "more than 0",
+        ),
+        (
+            "client.disks.string_bytes_per_s",
+            disks.string_bytes_per_s,
+            u64::MAX,
+            "more than 0",
+        ),
+        (
+            "network.bytes_per_s",
+            scenario.network.bytes_per_s.unwrap_or(1),
+            u64::MAX,
+            "more than 0, or left out",
+        ),
+    ];
+    let wrong = (checks.into_iter()).find(|(_, value, most, _)| *value == 0 || value > most);
+    if let Some((key, value, _, wanted)) = wrong {
+        let value = value.to_string();
+        return Err(SimulationError::Setting { key, value, wanted });
+    }
+    check_recruitment(&scenario.recruitment)
+}
+
+fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
+    const SHARE: &str = "from 0 to 1";
+    const FROM_0: &str = "0 or more";
+    let checks = [
+        (
+            "recruitment.idle_after_s",
+            recruitment.idle_after_s,
+            1e9,
+            FROM_0,
+        ),
+        (
+            "recruitment.load_limit",
+            recruitment.load_limit,
+            f64::MAX,
+            FROM_0,
+        ),
+        (
+            "recruitment.headroom_share",
+            recruitment.headroom_share,
+            1.0,
+            SHARE,
+        ),
+        (
+            "recruitment.spare_headroom_share",
+            recruitment.spare_headroom_share,
+            1.0,
+            SHARE,
+        ),
+    ];
+    // What is no number is in no range.
+    let wrong = (checks.into_iter()).find(|(_, value, most, _)| !(0.0..=*most).contains(value));
+    wrong.map_or(Ok(()), |(key, value, _, wanted)| {
+        let value = value.to_string();
+        Err(SimulationError::Setting { key, value, wanted })
+    })
+}

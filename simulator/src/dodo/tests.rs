@@ -1,0 +1,458 @@
+//! Scenarios with answers worked out by hand, and what holds whatever happens.
+//!
+//! On the client of these tests a byte takes 1 ns from a disk and 0.1 ns over the network, a message 5 ns, seeks, rotation and
+//! the string nothing.
+
+mod shared;
+
+use super::simulate::{Runs, engine};
+use super::*;
+use crate::Request;
+use crate::applications::{Layout, Program};
+use crate::dodo::client::Geometry;
+use crate::dodo::cluster::Cluster;
+use crate::event::{DAY, SECOND};
+use crate::hosts::{Cause, Change, Lendable, Presence, Return, Timeline, Wanted};
+use gleaner_policy::eviction::Policy;
+use gleaner_policy::memory_context::Demand;
+use gleaner_policy::placement::Placement;
+use gleaner_schemas::lending::Mode;
+use proptest::prelude::*;
+
+/// Room for some regions; the manager gives whole slabs of 2 MiB.
+const ROOM: u64 = 64 << 20;
+
+/// A program of given requests.
+#[derive(Clone, Debug)]
+struct Given {
+    requests: Vec<Request>,
+    processes: u32,
+    keeps_regions: bool,
+    files: u32,
+}
+
+impl Given {
+    /// One process that reads blocks of 100 bytes; regions have ten.
+    fn reading(blocks: &[u64], think_ns: u64) -> Self {
+        let request = |&object| Request {
+            object,
+            bytes: 100,
+            is_write: false,
+            think_ns,
+        };
+        Self {
+            requests: blocks.iter().map(request).collect(),
+            processes: 1,
+            keeps_regions: false,
+            files: 2,
+        }
+    }
+}
+
+impl Program for Given {
+    type Stream = std::vec::IntoIter<Request>;
+
+    fn layout(&self) -> Layout {
+        Layout {
+            files: self.files,
+            file_blocks: 20,
+            block_bytes: 100,
+            largest_request_bytes: 100,
+        }
+    }
+
+    fn run(&self, _: u64, _: u64) -> Self::Stream {
+        self.requests.clone().into_iter()
+    }
+
+    fn keeps_regions(&self) -> bool {
+        self.keeps_regions
+    }
+
+    fn processes(&self) -> u32 {
+        self.processes
+    }
+}
+
+fn scenario() -> Scenario {
+    let mut scenario = Scenario::default();
+    scenario.client.local_cache_bytes = 0;
+    scenario.client.disks = Disks {
+        seek_mean_ns: 0,
+        seek_max_ns: 0,
+        rotation_ns: 0,
+        media_bytes_per_s: SECOND,
+        string_bytes_per_s: 1_000_000 * SECOND,
+        ..Disks::default()
+    };
+    scenario.network = Network {
+        bytes_per_s: Some(10 * SECOND),
+        latency_ns: 5,
+    };
+    scenario.remote.region_bytes = 1000;
+    scenario
+}
+
+fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> Change {
+    Change {
+        at_ns,
+        presence,
+        lendable: Lendable {
+            paper_bytes: bytes,
+            ..Lendable::default()
+        },
+        returned,
+    }
+}
+
+fn host(name: &str, changes: Vec<Change>) -> Timeline {
+    let wanted = Wanted {
+        demand: Demand {
+            footprint_bytes: 800,
+            guest_bytes: 0,
+            kernel_bytes: 300,
+            physical_bytes: 2000,
+            lotsfree_bytes: 50,
+        },
+        upper_bound_bytes: 700,
+    };
+    let returns = changes.iter().filter(|c| c.returned.is_some());
+    let returns = returns.map(|c| Return {
+        at_ns: c.at_ns,
+        cause: Cause::Owner,
+        wanted: Some(wanted),
+    });
+    Timeline {
+        host_id: name.to_owned(),
+        physical_bytes: 2000,
+        returns: returns.collect(),
+        changes,
+    }
+}
+
+fn always() -> Timeline {
+    host("always", vec![change(0, Presence::Idle, ROOM, None)])
+}
+
+/// One run of it: its end, who answered, and what became of regions and owners until then.
+fn run(scenario: &Scenario, program: &Given, hosts: &[Timeline]) -> (u64, Counts, Regions, Owners) {
+    let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
+    let (mode, sizes) = (scenario.recruitment.mode, geometry.region_bytes());
+    let cluster = Cluster::new(hosts, mode, &scenario.remote, sizes, scenario.seed);
+    let cluster = (!hosts.is_empty()).then_some(cluster);
+    let mut engine = engine(scenario, program, geometry, cluster, &scenario.network);
+    let one = Runs {
+        count: 1,
+        until_ns: 1000 * SECOND,
+        pause_ns: 0,
+    };
+    let runs = one.of(scenario, program, &mut engine).unwrap();
+    let (counts, cluster) = (engine.client.counts, engine.cluster);
+    let end_ns = runs[0].end_ns;
+    let (regions, owners) = cluster.map_or_else(Default::default, |c| c.finish(end_ns));
+    (end_ns, counts, regions, owners)
+}
+
+fn answered(counts: &Counts) -> [u64; 3] {
+    [counts.local, counts.remote, counts.disk]
+}
+
+#[test]
+fn one_host_and_one_region() {
+    let program = Given::reading(&[0, 0, 7], 1000);
+    let (end, counts, ..) = run(&scenario(), &program, &[]);
+    assert_eq!((end, answered(&counts)), (3 * 1100, [0, 0, 3]));
+    let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
+    // Asked at 1000, told at 1010, read at 2010, stored at 2010 + 100 + 5; then twice 1000 + 5 + 10 + 5.
+    assert_eq!((end, answered(&counts)), (2115 + 2 * 1020, [0, 2, 1]));
+    assert_eq!((regions.stored, regions.deleted), (1, 1));
+    assert_eq!((counts.remote_bytes, counts.disk_bytes), (200, 1000));
+}
+
+#[test]
+fn the_owner_returns_in_the_middle() {
+    let program = Given::reading(&[0, 0, 7], 1000);
+    let back = vec![
+        change(0, Presence::Idle, ROOM, None),
+        change(3500, Presence::InUse, 0, Some(0)),
+    ];
+    let (end, counts, regions, owners) = run(&scenario(), &program, &[host("h", back)]);
+    // As above until 3135. Then asked of the host in vain at 4135, of the manager in vain at 4145, read at 4255.
+    assert_eq!((end, answered(&counts)), (4255, [0, 1, 2]));
+    assert_eq!(
+        (regions.reclaimed, regions.failed_accesses, regions.refusals),
+        (1, 1, 1)
+    );
+    assert_eq!((owners.returns, owners.reclaims), (1, 1));
+    // 800 + 1000 + 300 − (2000 − 50).
+    assert_eq!(owners.mean_memory_context_bytes, Some(150.0));
+    assert_eq!(owners.median_memory_context_bytes, Some(150));
+    assert_eq!(owners.mean_upper_bound_bytes, Some(700.0));
+    // Lent 1000 bytes from the grant at 1000 to the return at 3500, of 4255 ns.
+    assert_eq!(regions.mean_leased_bytes, 1000.0 * 2500.0 / 4255.0);
+}
+
+#[test]
+fn a_host_that_is_off_has_no_owner_who_waits() {
+    let program = Given::reading(&[0, 0, 7], 1000);
+    let off = vec![
+        change(0, Presence::Idle, ROOM, None),
+        change(3500, Presence::Unseen, 0, None),
+    ];
+    let (_, _, regions, owners) = run(&scenario(), &program, &[host("h", off)]);
+    assert_eq!(
+        (regions.reclaimed, regions.unseen, owners.returns),
+        (0, 1, 0)
+    );
+}
+
+#[test]
+fn an_idle_host_that_needs_a_part_drops_what_came_last() {
+    // Regions 0 and 1; the host may keep one from 6000 on.
+    let program = Given::reading(&[0, 10, 0, 10, 0], 1000);
+    let less = vec![
+        change(0, Presence::Idle, ROOM, None),
+        change(6000, Presence::Idle, 1500, None),
+    ];
+    let hosts = [host("h", less)];
+    let (end, counts, regions, _) = run(&scenario(), &program, &hosts);
+    // Stored at 2115 and 4230. Region 0 at 5250, region 1 in vain at 6250: 6260. The manager has no slab left: 6270, read at 6370.
+    // Then region 0, which the client gave up with its host, from disk.
+    assert_eq!((end, answered(&counts)), (6370 + 1100, [0, 1, 4]));
+    assert_eq!(
+        (regions.shrunk, regions.given_up, regions.refusals),
+        (1, 1, 1)
+    );
+    let mut alone = scenario();
+    alone.remote.lost_region = LostRegion::DropRegion;
+    let (end, counts, regions, _) = run(&alone, &program, &hosts);
+    assert_eq!((end, answered(&counts)), (6370 + 1020, [0, 2, 3]));
+    assert_eq!((regions.shrunk, regions.given_up), (1, 0));
+}
+
+#[test]
+fn a_refusal_is_respected_for_a_minute() {
+    let late = vec![change(31 * SECOND, Presence::Idle, ROOM, None)];
+    let program = Given::reading(&[0, 0, 0, 0], 30 * SECOND);
+    let (end, counts, regions, _) = run(&scenario(), &program, &[host("h", late)]);
+    // Refused at 30 s, not asked at 60 s, granted at 90 s, there at 120 s.
+    assert_eq!(answered(&counts), [0, 1, 3]);
+    assert_eq!((regions.refusals, regions.stored), (1, 1));
+    let expected = 120 * SECOND + (10 + 100) + 100 + (10 + 1000 + 100 + 5) + 20;
+    assert_eq!(end, expected);
+}
+
+#[test]
+fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
+    // Room for two regions; their order of use is 0, 1, 0, then 2 comes.
+    let program = Given::reading(&[0, 10, 0, 20, 0, 10], 1000);
+    let hosts = [host("h", vec![change(0, Presence::Idle, 2000, None)])];
+    let mut lru = scenario();
+    lru.remote.retention = RetentionName(Policy::Lru);
+    // The manager gives to hosts with a whole slab free alone: here it refuses always, and nothing is ever stored.
+    let (_, counts, ..) = run(&lru, &program, &hosts);
+    assert_eq!(answered(&counts), [0, 0, 6]);
+    // A slab is free for the second as well, and none for the third: 1 goes for 2, and 2 for 1.
+    let room = vec![change(0, Presence::Idle, (2 << 20) + 1000, None)];
+    let hosts = [host("h", room)];
+    let (_, counts, regions, _) = run(&lru, &program, &hosts);
+    assert_eq!(answered(&counts), [0, 2, 4]);
+    assert_eq!((regions.stored, regions.deleted), (4, 4));
+    // As they came: 0 goes for 2, 1 for 0, and 2 for 1.
+    let mut fifo = scenario();
+    fifo.remote.retention = RetentionName(Policy::Fifo);
+    let (_, counts, regions, _) = run(&fifo, &program, &hosts);
+    assert_eq!(answered(&counts), [0, 1, 5]);
+    assert_eq!((regions.stored, regions.deleted), (5, 5));
+    // First in: 2 comes too late.
+    let (_, counts, regions, _) = run(&scenario(), &program, &hosts);
+    assert_eq!((answered(&counts), regions.stored), ([0, 3, 3], 2));
+}
+
+#[test]
+fn processes_wait_for_a_region_that_another_one_fetches() {
+    let mut program = Given::reading(&[0, 1, 2], 1000);
+    program.processes = 2;
+    let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
+    // One fetches until 2115; the other waits, and has its block at 2115 + 20; the first asks for the third at 3115.
+    assert_eq!((end, answered(&counts)), (3135, [0, 2, 1]));
+    assert_eq!(regions.stored, 1);
+}
+
+#[test]
+fn two_disks_share_a_string_and_one_disk_is_one() {
+    let mut shared = scenario();
+    // 100 bytes take 100 ns on a disk and 50 on the string, which both want at 50.
+    shared.client.disks.string_bytes_per_s = 2 * SECOND;
+    let mut program = Given::reading(&[0, 20], 0);
+    program.processes = 2;
+    assert_eq!(run(&shared, &program, &[]).0, 150);
+    shared.client.disks.count = 1;
+    assert_eq!(run(&shared, &program, &[]).0, 200);
+    shared.client.disks.count = 2;
+    shared.client.overlap = Overlap::Serial;
+    assert_eq!(run(&shared, &program, &[]).0, 200);
+}
+
+#[test]
+fn what_goes_on_where_a_stream_ended_needs_no_turn() {
+    let mut turning = scenario();
+    turning.client.disks.rotation_ns = 1 << 31;
+    let late = |blocks: &[u64]| run(&turning, &Given::reading(blocks, 0), &[]).0;
+    let [one, on, back] = [&[0_u64][..], &[0, 1, 2], &[0, 2, 1]].map(late);
+    assert_eq!(on, one + 200);
+    assert!(back > on);
+    turning.client.disks.sequential_streams = 0;
+    assert!(run(&turning, &Given::reading(&[0, 1, 2], 0), &[]).0 > on);
+}
+
+#[test]
+fn the_clients_own_memory_comes_first_and_writes_go_to_disk_and_host() {
+    let mut cached = scenario();
+    cached.client.local_cache_bytes = 200;
+    let program = Given::reading(&[0, 1, 0, 2, 1, 2], 1000);
+    let (end, counts, ..) = run(&cached, &program, &[]);
+    // 0 and 1 from disk, 0 here, 2 pushes 1 out, 1 pushes 0 out, 2 here.
+    assert_eq!((end, answered(&counts)), (6000 + 4 * 100, [2, 0, 4]));
+    let mut program = Given::reading(&[0, 0, 0], 1000);
+    program.requests[1].is_write = true;
+    let (end, counts, ..) = run(&scenario(), &program, &[always()]);
+    // Stored at 2115; written at 3115: 100 ns to disk, 15 to the host beside it; read at 4215.
+    assert_eq!((end, answered(&counts)), (4215 + 20, [0, 1, 2]));
+}
+
+#[test]
+fn speedup_and_ideal_of_a_week_of_runs() {
+    let mut kept = Given::reading(&[0, 1, 2, 3], 1000);
+    kept.keeps_regions = true;
+    let mut scenario = scenario();
+    scenario.length_ns = 100_000;
+    let outcome = simulate_program(&scenario, &kept, &[always()]).unwrap();
+    assert_eq!((outcome.without_run_ns, outcome.ideal_run_ns), (4400, 4000));
+    let first = outcome.runs[0];
+    assert_eq!((first.begin_ns, first.end_ns), (0, 2115 + 3 * 1020));
+    assert_eq!(outcome.runs[1].ns(), 4 * 1020);
+    // 5175 + 23 · 4080 = 99,015.
+    assert_eq!(outcome.runs.len(), 24);
+    let mean = 99_015 / 24;
+    assert_eq!(outcome.run_ns, mean);
+    assert_eq!(outcome.speedup, 4400.0 / mean as f64);
+    assert_eq!(outcome.ideal_speedup, 1.1);
+    scenario.length_ns = 5000;
+    let short = simulate_program(&scenario, &kept, &[always()]);
+    assert!(matches!(short, Err(SimulationError::TooShort { .. })));
+    scenario.client.disks.count = 0;
+    let wrong = simulate_program(&scenario, &kept, &[])
+        .unwrap_err()
+        .to_string();
+    assert!(wrong.contains("client.disks.count"), "{wrong}");
+}
+
+/// Cost grows with requests: decades between them are one step, or this test would not end.
+#[test]
+fn time_in_which_nothing_happens_costs_nothing() {
+    let year_ns = 365 * DAY;
+    let mut kept = Given::reading(&[0, 1, 2, 3], 1000);
+    kept.keeps_regions = true;
+    let mut scenario = scenario();
+    (scenario.length_ns, scenario.pause_ns) = (70 * year_ns, year_ns);
+    let outcome = simulate_program(&scenario, &kept, &[always()]).unwrap();
+    assert_eq!((outcome.runs.len(), outcome.counts.requests), (70, 280));
+    assert_eq!(outcome.hours.len(), 70);
+}
+
+#[test]
+fn a_scenario_is_read_as_it_is_written() {
+    let mut written = scenario();
+    written.remote.placement = PlacementName(Placement::Spread);
+    written.recruitment.mode = Mode::Spare;
+    let text = serde_json::to_string(&written).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&text).unwrap(), written);
+    let few: Scenario = serde_json::from_str(r#"{"application": "lu"}"#).unwrap();
+    assert_eq!(few.remote, Remote::default());
+    for wrong in [
+        r#"{"aplication": "lu"}"#,
+        r#"{"remote": {"placement": "best"}}"#,
+    ] {
+        assert!(serde_json::from_str::<Scenario>(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// A host that comes and goes.
+fn any_host() -> impl Strategy<Value = Timeline> {
+    let step = (1u64..3000, 0u8..4, 0u64..6 << 20);
+    prop::collection::vec(step, 0..30).prop_map(|steps| {
+        let (mut at_ns, mut returns, mut was_idle, mut changes) = (0, 0, false, Vec::new());
+        for (passed_ns, kind, bytes) in steps {
+            at_ns += passed_ns;
+            let returned = (kind == 2 && was_idle).then(|| {
+                returns += 1;
+                returns - 1
+            });
+            was_idle = kind < 2;
+            changes.push(match kind {
+                0 | 1 => change(at_ns, Presence::Idle, bytes, None),
+                2 => change(at_ns, Presence::InUse, 0, returned),
+                _ => change(at_ns, Presence::Unseen, 0, None),
+            });
+        }
+        host(&format!("h{at_ns}"), changes)
+    })
+}
+
+fn any_program() -> impl Strategy<Value = Given> {
+    let request = (0u64..40, any::<bool>(), 0u64..200);
+    let requests = prop::collection::vec(request, 1..200);
+    (requests, 1u32..5, any::<bool>()).prop_map(|(requests, processes, keeps_regions)| Given {
+        requests: (requests.into_iter())
+            .map(|(object, is_write, think_ns)| Request {
+                object,
+                bytes: 100,
+                is_write: is_write && object % 3 == 0,
+                think_ns,
+            })
+            .collect(),
+        processes,
+        keeps_regions,
+        files: 2,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever hosts and program do: every request is answered once, nothing is lent beyond a quota nor served by who lends
+    /// nothing (each an error of the simulation), and the same again is the same.
+    #[test]
+    fn it_holds_whatever_happens(
+        hosts in prop::collection::vec(any_host(), 1..5),
+        program in any_program(),
+        placement in prop::sample::select(&Placement::ALL[..]),
+        retention in prop::sample::select(&Policy::ALL[..]),
+        drops_host in any::<bool>(),
+        cache_blocks in 0u64..10,
+        refraction_ms in 0i64..2,
+    ) {
+        let mut scenario = scenario();
+        scenario.length_ns = 500_000;
+        scenario.client.local_cache_bytes = cache_blocks * 100;
+        scenario.remote = Remote {
+            placement: PlacementName(placement),
+            retention: RetentionName(retention),
+            refraction_ms,
+            lost_region: if drops_host { LostRegion::DropHost } else { LostRegion::DropRegion },
+            ..scenario.remote
+        };
+        let outcome = simulate_program(&scenario, &program, &hosts);
+        prop_assert!(!matches!(outcome, Err(SimulationError::Violation(_))), "{outcome:?}");
+        if let Ok(outcome) = outcome {
+            let counts = outcome.counts;
+            let unanswered = counts.requests - counts.local - counts.remote - counts.disk;
+            prop_assert!(unanswered <= u64::from(program.processes));
+            prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_lendable_bytes);
+            prop_assert!(outcome.runs.windows(2).all(|r| r[0].end_ns <= r[1].begin_ns));
+            let again = simulate_program(&scenario, &program, &hosts).unwrap();
+            prop_assert_eq!(outcome, again);
+        }
+    }
+}

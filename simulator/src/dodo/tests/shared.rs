@@ -1,0 +1,181 @@
+//! Several clients at once.
+
+use super::*;
+
+fn borrower(name: &str, begin_ns: u64, blocks: &[u64]) -> Borrower<Given> {
+    Borrower {
+        name: name.to_owned(),
+        host_id: None,
+        begin_ns,
+        program: Given::reading(blocks, 1000),
+    }
+}
+
+fn on(host_id: &str, borrower: Borrower<Given>) -> Borrower<Given> {
+    Borrower {
+        host_id: Some(host_id.to_owned()),
+        ..borrower
+    }
+}
+
+fn shared(clients: &[Borrower<Given>], hosts: &[Timeline]) -> SharedOutcome {
+    let scenario = Scenario {
+        length_ns: SECOND,
+        ..scenario()
+    };
+    simulate_clients(&scenario, clients, hosts).unwrap()
+}
+
+fn end_and_answers(client: &ClientOutcome) -> (Option<u64>, [u64; 3]) {
+    (client.end_ns, answered(&client.counts))
+}
+
+#[test]
+fn two_clients_want_the_one_region_that_a_host_has_room_for() {
+    // A slab is free for one region, and none for another.
+    let room = vec![change(0, Presence::Idle, (2 << 20) + 500, None)];
+    let hosts = [host("h", room)];
+    let clients = [
+        borrower("first", 0, &[0, 0, 7]),
+        borrower("second", 500, &[0, 0, 7]),
+    ];
+    let outcome = shared(&clients, &hosts);
+    let [first, second] = &outcome.clients[..] else {
+        panic!("{outcome:?}")
+    };
+    // As alone: asked at 1000, stored at 2115; then twice 1020.
+    assert_eq!(end_and_answers(first), (Some(4155), [0, 2, 1]));
+    // Refused at 1500, told at 1510, read at 1610; then it does not ask for a minute: twice 1000 and 100.
+    assert_eq!(end_and_answers(second), (Some(3810), [0, 0, 3]));
+    let regions = outcome.regions;
+    assert_eq!(
+        (regions.stored, regions.refusals, regions.deleted),
+        (1, 1, 1)
+    );
+    assert_eq!(
+        (first.without_ns, first.speedup),
+        (3300, Some(3300.0 / 4155.0))
+    );
+    assert_eq!(
+        (second.without_ns, second.speedup),
+        (3300, Some(3300.0 / 3310.0))
+    );
+    assert_eq!(
+        (outcome.counts.requests, answered(&outcome.counts)),
+        (6, [0, 2, 4])
+    );
+    // Lent 1000 bytes from 1000 to the first one's end.
+    assert_eq!(regions.mean_leased_bytes, 1000.0 * 3155.0 / SECOND as f64);
+    // Once the first one has ended, its room is another's.
+    let late = borrower("late", 4155, &[0, 0, 7]);
+    let outcome = shared(&[clients[0].clone(), late], &hosts);
+    let ends: Vec<_> = outcome.clients.iter().map(end_and_answers).collect();
+    assert_eq!(ends, [(Some(4155), [0, 2, 1]), (Some(2 * 4155), [0, 2, 1])]);
+}
+
+#[test]
+fn what_one_client_lost_takes_nothing_of_another_ones() {
+    // From 6000 on the host may keep the region that came first: it drops the second client's.
+    let less = vec![
+        change(0, Presence::Idle, ROOM, None),
+        change(6000, Presence::Idle, 1500, None),
+    ];
+    let clients = [
+        borrower("first", 0, &[0; 9]),
+        borrower("second", 500, &[0; 9]),
+    ];
+    let outcome = shared(&clients, &[host("h", less)]);
+    let [first, second] = &outcome.clients[..] else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(end_and_answers(first), (Some(2115 + 8 * 1020), [0, 8, 1]));
+    // Stored at 2615; three more by 5675; at 6675 in vain, at 6685 refused, read at 6795; four times 1100.
+    assert_eq!(end_and_answers(second), (Some(6795 + 4 * 1100), [0, 3, 6]));
+    let regions = outcome.regions;
+    assert_eq!(
+        (regions.shrunk, regions.failed_accesses, regions.given_up),
+        (1, 1, 0)
+    );
+}
+
+#[test]
+fn a_clients_own_host_lends_nothing_until_it_has_ended() {
+    let hosts = [always()];
+    let own = on("always", borrower("own", 0, &[0, 0, 7]));
+    let outcome = shared(&[own.clone(), borrower("other", 0, &[0, 0, 7])], &hosts);
+    let ends: Vec<_> = outcome.clients.iter().map(end_and_answers).collect();
+    // Both are refused at 1000, and told at 1010.
+    assert_eq!(ends, [(Some(3310), [0, 0, 3]), (Some(3310), [0, 0, 3])]);
+    assert_eq!(outcome.owners.returns, 0);
+    let outcome = shared(&[own.clone(), borrower("other", 3310, &[0, 0, 7])], &hosts);
+    let other = &outcome.clients[1];
+    assert_eq!(end_and_answers(other), (Some(3310 + 4155), [0, 2, 1]));
+    // Two on one host: the second one still borrows when the first has ended.
+    let second = on("always", borrower("second", 0, &[0; 9]));
+    let outcome = shared(&[own, second, borrower("other", 3310, &[0, 0, 7])], &hosts);
+    assert_eq!(answered(&outcome.clients[2].counts), [0, 0, 3]);
+
+    let nowhere = on("nowhere", borrower("lost", 0, &[0]));
+    let error = simulate_clients(&scenario(), &[nowhere], &hosts).unwrap_err();
+    assert!(
+        error.to_string().contains("clients.host_id = nowhere"),
+        "{error}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// A client alone is as it is by itself.
+    #[test]
+    fn one_of_one_is_as_alone(
+        hosts in prop::collection::vec(any_host(), 1..4),
+        program in any_program(),
+        cache_blocks in 0u64..10,
+    ) {
+        let mut scenario = scenario();
+        scenario.client.local_cache_bytes = cache_blocks * 100;
+        let (end_ns, counts, ..) = run(&scenario, &program, &hosts);
+        let client = Borrower { name: "client".to_owned(), host_id: None, begin_ns: 0, program };
+        let outcome = simulate_clients(&scenario, &[client], &hosts).unwrap();
+        prop_assert_eq!((outcome.clients[0].end_ns, outcome.clients[0].counts), (Some(end_ns), counts));
+    }
+
+    /// Whatever several do: each one's requests are answered once, what hosts lend is what all of them have there (each an error of
+    /// the simulation), and the same again is the same.
+    #[test]
+    fn it_holds_for_several(
+        hosts in prop::collection::vec(any_host(), 1..4),
+        programs in prop::collection::vec((any_program(), 0u64..4000, any::<bool>()), 1..4),
+        placement in prop::sample::select(&Placement::ALL[..]),
+        retention in prop::sample::select(&Policy::ALL[..]),
+        drops_host in any::<bool>(),
+    ) {
+        let mut scenario = scenario();
+        scenario.length_ns = 100_000;
+        scenario.remote.placement = PlacementName(placement);
+        scenario.remote.retention = RetentionName(retention);
+        if !drops_host {
+            scenario.remote.lost_region = LostRegion::DropRegion;
+        }
+        scenario.remote.refraction_ms = 0;
+        let clients: Vec<_> = (programs.into_iter().enumerate())
+            .map(|(at, (program, begin_ns, has_host))| Borrower {
+                name: format!("client {at}"),
+                host_id: has_host.then(|| hosts[at % hosts.len()].host_id.clone()),
+                begin_ns,
+                program,
+            })
+            .collect();
+        let outcome = simulate_clients(&scenario, &clients, &hosts).unwrap();
+        for (told, client) in outcome.clients.iter().zip(&clients) {
+            let unanswered = told.counts.requests - answered(&told.counts).iter().sum::<u64>();
+            prop_assert!(unanswered <= u64::from(client.program.processes));
+            if told.end_ns.is_some() {
+                prop_assert_eq!((unanswered, told.counts.requests), (0, client.program.requests.len() as u64));
+            }
+        }
+        prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_lendable_bytes);
+        prop_assert_eq!(outcome, simulate_clients(&scenario, &clients, &hosts).unwrap());
+    }
+}

@@ -1,0 +1,108 @@
+//! The event core: what happens next, in integer nanoseconds.
+//!
+//! Deterministic: events of one time come in the order in which they were put in, whatever else is there. It knows
+//! nothing of hosts, requests or a wall clock, so that every model can sit on it.
+
+use std::collections::BTreeMap;
+
+/// Nanoseconds in a millisecond.
+pub const MS: u64 = 1_000_000;
+/// Nanoseconds in a second.
+pub const SECOND: u64 = 1_000 * MS;
+/// Nanoseconds in an hour.
+pub const HOUR: u64 = 3_600 * SECOND;
+/// Nanoseconds in a day.
+pub const DAY: u64 = 24 * HOUR;
+
+/// What is still to happen, in order.
+#[derive(Clone, Debug)]
+pub struct Queue<E> {
+    waiting: BTreeMap<Ticket, E>,
+    now_ns: u64,
+    put_in: u64,
+}
+
+/// Names one event of a queue, to take it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket {
+    at_ns: u64,
+    order: u64,
+}
+
+impl Ticket {
+    /// When it happens, unless it is taken back.
+    #[must_use]
+    pub const fn at_ns(self) -> u64 {
+        self.at_ns
+    }
+}
+
+impl<E> Default for Queue<E> {
+    /// Empty, at time 0.
+    fn default() -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            now_ns: 0,
+            put_in: 0,
+        }
+    }
+}
+
+impl<E> Queue<E> {
+    /// The time of the event that was taken last; 0 before the first.
+    #[must_use]
+    pub const fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none does.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Puts `event` in, to happen at `at_ns`. Nothing happens in the past: what would, happens now.
+    pub fn put(&mut self, at_ns: u64, event: E) -> Ticket {
+        let ticket = Ticket {
+            at_ns: at_ns.max(self.now_ns),
+            order: self.put_in,
+        };
+        self.put_in += 1;
+        self.waiting.insert(ticket, event);
+        ticket
+    }
+
+    /// Takes an event back; `None` where it has happened or was taken back before.
+    pub fn take_back(&mut self, ticket: Ticket) -> Option<E> {
+        self.waiting.remove(&ticket)
+    }
+
+    /// When the next event happens.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.waiting.first_key_value().map(|(t, _)| t.at_ns)
+    }
+
+    /// The next event with its time, which is the present from now on.
+    pub fn pop(&mut self) -> Option<(u64, E)> {
+        let (ticket, event) = self.waiting.pop_first()?;
+        self.now_ns = ticket.at_ns;
+        Some((ticket.at_ns, event))
+    }
+
+    /// The next event, if it happens at `until_ns` at the latest.
+    pub fn pop_until(&mut self, until_ns: u64) -> Option<(u64, E)> {
+        self.next_ns()
+            .filter(|at_ns| *at_ns <= until_ns)
+            .and_then(|_| self.pop())
+    }
+}
+
+#[cfg(test)]
+mod tests;

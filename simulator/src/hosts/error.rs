@@ -1,0 +1,36 @@
+//! What can go wrong with reading hosts.
+
+use gleaner_dataset::DatasetError;
+use std::path::PathBuf;
+
+/// Result with a [`HostsError`].
+pub type Result<T, E = HostsError> = std::result::Result<T, E>;
+
+/// Why hosts could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostsError {
+    /// The dataset could not be read.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// A column is of another kind, or holds nothing where something must be.
+    #[error("table {table} of {} has no usable column {column}; was it written by Gleaner?", root.display())]
+    Column {
+        /// The dataset.
+        root: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: String,
+    },
+    /// No host has a sample in the time that is asked for.
+    #[error("{} has no samples between {from_ms} and {until_ms} (ms since 1970); name a time in which it has some", root.display())]
+    Empty {
+        /// The dataset.
+        root: PathBuf,
+        /// Asked from.
+        from_ms: i64,
+        /// Asked until.
+        until_ms: i64,
+    },
+}

@@ -1,0 +1,22 @@
+//! Hosts as they were traced: what each could have lent when, and what its owner wanted on coming back.
+//!
+//! ```text
+//! dataset ── samples ──► fold: policy's idle rule, quota and accounting ──► Timeline: changes alone
+//!            processes ► footprint: what an owner's return wants ─┘
+//! ```
+//!
+//! A timeline has a change only where something changed, so that replaying one costs nothing while a host is idle and
+//! its memory stands still. Nothing is assumed across a gap: a host that is off, asleep or unseen lends nothing.
+
+mod error;
+mod fold;
+mod footprint;
+mod read;
+mod reading;
+mod samples;
+mod timeline;
+
+pub use error::{HostsError, Result};
+pub use read::{read, read_host};
+pub use reading::Reading;
+pub use timeline::{Cause, Change, Lendable, Presence, Return, Timeline, Wanted};

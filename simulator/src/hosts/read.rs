@@ -1,0 +1,35 @@
+//! A dataset's hosts as timelines.
+
+use super::footprint::Processes;
+use super::{HostsError, Reading, Result, Timeline, fold, samples};
+use gleaner_dataset::Dataset;
+
+/// One host; without changes where it has no samples in that time.
+///
+/// # Errors
+/// [`HostsError`]: the dataset cannot be read.
+pub fn read_host(dataset: &Dataset, host_id: &str, reading: &Reading) -> Result<Timeline> {
+    let samples = samples::read(dataset, host_id, reading)?;
+    let processes = Processes::read(dataset, host_id, reading)?;
+    Ok(fold::timeline(host_id, &samples, &processes, reading))
+}
+
+/// All hosts with samples in that time, by id.
+///
+/// # Errors
+/// [`HostsError`]: the dataset cannot be read, or has nothing then.
+pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
+    let mut hosts = Vec::new();
+    for host_id in dataset.hosts()? {
+        let host = read_host(dataset, &host_id, reading)?;
+        hosts.extend((!host.changes.is_empty()).then_some(host));
+    }
+    if hosts.is_empty() {
+        return Err(HostsError::Empty {
+            root: dataset.root().to_owned(),
+            from_ms: reading.from_ms,
+            until_ms: reading.until_ms,
+        });
+    }
+    Ok(hosts)
+}

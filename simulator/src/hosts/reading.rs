@@ -1,0 +1,58 @@
+//! What of a dataset is read, and by which limits.
+
+use gleaner_policy::idle::IdleRule;
+use gleaner_policy::quota::Limits;
+
+/// A time after a return in which processes count as the owner's (Acharya & Setia, section 3.4: 200 s).
+const RETURN_WINDOW_MS: i64 = 200_000;
+
+/// What of a dataset is read, and by which limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The simulation's begin, ms since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// Its end.
+    pub until_ms: i64,
+    /// When a host is idle.
+    pub idle: IdleRule,
+    /// What is held back; the mode is of no account, timelines hold all of them.
+    pub limits: Limits,
+    /// For so long after a return processes count as what the owner wants.
+    pub return_window_ms: i64,
+    /// Hosts without owners (servers): whatever is available may be lent at any time, and nobody ever returns.
+    pub is_always_idle: bool,
+}
+
+impl Reading {
+    /// A span of time by the paper's limits.
+    #[must_use]
+    pub fn between(from_ms: i64, until_ms: i64) -> Self {
+        Self {
+            from_ms,
+            until_ms,
+            idle: IdleRule::default(),
+            limits: Limits::default(),
+            return_window_ms: RETURN_WINDOW_MS,
+            is_always_idle: false,
+        }
+    }
+
+    /// A time in the simulation's nanoseconds; its begin for one before.
+    #[must_use]
+    pub const fn ns(&self, time_ms: i64) -> u64 {
+        let since_ms = time_ms.saturating_sub(self.from_ms);
+        if since_ms <= 0 {
+            0
+        } else {
+            (since_ms as u64).saturating_mul(crate::event::MS)
+        }
+    }
+
+    /// Samples are read from here on, so that the idle rule knows what came before the begin.
+    pub(super) const fn lead_ms(&self) -> i64 {
+        // Twice the rule's time, and two usual intervals.
+        self.from_ms
+            .saturating_sub(self.idle.idle_after_ms.saturating_mul(2))
+            .saturating_sub(600_000)
+    }
+}

@@ -1,0 +1,218 @@
+//! One host's samples, and the gaps that it recorded.
+
+use super::reading::Reading;
+use super::{HostsError, Result};
+use arrow::array::{Array, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use gleaner_dataset::Dataset;
+use gleaner_policy::accounting::{Categories, headroom_bytes};
+use gleaner_policy::idle::Observation;
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+
+/// What the fold wants of one sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sample {
+    pub(super) time_ms: i64,
+    pub(super) sequence: i64,
+    /// Time since boot.
+    pub(super) boottime_ms: Option<i64>,
+    pub(super) owner_idle_ms: Option<i64>,
+    pub(super) load5: Option<f64>,
+    /// Of a trace that tells physical and available memory alone the others are 0.
+    pub(super) memory: Categories,
+    /// Whether it tells where all of memory went.
+    pub(super) has_categories: bool,
+    pub(super) mem_available_bytes: Option<u64>,
+    /// Whether a gap lies before it.
+    pub(super) follows_gap: bool,
+}
+
+impl Sample {
+    pub(super) const fn observation(&self) -> Observation {
+        Observation {
+            time_ms: self.time_ms,
+            owner_idle_ms: self.owner_idle_ms,
+            load5: self.load5,
+        }
+    }
+}
+
+const COLUMNS: [&str; 19] = [
+    "database_id",
+    "sequence",
+    "time",
+    "boottime_ms",
+    "interval_ms",
+    "owner_idle_ms",
+    "load5",
+    "physical_bytes",
+    "available_bytes",
+    "static_kernel_bytes",
+    "balloon_bytes",
+    "dynamic_kernel_bytes",
+    "lotsfree_bytes",
+    "process_bytes",
+    "file_cache_bytes",
+    "guest_bytes",
+    "remainder_bytes",
+    "mem_available_bytes",
+    "harvestable_bytes",
+];
+
+/// A table's rows of one host.
+pub(super) struct Rows<'a> {
+    dataset: &'a Dataset,
+    table: &'static str,
+    batch: RecordBatch,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn read(
+        dataset: &'a Dataset,
+        table: &Table,
+        host: &str,
+        columns: &[&str],
+        (from_ms, until_ms): (Option<i64>, Option<i64>),
+    ) -> Result<Self> {
+        let batch = dataset.read_host_between(table, host, columns, from_ms, until_ms)?;
+        let table = table.name;
+        Ok(Self {
+            dataset,
+            table,
+            batch,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn none(&self, column: &str) -> HostsError {
+        HostsError::Column {
+            root: self.dataset.root().to_owned(),
+            table: self.table,
+            column: column.to_owned(),
+        }
+    }
+
+    /// Numbers, and times in ms.
+    pub(super) fn integers(&self, column: &str) -> Result<Int64Array> {
+        let array = self.batch.column_by_name(column);
+        let array = array.ok_or_else(|| self.none(column))?;
+        let integers = cast(array, &DataType::Int64).map_err(|_| self.none(column))?;
+        let integers = integers.as_primitive_opt::<Int64Type>().cloned();
+        integers.ok_or_else(|| self.none(column))
+    }
+
+    fn reals(&self, column: &str) -> Result<&Float64Array> {
+        let array = self.batch.column_by_name(column);
+        let reals = array.and_then(|array| array.as_primitive_opt::<Float64Type>());
+        reals.ok_or_else(|| self.none(column))
+    }
+
+    fn texts(&self, column: &str) -> Result<&StringArray> {
+        let array = self.batch.column_by_name(column);
+        let texts = array.and_then(|array| array.as_string_opt::<i32>());
+        texts.ok_or_else(|| self.none(column))
+    }
+}
+
+/// The host's samples in order of time, from a little before the begin on.
+pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Sample>> {
+    let span = (Some(reading.lead_ms()), Some(reading.until_ms));
+    let rows = Rows::read(dataset, &SampleRow::TABLE, host, &COLUMNS, span)?;
+    let integers = |column| rows.integers(column);
+    let (time, sequence) = (integers("time")?, integers("sequence")?);
+    let database = rows.texts("database_id")?;
+    let (boottime, interval) = (integers("boottime_ms")?, integers("interval_ms")?);
+    let (owner_idle, load5) = (integers("owner_idle_ms")?, rows.reals("load5")?);
+    let (physical, available) = (integers("physical_bytes")?, integers("available_bytes")?);
+    let [statics, balloon, dynamic, lotsfree, process, files, guest] = [
+        integers("static_kernel_bytes")?,
+        integers("balloon_bytes")?,
+        integers("dynamic_kernel_bytes")?,
+        integers("lotsfree_bytes")?,
+        integers("process_bytes")?,
+        integers("file_cache_bytes")?,
+        integers("guest_bytes")?,
+    ];
+    let remainder = integers("remainder_bytes")?;
+    let (stated, harvestable) = (
+        integers("mem_available_bytes")?,
+        integers("harvestable_bytes")?,
+    );
+    let gap_ends = gap_ends(dataset, host, reading)?;
+    let configured_ms = configured_interval(dataset, host, &time)?;
+    let mut samples: Vec<Sample> = Vec::with_capacity(rows.len());
+    for row in 0..rows.len() {
+        let known = |of: &Int64Array| (!of.is_null(row)).then(|| of.value(row));
+        let bytes = |of: &Int64Array| known(of).and_then(|bytes| u64::try_from(bytes).ok());
+        let time_ms = time.value(row);
+        let physical_bytes = bytes(&physical).unwrap_or(0);
+        let follows_gap = samples.last().is_none_or(|before| {
+            let passed_ms = time_ms.saturating_sub(before.time_ms);
+            let reaches_back = known(&interval)
+                .is_some_and(|own| passed_ms.saturating_sub(own) <= configured_ms / 2);
+            let is_late = passed_ms > configured_ms.saturating_mul(2);
+            let first = gap_ends.partition_point(|&end| end <= before.time_ms);
+            database.value(row) != database.value(row - 1)
+                || sequence.value(row) <= before.sequence
+                || passed_ms <= 0
+                || (is_late && !reaches_back)
+                || gap_ends.get(first).is_some_and(|&end| end <= time_ms)
+        });
+        samples.push(Sample {
+            time_ms,
+            sequence: sequence.value(row),
+            boottime_ms: known(&boottime),
+            owner_idle_ms: known(&owner_idle),
+            load5: (!load5.is_null(row)).then(|| load5.value(row)),
+            memory: Categories {
+                physical_bytes,
+                static_kernel_bytes: bytes(&statics),
+                balloon_bytes: bytes(&balloon).unwrap_or(0),
+                dynamic_kernel_bytes: bytes(&dynamic).unwrap_or(0),
+                lotsfree_bytes: bytes(&lotsfree),
+                process_bytes: bytes(&process).unwrap_or(0),
+                file_cache_bytes: bytes(&files).unwrap_or(0),
+                guest_bytes: bytes(&guest).unwrap_or(0),
+                available_bytes: bytes(&available).unwrap_or(0),
+                remainder_bytes: known(&remainder).unwrap_or(0),
+            },
+            has_categories: bytes(&dynamic).is_some() && bytes(&process).is_some(),
+            mem_available_bytes: bytes(&stated).or_else(|| {
+                let headroom = headroom_bytes(physical_bytes, reading.limits.headroom_share);
+                Some(bytes(&harvestable)?.saturating_add(headroom))
+            }),
+            follows_gap,
+        });
+    }
+    Ok(samples)
+}
+
+/// When the gaps end that the host recorded, in order. A gap is told when it ends.
+fn gap_ends(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<i64>> {
+    let span = (Some(reading.lead_ms()), Some(reading.until_ms));
+    let rows = Rows::read(dataset, &GapRow::TABLE, host, &["to_time_ms"], span)?;
+    let ends = rows.integers("to_time_ms")?;
+    let mut ends: Vec<i64> = ends.iter().flatten().collect();
+    ends.sort_unstable();
+    Ok(ends)
+}
+
+/// The longest time between samples that the host was configured for; where it says nothing, the median step.
+fn configured_interval(dataset: &Dataset, host: &str, time: &Int64Array) -> Result<i64> {
+    let columns = ["sample_interval_ms"];
+    let rows = Rows::read(dataset, &HostRow::TABLE, host, &columns, (None, None))?;
+    let told = rows.integers("sample_interval_ms")?;
+    if let Some(longest) = told.iter().flatten().filter(|ms| *ms > 0).max() {
+        return Ok(longest);
+    }
+    let mut steps: Vec<i64> = (time.values().windows(2))
+        .map(|pair| pair[1].saturating_sub(pair[0]))
+        .collect();
+    steps.sort_unstable();
+    Ok(steps.get(steps.len() / 2).copied().unwrap_or(i64::MAX / 4))
+}

@@ -1,0 +1,151 @@
+//! One host over time, as a list of changes.
+
+use gleaner_policy::memory_context::{Demand, memory_context_bytes};
+use gleaner_schemas::lending::Mode;
+
+/// Whether a host may lend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// Idle for as long as the rule asks.
+    Idle,
+    /// In use, or not idle for long enough.
+    InUse,
+    /// Off, asleep, without samples, or nobody can see its owner.
+    #[default]
+    Unseen,
+}
+
+/// What a host may lend, by mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lendable {
+    /// [`Mode::Paper`].
+    pub paper_bytes: u64,
+    /// [`Mode::Gentle`].
+    pub gentle_bytes: u64,
+    /// [`Mode::Spare`].
+    pub spare_bytes: u64,
+}
+
+impl Lendable {
+    /// By one mode.
+    #[must_use]
+    pub const fn bytes(&self, mode: Mode) -> u64 {
+        match mode {
+            Mode::Paper => self.paper_bytes,
+            Mode::Gentle => self.gentle_bytes,
+            Mode::Spare => self.spare_bytes,
+        }
+    }
+}
+
+/// From here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, since the simulation's begin.
+    pub at_ns: u64,
+    /// Whether the host may lend.
+    pub presence: Presence,
+    /// What.
+    pub lendable: Lendable,
+    /// Where this ends an idle period: its place in [`Timeline::returns`].
+    pub returned: Option<u32>,
+}
+
+/// What ended an idle period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Keyboard or mouse.
+    Owner,
+    /// The load rose.
+    Load,
+}
+
+/// An idle period's end that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// When, since the simulation's begin.
+    pub at_ns: u64,
+    /// By what.
+    pub cause: Cause,
+    /// What was wanted; absent where sizes are not known.
+    pub wanted: Option<Wanted>,
+}
+
+/// What is wanted at a return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// A, K, M and lotsfree of the memory context; no guest.
+    pub demand: Demand,
+    /// The loose upper bound of the memory context.
+    pub upper_bound_bytes: u64,
+}
+
+impl Wanted {
+    /// The memory context size, had so much been lent.
+    #[must_use]
+    pub const fn memory_context_bytes(&self, guest_bytes: u64) -> u64 {
+        memory_context_bytes(&Demand {
+            guest_bytes,
+            ..self.demand
+        })
+    }
+}
+
+/// One host over the time of a simulation. Before its first change it is unseen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Id in the dataset.
+    pub host_id: String,
+    /// Physical memory, as last seen.
+    pub physical_bytes: u64,
+    /// In order of time; of one time there is one change.
+    pub changes: Vec<Change>,
+    /// In order of time.
+    pub returns: Vec<Return>,
+}
+
+impl Timeline {
+    /// A host that is idle for ever, and has so much to lend.
+    #[must_use]
+    pub fn always_idle(host_id: &str, lendable_bytes: u64) -> Self {
+        Self {
+            host_id: host_id.to_owned(),
+            physical_bytes: lendable_bytes,
+            changes: vec![Change {
+                at_ns: 0,
+                presence: Presence::Idle,
+                lendable: Lendable {
+                    paper_bytes: lendable_bytes,
+                    ..Lendable::default()
+                },
+                returned: None,
+            }],
+            returns: Vec::new(),
+        }
+    }
+
+    /// Adds a change after all others. What changes nothing is left out, and of one time the last counts.
+    pub(super) fn push(&mut self, mut change: Change) {
+        if let Some(last) = self.changes.pop_if(|last| last.at_ns == change.at_ns) {
+            change.returned = change.returned.or(last.returned);
+        }
+        let before = self.changes.last();
+        let (presence, lendable) =
+            before.map_or_else(Default::default, |b| (b.presence, b.lendable));
+        let is_same = (presence, lendable) == (change.presence, change.lendable);
+        if !is_same || change.returned.is_some() {
+            self.changes.push(change);
+        }
+    }
+
+    /// How long the host may lend before `until_ns`.
+    #[must_use]
+    pub fn idle_ns(&self, until_ns: u64) -> u64 {
+        let ends = self.changes.iter().skip(1).map(|c| c.at_ns);
+        let ends = ends.chain([until_ns]);
+        let idle = self.changes.iter().zip(ends);
+        idle.filter(|(change, _)| change.presence == Presence::Idle)
+            .map(|(change, end)| end.min(until_ns).saturating_sub(change.at_ns))
+            .sum()
+    }
+}

@@ -1,0 +1,15 @@
+//! What lending would have gained, and what it would have cost: traces of hosts and programs' streams of requests, replayed through
+//! the rules of `policy` that run live.
+//!
+//! Time is integer nanoseconds since a simulation's begin; nothing here reads a clock, and the same seed gives the same bytes.
+
+pub mod applications;
+pub mod cache;
+pub mod dodo;
+pub mod event;
+pub mod hosts;
+mod request;
+pub mod streams;
+pub mod sweep;
+
+pub use request::Request;

@@ -1,0 +1,76 @@
+//! What can go wrong with a stream, where, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a stream could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// A line that cannot be read.
+    #[error("{} line {line}: {found}; {advice}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is there.
+        found: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A record that cannot be read.
+    #[error("{} byte {offset}: {found}; {advice}", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// Where the record begins, from 0; of a compressed file, after decompression.
+        offset: u64,
+        /// What is there.
+        found: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A setting that says nothing, or what cannot be.
+    #[error("{found}; {advice}")]
+    Setting {
+        /// What was set.
+        found: String,
+        /// What to do about it.
+        advice: String,
+    },
+    /// A request that the format has no way to say.
+    #[error("request {number}, for {}: {found}; {advice}", path.display())]
+    Unsayable {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// Which request, from 1.
+        number: u64,
+        /// What it asks.
+        found: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A file could not be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system, or the decompression, said.
+        source: io::Error,
+    },
+}
+
+impl StreamError {
+    /// For `map_err`: `action` on `path` failed.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}

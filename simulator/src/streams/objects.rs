@@ -1,0 +1,168 @@
+//! Objects by dense numbers, in the order in which they are asked for first.
+//!
+//! A stream names objects by any 64 bits; rules and caches keep them in flat arrays by number. An open table with linear probing: a
+//! look at one line of memory tells most of them, which is what a replay of a cache waits for.
+
+/// The numbers of a stream's objects.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    /// A power of two of them, at most five in eight taken.
+    slots: Vec<Slot>,
+    len: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    object: u64,
+    number: u32,
+}
+
+/// Of a slot that nobody has.
+const FREE: Slot = Slot {
+    object: 0,
+    number: u32::MAX,
+};
+/// The orders of `policy` have two numbers for themselves.
+const MOST: u32 = u32::MAX - 1;
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self {
+            slots: vec![FREE; 1 << 4],
+            len: 0,
+        }
+    }
+}
+
+impl Objects {
+    /// How many there are; their numbers are those below.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The object's number, a new one if it has none; none when there are 2³² − 2 others.
+    #[inline]
+    pub fn number(&mut self, object: u64) -> Option<u32> {
+        let at = self.place(object);
+        match self.slots[at].number {
+            u32::MAX => self.take(at, object),
+            number => Some(number),
+        }
+    }
+
+    /// The numbers of `objects`, in their order, put behind those in `numbers`. Where there are none left it is false, and `numbers` ends
+    /// there. Several looks at memory are under way at once, which [`Objects::number`] one by one would wait for in turn.
+    pub fn number_all(&mut self, objects: &[u64], numbers: &mut Vec<u32>) -> bool {
+        const AT_ONCE: usize = 64;
+        for objects in objects.chunks(AT_ONCE) {
+            let mask = self.slots.len() - 1;
+            let mut looked = [FREE; AT_ONCE];
+            for (slot, object) in looked.iter_mut().zip(objects) {
+                *slot = self.slots[hash(*object) as usize & mask];
+            }
+            for (slot, object) in looked.iter().zip(objects) {
+                let number = if slot.object == *object && slot.number != u32::MAX {
+                    Some(slot.number)
+                } else {
+                    self.number(*object)
+                };
+                match number {
+                    Some(number) => numbers.push(number),
+                    None => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// Where it is, or would be.
+    #[inline]
+    fn place(&self, object: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = hash(object) as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.object == object || slot.number == u32::MAX {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn take(&mut self, at: usize, object: u64) -> Option<u32> {
+        let number = self.len;
+        if number == MOST {
+            return None;
+        }
+        self.slots[at] = Slot { object, number };
+        self.len += 1;
+        if self.len as usize * 8 > self.slots.len() * 5 {
+            let slots = vec![FREE; self.slots.len() * 2];
+            for slot in std::mem::replace(&mut self.slots, slots) {
+                if slot.number != u32::MAX {
+                    let at = self.place(slot.object);
+                    self.slots[at] = slot;
+                }
+            }
+        }
+        Some(number)
+    }
+}
+
+/// Both halves of a product, so that every bit of the object moves the low ones.
+#[inline]
+fn hash(object: u64) -> u64 {
+    let product = u128::from(object ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+    (product as u64) ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn numbers_are_those_of_a_map(objects in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..40], 0..300)) {
+            let mut map: HashMap<u64, u32> = HashMap::new();
+            let number = |object: &u64| {
+                let next = map.len() as u32;
+                *map.entry(*object).or_insert(next)
+            };
+            let expected: Vec<u32> = objects.iter().map(number).collect();
+            let mut one_by_one = Objects::default();
+            let numbers: Vec<u32> = objects.iter().map(|object| one_by_one.number(*object).unwrap()).collect();
+            prop_assert_eq!(&numbers, &expected);
+            prop_assert_eq!(one_by_one.len() as usize, map.len());
+            let (mut together, mut numbers) = (Objects::default(), Vec::new());
+            prop_assert!(together.number_all(&objects, &mut numbers));
+            prop_assert_eq!(numbers, expected);
+        }
+    }
+
+    #[test]
+    fn ids_in_a_row_and_far_apart_stay_near_their_place() {
+        for step in [1, 512, 1 << 20, 1 << 44] {
+            let mut numbers = Objects::default();
+            for object in 0..40_000_u64 {
+                numbers.number(object.wrapping_mul(step));
+            }
+            let mask = numbers.slots.len() - 1;
+            let taken = numbers.slots.iter().enumerate();
+            let taken = taken.filter(|(_, slot)| slot.number != u32::MAX);
+            let far = taken
+                .map(|(at, slot)| at.wrapping_sub(hash(slot.object) as usize) & mask)
+                .max();
+            assert!(far < Some(120), "{step}: {far:?}");
+        }
+    }
+}

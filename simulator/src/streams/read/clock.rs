@@ -1,0 +1,60 @@
+//! How long each client waited with its next request.
+
+use crate::Request;
+use crate::streams::{Client, Recorded};
+use std::collections::HashMap;
+
+/// When each client asked last.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    last_ns: HashMap<Client, u64>,
+    /// Most streams have one client: the last one is looked at before all are.
+    newest: Option<(Client, u64)>,
+}
+
+impl Clock {
+    /// The request as one of its client at this time; its own `think_ns` does not matter.
+    #[inline]
+    pub(super) fn told(&mut self, client: Client, at_ns: u64, request: Request) -> Recorded {
+        let before_ns = match self.newest {
+            Some((newest, ns)) if newest == client => Some(ns),
+            other => {
+                if let Some((client, ns)) = other {
+                    self.last_ns.insert(client, ns);
+                }
+                self.last_ns.get(&client).copied()
+            }
+        };
+        self.newest = Some((client, at_ns));
+        let think_ns = at_ns.saturating_sub(before_ns.unwrap_or(at_ns));
+        Recorded {
+            at_ns,
+            client,
+            request: Request {
+                think_ns,
+                ..request
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_waits_since_its_own_request() {
+        let mut clock = Clock::default();
+        let client = |within| Client::of(0, within).unwrap();
+        let asked = [(0, 5), (0, 7), (1, 8), (0, 10), (1, 8), (0, 9), (0, 12)];
+        let thinks: Vec<u64> = asked
+            .into_iter()
+            .map(|(within, at_ns)| {
+                let recorded = clock.told(client(within), at_ns, Request::default());
+                recorded.request.think_ns
+            })
+            .collect();
+        // The sixth goes back in time.
+        assert_eq!(thinks, [0, 2, 0, 3, 0, 0, 3]);
+    }
+}

@@ -1,0 +1,57 @@
+//! The bytes of a file, decompressed where its name says so.
+
+use crate::streams::StreamError;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// An open file.
+pub(super) struct Input {
+    pub(super) path: PathBuf,
+    bytes: Box<dyn Read + Send>,
+}
+
+impl Input {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub(super) fn open(path: &Path) -> Result<Self, StreamError> {
+        let file = File::open(path).map_err(StreamError::io("open", path))?;
+        let bytes: Box<dyn Read + Send> = if is_compressed(path) {
+            let decoder = zstd::Decoder::new(file);
+            Box::new(decoder.map_err(StreamError::io("decompress", path))?)
+        } else {
+            Box::new(file)
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+        })
+    }
+
+    /// Its bytes, by large pieces.
+    pub(super) fn buffered(self) -> (PathBuf, BufReader<Box<dyn Read + Send>>) {
+        (self.path, BufReader::with_capacity(1 << 17, self.bytes))
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self {
+            path: PathBuf::from("stream"),
+            bytes: Box::new(io::Cursor::new(bytes.to_vec())),
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(into)
+    }
+}
+
+/// As the public traces of libCacheSim are named.
+fn is_compressed(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".zst") || name.ends_with(".zst.22")
+}

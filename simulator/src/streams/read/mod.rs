@@ -1,0 +1,100 @@
+//! Reads recorded streams.
+
+mod block;
+mod block_csv;
+mod clock;
+mod columns;
+mod csv;
+mod fields;
+mod input;
+mod merge;
+mod number;
+mod oracle_general;
+mod rows;
+mod spc;
+
+pub use block::BlockBytes;
+pub use columns::Columns;
+pub use merge::open_all;
+pub use number::TimeUnit;
+pub use oracle_general::OracleGeneral;
+
+use super::{Client, Recorded, StreamError};
+use block_csv::BlockCsv;
+use csv::Csv;
+use input::Input;
+use spc::Spc;
+use std::path::Path;
+
+/// A stream's requests in the order of the recording. After an error there are no more.
+pub type Requests = Box<dyn Iterator<Item = Result<Recorded, StreamError>> + Send>;
+
+/// How a stream is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// libCacheSim's binary format, 24 bytes a request.
+    OracleGeneral,
+    /// Text, a request a line, the columns as set.
+    Csv(Columns),
+    /// The Storage Performance Council's: ASU, LBA, size, opcode, timestamp.
+    Spc(BlockBytes),
+    /// Requests to volumes with a header: `time_s`, `client`, `op`, `offset_bytes`, `bytes`.
+    BlockCsv(BlockBytes),
+}
+
+/// Opens a stream: the file numbered `file` of those that are read together, from 0. A name that ends in `.zst` (or, as of some public
+/// traces, in `.zst.22`) is decompressed.
+///
+/// # Errors
+/// What the system refused; or a header without the columns that are needed.
+pub fn open(path: &Path, format: &Format, file: u32) -> Result<Requests, StreamError> {
+    let input = Input::open(path)?;
+    Ok(match format {
+        Format::OracleGeneral => Box::new(Until::error(OracleGeneral::new(input, file)?)),
+        Format::Csv(columns) => Box::new(Until::error(Csv::new(input, columns, file))),
+        Format::Spc(block) => Box::new(Until::error(Spc::new(input, *block, file))),
+        Format::BlockCsv(block) => Box::new(Until::error(BlockCsv::new(input, *block, file)?)),
+    })
+}
+
+/// What reads one request after the other.
+trait Reading {
+    /// The next request; none at the end.
+    fn read(&mut self) -> Result<Option<Recorded>, StreamError>;
+}
+
+/// An iterator that ends with the first error.
+struct Until<R>(Option<R>);
+
+impl<R: Reading> Until<R> {
+    fn error(reading: R) -> Self {
+        Self(Some(reading))
+    }
+}
+
+impl<R: Reading> Iterator for Until<R> {
+    type Item = Result<Recorded, StreamError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.0.as_mut()?.read() {
+            Ok(Some(recorded)) => Some(Ok(recorded)),
+            Ok(None) => {
+                self.0 = None;
+                None
+            }
+            Err(error) => {
+                self.0 = None;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// The client `within` the file, or what is wrong with it, in words.
+fn client(file: u32, within: u64) -> Result<Client, String> {
+    let client = u32::try_from(within)
+        .ok()
+        .and_then(|within| Client::of(file, within));
+    client.ok_or_else(|| format!("client {within} is more than are told apart"))
+}

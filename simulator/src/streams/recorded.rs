@@ -1,0 +1,96 @@
+//! A request, who made it, and when.
+
+use super::StreamError;
+use crate::Request;
+
+/// Who makes requests: a scenario maps it to a host.
+///
+/// Its number is that of the file in the list of those that are read together, times [`Client::OF_A_FILE`], and the number inside the
+/// file: SPC's ASU, or what a column says; 0 where a format knows none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Client(u32);
+
+impl Client {
+    /// How many there may be in a file, of several.
+    pub const OF_A_FILE: u32 = 1 << 12;
+    /// How many files may be read together.
+    pub const FILES: u32 = 1 << 8;
+
+    /// The first of the first file.
+    pub(super) const FIRST: Self = Self(0);
+
+    /// The one of this number in this file, both from 0. The first file may have as many as all files together; none where there
+    /// are more than that.
+    #[must_use]
+    pub fn of(file: u32, within: u32) -> Option<Self> {
+        let most = match file {
+            0 => Self::FILES * Self::OF_A_FILE,
+            _ => Self::OF_A_FILE,
+        };
+        (file < Self::FILES && within < most).then(|| Self(file * Self::OF_A_FILE + within))
+    }
+
+    /// Its number, below 2²⁰.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A request of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Recorded {
+    /// When it was made, on the recorder's clock.
+    pub at_ns: u64,
+    /// Who made it.
+    pub client: Client,
+    /// What was asked for. `think_ns` is the time since the same client's request before it; 0 of its first, and where the clock went
+    /// back.
+    pub request: Request,
+}
+
+/// What a program asks for, as a recorder of a client would have seen it if every answer had come at once: its time goes on by what it
+/// computes.
+pub fn of_program(
+    client: Client,
+    requests: impl Iterator<Item = Request>,
+) -> impl Iterator<Item = Result<Recorded, StreamError>> {
+    requests.scan(0_u64, move |at_ns, request| {
+        *at_ns = at_ns.saturating_add(request.think_ns);
+        Some(Ok(Recorded {
+            at_ns: *at_ns,
+            client,
+            request,
+        }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_of_several_files_have_numbers_of_their_own() {
+        let number = |file, within| Client::of(file, within).map(Client::number);
+        assert_eq!(number(0, 3), Some(3));
+        assert_eq!(number(2, 3), Some(2 * 4096 + 3));
+        assert_eq!(number(1, 4096), None);
+        assert_eq!(number(0, (1 << 20) - 1), Some((1 << 20) - 1));
+        assert_eq!(number(0, 1 << 20), None);
+        assert_eq!(number(255, 4095), Some((1 << 20) - 1));
+        assert_eq!(number(256, 0), None);
+    }
+
+    #[test]
+    fn a_programs_time_goes_on_by_what_it_computes() {
+        let think = |think_ns| Request {
+            think_ns,
+            ..Request::default()
+        };
+        let asked = [think(5), think(0), think(7)].into_iter();
+        let at: Vec<u64> = of_program(Client::default(), asked)
+            .map(|recorded| recorded.unwrap().at_ns)
+            .collect();
+        assert_eq!(at, [5, 5, 12]);
+    }
+}

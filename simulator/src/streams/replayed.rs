@@ -1,0 +1,272 @@
+//! A client's recorded requests, as a program that a simulation runs.
+
+use super::read::BlockBytes;
+use super::{Client, Objects, Recorded, StreamError};
+use crate::Request;
+use crate::applications::{Layout, Program};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the client's own cache holds or does not, where objects have sizes of their own.
+const BLOCK_BYTES: u32 = 512;
+
+/// What the objects of a stream are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Blocks of each client's volume (SPC, CSV of blocks): neighbours are neighbours on its disk and in regions.
+    AsVolume(BlockBytes),
+    /// Named, each of its own size (oracleGeneral, CSV): they lie on the client's disk in the order in which they were asked for first, and
+    /// in regions likewise.
+    AsObjects,
+}
+
+/// One client's requests.
+///
+/// One process: it computes for as long as the recorder saw nothing of it, asks, and waits for the answer, so that what was recorded
+/// as the wait for a slow disk counts as computing. All data lie on its first disk.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    client: Client,
+    begin_ns: u64,
+    layout: Layout,
+    requests: Arc<[Request]>,
+}
+
+impl Replayed {
+    /// Who made them.
+    #[must_use]
+    pub const fn client(&self) -> Client {
+        self.client
+    }
+
+    /// When it began, after the first client of all.
+    #[must_use]
+    pub const fn begin_ns(&self) -> u64 {
+        self.begin_ns
+    }
+}
+
+impl Program for Replayed {
+    type Stream = Requests;
+
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The same for every seed and number.
+    fn run(&self, _: u64, _: u64) -> Requests {
+        Requests {
+            all: Arc::clone(&self.requests),
+            next: 0,
+        }
+    }
+
+    fn keeps_regions(&self) -> bool {
+        true
+    }
+
+    fn processes(&self) -> u32 {
+        1
+    }
+}
+
+/// The requests of a [`Replayed`].
+#[derive(Clone, Debug)]
+pub struct Requests {
+    all: Arc<[Request]>,
+    next: usize,
+}
+
+impl Iterator for Requests {
+    type Item = Request;
+
+    #[inline]
+    fn next(&mut self) -> Option<Request> {
+        let request = self.all.get(self.next).copied()?;
+        self.next += 1;
+        Some(request)
+    }
+}
+
+/// Divides a stream among its clients, in the order of their numbers; all of it is held in memory, 24 bytes a request. Regions will have
+/// `region_bytes`, or as much as the largest object.
+///
+/// # Errors
+/// The stream's own; or a client has more data than are told apart (2³² blocks, or objects).
+pub fn replayed(
+    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
+    stored: Stored,
+    region_bytes: u64,
+) -> Result<Vec<Replayed>, StreamError> {
+    let mut clients: BTreeMap<Client, (u64, Vec<Request>)> = BTreeMap::new();
+    let mut first_ns = u64::MAX;
+    for recorded in stream {
+        let Recorded {
+            at_ns,
+            client,
+            request,
+        } = recorded?;
+        first_ns = first_ns.min(at_ns);
+        let (_, requests) = clients.entry(client).or_insert((at_ns, Vec::new()));
+        requests.push(request);
+    }
+    let program = |(client, (at_ns, mut requests)): (Client, (u64, Vec<Request>))| {
+        let layout = match stored {
+            Stored::AsVolume(block) => as_volume(&mut requests, block.get(), region_bytes),
+            Stored::AsObjects => as_objects(&mut requests, region_bytes),
+        };
+        let layout = layout.ok_or_else(|| StreamError::Setting {
+            found: format!("client {} asks for more than 2^32 blocks", client.number()),
+            advice: "replay a part of the stream, or a volume with larger blocks".to_owned(),
+        })?;
+        Ok(Replayed {
+            client,
+            begin_ns: at_ns - first_ns,
+            layout,
+            requests: requests.into(),
+        })
+    };
+    clients.into_iter().map(program).collect()
+}
+
+/// Gives blocks dense numbers, in which those of a region stay together: regions that are never asked for are left out.
+fn as_volume(requests: &mut [Request], block_bytes: u32, region_bytes: u64) -> Option<Layout> {
+    let region_blocks = (region_bytes / u64::from(block_bytes)).clamp(1, 1 << 31);
+    let block = |object: u64| BlockBytes::block(object);
+    let asked = requests.iter().map(|r| block(r.object) / region_blocks);
+    let mut regions: Vec<u64> = asked.collect();
+    regions.sort_unstable();
+    regions.dedup();
+    let blocks = u32::try_from(regions.len() as u64 * region_blocks).ok()?;
+    for request in requests {
+        let block = block(request.object);
+        let region = regions.binary_search(&(block / region_blocks)).ok()?;
+        request.object = region as u64 * region_blocks + block % region_blocks;
+    }
+    Some(Layout {
+        files: 1,
+        file_blocks: blocks,
+        block_bytes,
+        largest_request_bytes: block_bytes,
+    })
+}
+
+/// Lays objects out one after the other, each at its largest size, and none across the border of a region.
+fn as_objects(requests: &mut [Request], region_bytes: u64) -> Option<Layout> {
+    let (mut objects, mut sizes) = (Objects::default(), Vec::<u64>::new());
+    for request in &mut *requests {
+        let number = objects.number(request.object)? as usize;
+        if number == sizes.len() {
+            sizes.push(1);
+        }
+        let blocks = u64::from(request.bytes.div_ceil(BLOCK_BYTES));
+        sizes[number] = sizes[number].max(blocks);
+    }
+    let largest = sizes.iter().copied().max().unwrap_or(1);
+    let region_blocks = largest.max(region_bytes / u64::from(BLOCK_BYTES));
+    let mut end = 0;
+    let place = |blocks: u64| {
+        let left = region_blocks - end % region_blocks;
+        let begin = if blocks > left { end + left } else { end };
+        end = begin + blocks;
+        begin
+    };
+    let places: Vec<u64> = sizes.into_iter().map(place).collect();
+    for request in requests {
+        request.object = places[objects.number(request.object)? as usize];
+    }
+    let blocks = end.div_ceil(region_blocks) * region_blocks;
+    Some(Layout {
+        files: 1,
+        file_blocks: u32::try_from(blocks).ok()?,
+        block_bytes: BLOCK_BYTES,
+        largest_request_bytes: u32::try_from(region_blocks * u64::from(BLOCK_BYTES)).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(client: u32, at_ns: u64, object: u64, bytes: u32) -> Result<Recorded, StreamError> {
+        Ok(Recorded {
+            at_ns,
+            client: Client::of(0, client).unwrap(),
+            request: Request {
+                object,
+                bytes,
+                is_write: false,
+                think_ns: 0,
+            },
+        })
+    }
+
+    fn objects(of: &Replayed) -> Vec<u64> {
+        of.run(1, 0).map(|r| r.object).collect()
+    }
+
+    #[test]
+    fn volumes_lose_what_is_never_asked_for_and_keep_neighbours() {
+        let block = BlockBytes::new(512).unwrap();
+        let volume = |client: u64, block: u64| (client << 44) | block;
+        // Regions of four blocks: 0 to 3 and 4000 to 4003; the other client's only one is 8 to 11.
+        let stream = [
+            asked(0, 50, volume(0, 4001), 512),
+            asked(1, 70, volume(1, 9), 512),
+            asked(0, 90, volume(0, 2), 100),
+            asked(0, 95, volume(0, 4002), 512),
+        ];
+        let found = replayed(stream.into_iter(), Stored::AsVolume(block), 2048).unwrap();
+        let [first, second] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!((objects(first), objects(second)), (vec![5, 2, 6], vec![1]));
+        assert_eq!((first.begin_ns(), second.begin_ns()), (0, 20));
+        assert_eq!(
+            (first.layout().file_blocks, second.layout().file_blocks),
+            (8, 4)
+        );
+        assert_eq!((first.client().number(), second.client().number()), (0, 1));
+    }
+
+    #[test]
+    fn objects_lie_in_the_order_of_their_first_use_and_in_one_region_each() {
+        // Regions of four blocks of 512: 7 takes two at most, 8 two, 9 three, which no longer fit; 7 again.
+        let stream = [
+            asked(0, 0, 7, 100),
+            asked(0, 0, 8, 1024),
+            asked(0, 0, 9, 1025),
+            asked(0, 0, 7, 1000),
+            asked(0, 0, 10, 0),
+        ];
+        let found = replayed(stream.into_iter(), Stored::AsObjects, 2048).unwrap();
+        assert_eq!(objects(&found[0]), [0, 2, 4, 0, 7]);
+        let layout = found[0].layout();
+        assert_eq!(
+            (layout.file_blocks, layout.largest_request_bytes),
+            (8, 2048)
+        );
+        // An object larger than a region makes regions as large.
+        let large = [asked(0, 0, 7, 5000), asked(0, 0, 8, 1)];
+        let found = replayed(large.into_iter(), Stored::AsObjects, 2048).unwrap();
+        assert_eq!(
+            (objects(&found[0]), found[0].layout().file_blocks),
+            (vec![0, 10], 20)
+        );
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused() {
+        let block = BlockBytes::new(512).unwrap();
+        let stream = [asked(3, 0, 0, 1), asked(3, 0, 1 << 43, 1)];
+        // Two regions of 2³¹ blocks.
+        let error = replayed(stream.into_iter(), Stored::AsVolume(block), 1 << 40).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("client 3 asks for more than 2^32 blocks")
+        );
+        let none = replayed(std::iter::empty(), Stored::AsObjects, 1).unwrap();
+        assert!(none.is_empty());
+    }
+}

@@ -1,0 +1,18 @@
+//! Writes streams in formats of others. A file is written beside its place and put there when it is whole; one that is there is
+//! replaced. A name that ends in `.zst` is compressed.
+
+mod csv;
+mod oracle_general;
+mod unfinished;
+
+pub use csv::csv;
+pub use oracle_general::oracle_general;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Requests.
+    pub requests: u64,
+    /// Of the file.
+    pub bytes: u64,
+}

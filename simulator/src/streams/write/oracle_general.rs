@@ -1,0 +1,118 @@
+//! libCacheSim's oracleGeneral: time (s), object, size, and the next request for the same object.
+//!
+//! The next request is known only afterwards. The stream is written first as it comes, without; then the file is gone through from its
+//! end, piece by piece, with the number of each object's next request in memory: one number an object, however many requests there are.
+
+use super::Written;
+use super::unfinished::{Output, Unfinished, is_compressed};
+use crate::streams::{Objects, Recorded, StreamError};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+const RECORD_BYTES: usize = 24;
+/// What is gone through at once: whole records.
+const PIECE_RECORDS: usize = 1 << 13;
+/// Where the object stands in a record, and where its next request does.
+const OBJECT: std::ops::Range<usize> = 4..12;
+const NEXT: std::ops::Range<usize> = 16..24;
+/// There is none.
+const NEVER: i64 = -1;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Writes a stream to `place`. Whole seconds, object and size of each request are kept; who made it and whether it wrote are not.
+///
+/// # Errors
+/// The stream's own; [`StreamError::Unsayable`] of a time from 2³² s on, or of more objects than are told apart; what the system refused.
+/// Nothing is at `place` then that was not before.
+pub fn oracle_general(
+    place: &Path,
+    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
+) -> Result<Written, StreamError> {
+    let (unfinished, file) = Unfinished::begin(place, ".unfinished")?;
+    let io = |error| StreamError::io("write", place)(error);
+    let mut output = BufWriter::with_capacity(1 << 17, file);
+    let mut requests = 0;
+    for recorded in stream {
+        requests += 1;
+        let record = record(&recorded?, place, requests)?;
+        output.write_all(&record).map_err(io)?;
+    }
+    let mut file = output
+        .into_inner()
+        .map_err(|error| io(error.into_error()))?;
+    if !link(&mut file, requests).map_err(io)? {
+        return Err(StreamError::Unsayable {
+            path: place.to_owned(),
+            number: requests,
+            found: "there are more than 2^32 - 2 objects".to_owned(),
+            advice: "write CSV",
+        });
+    }
+    let bytes = if is_compressed(place) {
+        let (compressed, into) = Unfinished::begin(place, ".unfinished.zst")?;
+        let into = compress(file, place, into).map_err(io)?;
+        compressed.finish(&into)?
+    } else {
+        unfinished.finish(&file)?
+    };
+    Ok(Written { requests, bytes })
+}
+
+fn record(
+    recorded: &Recorded,
+    place: &Path,
+    number: u64,
+) -> Result<[u8; RECORD_BYTES], StreamError> {
+    let time_s = recorded.at_ns / NS_PER_S;
+    let time_s = u32::try_from(time_s).map_err(|_| StreamError::Unsayable {
+        path: place.to_owned(),
+        number,
+        found: format!("its time is {time_s} s, and the format ends at 2^32 s"),
+        advice: "write CSV, or read times that begin with the recording",
+    })?;
+    let mut record = [0; RECORD_BYTES];
+    record[..4].copy_from_slice(&time_s.to_le_bytes());
+    record[OBJECT].copy_from_slice(&recorded.request.object.to_le_bytes());
+    record[12..16].copy_from_slice(&recorded.request.bytes.to_le_bytes());
+    Ok(record)
+}
+
+/// Fills in the next requests, from the end on; whether all objects could be told apart.
+fn link(file: &mut File, requests: u64) -> io::Result<bool> {
+    let mut objects = Objects::default();
+    // By object, the number of the request seen last, which is the next one for those before it.
+    let mut seen: Vec<i64> = Vec::new();
+    let mut piece = vec![0; PIECE_RECORDS * RECORD_BYTES];
+    let mut left = requests;
+    while left > 0 {
+        let records = left.min(PIECE_RECORDS as u64);
+        let begin = SeekFrom::Start((left - records) * RECORD_BYTES as u64);
+        let piece = &mut piece[..records as usize * RECORD_BYTES];
+        file.seek(begin)?;
+        file.read_exact(piece)?;
+        for record in piece.rchunks_exact_mut(RECORD_BYTES) {
+            let mut object = [0; 8];
+            object.copy_from_slice(&record[OBJECT]);
+            let Some(object) = objects.number(u64::from_le_bytes(object)) else {
+                return Ok(false);
+            };
+            if object as usize == seen.len() {
+                seen.push(NEVER);
+            }
+            let next = std::mem::replace(&mut seen[object as usize], left.cast_signed());
+            record[NEXT].copy_from_slice(&next.to_le_bytes());
+            left -= 1;
+        }
+        file.seek(begin)?;
+        file.write_all(piece)?;
+    }
+    Ok(true)
+}
+
+fn compress(mut file: File, place: &Path, into: File) -> io::Result<File> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut output = Output::to(place, into)?;
+    io::copy(&mut file, &mut output)?;
+    output.end()
+}

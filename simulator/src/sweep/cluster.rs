@@ -1,0 +1,65 @@
+//! A dataset, and the time of it that is simulated.
+
+use super::SweepError;
+use crate::event::MS;
+use gleaner_dataset::{Dataset, instant_ms};
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::SampleRow;
+use std::path::Path;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A dataset under a name.
+pub struct Cluster {
+    /// As rows call it.
+    pub name: String,
+    /// The simulation's begin, ms since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// Its end.
+    pub until_ms: i64,
+    pub(super) dataset: Dataset,
+}
+
+impl Cluster {
+    /// Opens it for a simulation of so many days from a begin; from its first day where that is absent.
+    ///
+    /// # Errors
+    /// [`SweepError`]: there is no dataset, or none of the whole time.
+    pub fn open(
+        name: &str,
+        folder: &Path,
+        from: Option<&str>,
+        length_ns: u64,
+    ) -> Result<Self, SweepError> {
+        let dataset = Dataset::open(folder).map_err(|source| SweepError::Dataset {
+            name: name.to_owned(),
+            source,
+        })?;
+        let days = dataset.dates(&SampleRow::TABLE);
+        let first = days.first().cloned().unwrap_or_default();
+        let last = days.last().cloned().unwrap_or_default();
+        let from = from.unwrap_or(&first);
+        let from_ms = instant_ms(from);
+        let length_ms = (length_ns / MS).cast_signed();
+        let is_there = |from_ms: &i64| {
+            let begin = instant_ms(&first).is_some_and(|ms| ms <= *from_ms);
+            let end = instant_ms(&last).map(|ms| ms + DAY_MS);
+            begin && end.is_some_and(|ms| from_ms.saturating_add(length_ms) <= ms)
+        };
+        let Some(from_ms) = from_ms.filter(is_there) else {
+            return Err(SweepError::Span {
+                name: name.to_owned(),
+                from: from.to_owned(),
+                first,
+                last,
+                days: length_ms as f64 / DAY_MS as f64,
+            });
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            from_ms,
+            until_ms: from_ms + length_ms,
+            dataset,
+        })
+    }
+}

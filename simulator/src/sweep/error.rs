@@ -1,0 +1,101 @@
+//! What can go wrong between a scenario's file and its rows.
+
+use crate::dodo::SimulationError;
+use crate::hosts::HostsError;
+
+/// Why there are no rows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// The file is no scenario.
+    #[error("{}", reason.trim_end())]
+    File {
+        /// Where, and what is wrong; unknown keys by name.
+        reason: String,
+    },
+    /// A value that is none for its key, or a key that there is not.
+    #[error("{key} = {value} is no setting of a scenario: {reason}")]
+    Value {
+        /// As it was written.
+        key: String,
+        /// As it was written.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A short key that several settings have.
+    #[error("{key} may be any of {}: write one of them", keys.join(", "))]
+    Ambiguous {
+        /// As it was written.
+        key: String,
+        /// What it may be.
+        keys: Vec<String>,
+    },
+    /// A setting that is not the scenario's here.
+    #[error("{key} is not set as a part of the scenario: {instead} says it")]
+    Elsewhere {
+        /// As it was written.
+        key: String,
+        /// What is to be set.
+        instead: &'static str,
+    },
+    /// A sweep without a value.
+    #[error("{key} is swept over no value: write {wanted}")]
+    NoValues {
+        /// As it was written.
+        key: String,
+        /// How it is written.
+        wanted: &'static str,
+    },
+    /// Nothing to run.
+    #[error("the scenario names no {what}: {wanted}")]
+    Nothing {
+        /// What is missing.
+        what: &'static str,
+        /// What to do.
+        wanted: &'static str,
+    },
+    /// The dataset does not cover the time.
+    #[error(
+        "dataset {name} has samples from {first} to {last}, and not all of {days} days from {from}: choose another begin or fewer days"
+    )]
+    Span {
+        /// The dataset's name.
+        name: String,
+        /// Its first day.
+        first: String,
+        /// Its last day.
+        last: String,
+        /// The begin, as it was written.
+        from: String,
+        /// How many days.
+        days: f64,
+    },
+    /// A dataset's hosts cannot be read.
+    #[error("dataset {name}")]
+    Hosts {
+        /// The dataset's name.
+        name: String,
+        /// Why.
+        source: HostsError,
+    },
+    /// A dataset cannot be opened.
+    #[error("dataset {name}")]
+    Dataset {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: gleaner_dataset::DatasetError,
+    },
+    /// A setting that makes no sense, whatever is simulated.
+    #[error(transparent)]
+    Setting(#[from] SimulationError),
+    /// A simulation came to nothing.
+    #[error("{case}")]
+    Simulation {
+        /// Which: program, dataset, settings, seed.
+        case: String,
+        /// Why.
+        source: SimulationError,
+    },
+}

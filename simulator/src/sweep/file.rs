@@ -1,0 +1,91 @@
+//! A scenario as TOML.
+
+use super::SweepError;
+use super::key::{self, Swept};
+use crate::applications::Application;
+use gleaner_dataset::instant_ms;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+/// What is run: a scenario, and around it programs, datasets, time, seeds, and values to try. Whatever is left out is the study's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// What it is for, in one line.
+    #[serde(default)]
+    pub about: String,
+    /// The programs; all of the study's where left out.
+    #[serde(default = "every_program")]
+    pub programs: Vec<Application>,
+    /// Folders of datasets by name.
+    #[serde(default)]
+    pub datasets: BTreeMap<String, PathBuf>,
+    /// The simulation's begin: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC; the first day of each dataset where absent.
+    #[serde(default, deserialize_with = "begin")]
+    pub from: Option<String>,
+    /// How long is simulated; a week where left out.
+    #[serde(default = "a_week")]
+    pub days: f64,
+    /// Each is run; rows have the median over them, and the range.
+    #[serde(default = "one_seed")]
+    pub seeds: Vec<u64>,
+    /// Settings of [`Scenario`](crate::dodo::Scenario), by its names.
+    #[serde(default)]
+    pub scenario: Table,
+    /// Values to try: `remote.placement = ["random", "spread"]`. Several keys: every combination.
+    #[serde(default, deserialize_with = "sweep")]
+    pub sweep: Vec<Swept>,
+}
+
+impl ScenarioFile {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`SweepError::File`], by line, where it is no TOML or has a key that there is not.
+    pub fn parse(text: &str) -> Result<Self, SweepError> {
+        toml::from_str(text).map_err(|e| SweepError::File {
+            reason: e.to_string(),
+        })
+    }
+
+    /// The same with this sweep, in the place of one of the same key.
+    pub fn set_sweep(&mut self, swept: Swept) {
+        match self.sweep.iter_mut().find(|s| s.key == swept.key) {
+            Some(there) => *there = swept,
+            None => self.sweep.push(swept),
+        }
+    }
+}
+
+fn every_program() -> Vec<Application> {
+    Application::ALL.to_vec()
+}
+
+const fn a_week() -> f64 {
+    7.0
+}
+
+fn one_seed() -> Vec<u64> {
+    vec![1]
+}
+
+/// A date stands there with or without quotes.
+fn begin<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = match Value::deserialize(from)? {
+        Value::Datetime(date) => date.to_string(),
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    match instant_ms(&text) {
+        Some(_) => Ok(Some(text)),
+        None => Err(serde::de::Error::custom(format!(
+            "from = {text}: write a date (UTC), RFC 3339, or ms since 1970-01-01 UTC"
+        ))),
+    }
+}
+
+fn sweep<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Swept>, D::Error> {
+    key::lists(&Table::deserialize(from)?).map_err(serde::de::Error::custom)
+}

@@ -1,0 +1,162 @@
+//! Dotted paths into a scenario, and values for them.
+
+use super::SweepError;
+use crate::dodo::Scenario;
+use serde::Deserialize;
+use std::str::FromStr;
+use toml::{Table, Value};
+
+/// How a list of values is written in a file.
+const IN_A_FILE: &str = "a list, as remote.placement = [\"random\", \"spread\"]";
+/// How on a command line.
+const IN_A_LINE: &str = "KEY=VALUE,VALUE";
+
+/// Settings of a scenario that are said elsewhere, and by what.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("seed", "`seeds`"),
+    ("application", "`programs`"),
+    ("length_ns", "`days`"),
+];
+
+/// A key and the values to try.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Swept {
+    /// The setting's whole path, as `remote.placement`.
+    pub key: String,
+    /// In order; at least one.
+    pub values: Vec<Value>,
+}
+
+impl Swept {
+    fn new(key: &str, values: Vec<Value>, wanted: &'static str) -> Result<Self, SweepError> {
+        if values.is_empty() {
+            return Err(SweepError::NoValues {
+                key: key.to_owned(),
+                wanted,
+            });
+        }
+        Ok(Self {
+            key: whole(key)?,
+            values,
+        })
+    }
+}
+
+/// `KEY=VALUE,VALUE`: numbers, `true` and `false` are those, all else is text.
+impl FromStr for Swept {
+    type Err = SweepError;
+
+    fn from_str(text: &str) -> Result<Self, SweepError> {
+        let (key, values) = text.split_once('=').unwrap_or((text, ""));
+        let values = values.split(',').map(str::trim).filter(|v| !v.is_empty());
+        Self::new(key.trim(), values.map(value).collect(), IN_A_LINE)
+    }
+}
+
+fn value(text: &str) -> Value {
+    let whole = text.parse().map(Value::Integer);
+    let decimal = || text.parse().map(Value::Float);
+    let truth = || text.parse().map(Value::Boolean);
+    let text = |_| Value::String(text.to_owned());
+    whole
+        .or_else(|_| decimal())
+        .or_else(|_| truth())
+        .unwrap_or_else(text)
+}
+
+/// A value as it is written and shown: text without quotes.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The lists of a `[sweep]`, whose keys may be nested or quoted paths.
+pub(super) fn lists(table: &Table) -> Result<Vec<Swept>, SweepError> {
+    let mut all = Vec::new();
+    for (path, value) in leaves(table) {
+        let values = value.as_array().cloned().unwrap_or_default();
+        all.push(Swept::new(&path, values, IN_A_FILE)?);
+    }
+    Ok(all)
+}
+
+/// Each value that is no table, by its dotted path.
+fn leaves(table: &Table) -> Vec<(String, &Value)> {
+    let mut all = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) => {
+                let inner = leaves(inner).into_iter();
+                all.extend(inner.map(|(path, value)| (format!("{key}.{path}"), value)));
+            }
+            value => all.push((key.clone(), value)),
+        }
+    }
+    all
+}
+
+/// The whole path of a key of which the beginning may be left out: `placement` is `remote.placement`. One that no setting has is
+/// left as it is: the scenario says what is wrong with it.
+fn whole(key: &str) -> Result<String, SweepError> {
+    // It is a table of its own making: it can be one of TOML's.
+    let known = Table::try_from(Scenario::default()).unwrap_or_default();
+    let paths: Vec<String> = leaves(&known).into_iter().map(|(path, _)| path).collect();
+    let ending = format!(".{key}");
+    let ends_so = |path: &&String| path.ends_with(&ending);
+    let mut found: Vec<&String> = paths.iter().filter(|path| *path == key).collect();
+    if found.is_empty() {
+        found = paths.iter().filter(ends_so).collect();
+    }
+    let path = match found[..] {
+        [] => key,
+        [path] => path,
+        _ => {
+            return Err(SweepError::Ambiguous {
+                key: key.to_owned(),
+                keys: found.into_iter().cloned().collect(),
+            });
+        }
+    };
+    refuse_elsewhere(path)?;
+    Ok(path.to_owned())
+}
+
+/// Settings that are said elsewhere are not set here.
+pub(super) fn refuse_elsewhere(path: &str) -> Result<(), SweepError> {
+    match ELSEWHERE.iter().find(|(key, _)| *key == path) {
+        Some((key, instead)) => Err(SweepError::Elsewhere {
+            key: (*key).to_owned(),
+            instead,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The scenario of a table of settings.
+pub(super) fn scenario(settings: &Table) -> Result<Scenario, toml::de::Error> {
+    Scenario::deserialize(settings.clone())
+}
+
+/// The same with one more setting.
+pub(super) fn set(settings: &mut Table, key: &str, value: &Value) -> Result<(), SweepError> {
+    let wrong = |reason: String| SweepError::Value {
+        key: key.to_owned(),
+        value: shown(value),
+        reason,
+    };
+    let mut place = &mut *settings;
+    let (path, last) = key.rsplit_once('.').unwrap_or(("", key));
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        let inner = place.entry(part).or_insert_with(|| Table::new().into());
+        place = inner
+            .as_table_mut()
+            .ok_or_else(|| wrong(format!("{part} is set to a value already")))?;
+    }
+    place.insert(last.to_owned(), value.clone());
+    match scenario(settings) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(wrong(e.message().to_owned())),
+    }
+}

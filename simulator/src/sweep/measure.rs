@@ -1,0 +1,117 @@
+//! What is told of an outcome: benefit first, then cost.
+
+use crate::dodo::Outcome;
+
+/// What a measure is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain number.
+    Number,
+    /// Of 1.
+    Share,
+    /// Bytes.
+    Bytes,
+}
+
+/// One measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// For programs, with its unit.
+    pub key: &'static str,
+    /// For people.
+    pub label: &'static str,
+    /// What it is in.
+    pub unit: Unit,
+    /// What it is.
+    pub meaning: &'static str,
+    of: fn(&Outcome) -> Option<f64>,
+}
+
+/// All of them, in the order of tables.
+pub const MEASURES: [Measure; 11] = [
+    Measure {
+        key: "speedup",
+        label: "speedup",
+        unit: Unit::Number,
+        meaning: "time of a run without remote memory, over its time on the cluster",
+        of: |o| Some(o.speedup),
+    },
+    Measure {
+        key: "ideal_speedup",
+        label: "ideal",
+        unit: Unit::Number,
+        meaning: "the same with infinite remote memory that is never reclaimed, over a network that takes no time",
+        of: |o| Some(o.ideal_speedup),
+    },
+    Measure {
+        key: "gain_share",
+        label: "share of gain",
+        unit: Unit::Share,
+        meaning: "share of the possible gain: (speedup − 1) / (ideal − 1)",
+        of: |o| o.gain_share,
+    },
+    Measure {
+        key: "hit_share",
+        label: "hit ratio",
+        unit: Unit::Share,
+        meaning: "of the requests that the client's own memory did not answer, those that hosts answered; writes always go to disk",
+        of: |o| {
+            let asked = o.counts.requests - o.counts.local;
+            (asked > 0).then(|| o.counts.remote as f64 / asked as f64)
+        },
+    },
+    Measure {
+        key: "saved_from_disk_bytes",
+        label: "saved from disk",
+        unit: Unit::Bytes,
+        meaning: "what hosts answered with in the place of disks",
+        of: |o| Some(o.counts.remote_bytes as f64),
+    },
+    Measure {
+        key: "disk_bytes",
+        label: "from disk",
+        unit: Unit::Bytes,
+        meaning: "what disks read and wrote, whole regions that were stored on hosts included",
+        of: |o| Some(o.counts.disk_bytes as f64),
+    },
+    Measure {
+        key: "mean_leased_bytes",
+        label: "lent",
+        unit: Unit::Bytes,
+        meaning: "what hosts lent, over time",
+        of: |o| Some(o.regions.mean_leased_bytes),
+    },
+    Measure {
+        key: "mean_lendable_bytes",
+        label: "lendable",
+        unit: Unit::Bytes,
+        meaning: "what they could have lent, over time",
+        of: |o| Some(o.regions.mean_lendable_bytes),
+    },
+    Measure {
+        key: "reclaims_per_host_day",
+        label: "reclaims a host and day",
+        unit: Unit::Number,
+        meaning: "times that owner or load came back to a host that lent something",
+        of: |o| Some(o.owners.reclaims_per_host_day),
+    },
+    Measure {
+        key: "mean_memory_context_bytes",
+        label: "memory context",
+        unit: Unit::Bytes,
+        meaning: "mean over reclaims of what would have to be paged in again; a footprint, not a delay",
+        of: |o| o.owners.mean_memory_context_bytes,
+    },
+    Measure {
+        key: "mean_upper_bound_bytes",
+        label: "context at most",
+        unit: Unit::Bytes,
+        meaning: "mean of the memory context's loose upper bound",
+        of: |o| o.owners.mean_upper_bound_bytes,
+    },
+];
+
+/// Each measure of one outcome.
+pub(super) fn of(outcome: &Outcome) -> Vec<Option<f64>> {
+    MEASURES.iter().map(|m| (m.of)(outcome)).collect()
+}

@@ -1,0 +1,42 @@
+//! Work on several threads, in an order that does not depend on how many.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+/// What `work` makes of each item, in the items' order. After an error no more items are begun; of several the first item's is
+/// told, which is the same however many threads there are: all before it were begun earlier, and are ended.
+pub(super) fn each<T: Sync, R: Send, E: Send>(
+    threads: NonZeroUsize,
+    items: &[T],
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let next = AtomicUsize::new(0);
+    let has_failed = AtomicBool::new(false);
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    let worker = || {
+        while !has_failed.load(Ordering::Relaxed) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { break };
+            let result = work(item);
+            if result.is_err() {
+                has_failed.store(true, Ordering::Relaxed);
+            }
+            // Nothing panics while it is held.
+            done.lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
+                .push((at, result));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads.get().min(items.len()) {
+            scope.spawn(worker);
+        }
+    });
+    let mut done = done
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}

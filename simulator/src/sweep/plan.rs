@@ -1,0 +1,155 @@
+//! Every combination of what a file asks for, looked at before anything is run.
+
+use super::key::{self, Swept};
+use super::{ScenarioFile, SweepError};
+use crate::applications::Application;
+use crate::dodo::{Scenario, check};
+use crate::event::{DAY, MS};
+use toml::Table;
+
+/// The longest that is simulated.
+const MOST_DAYS: f64 = 36_600.0;
+
+/// One combination; each seed of the plan is a run of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The dataset, by its place among the plan's.
+    pub dataset: usize,
+    /// The program.
+    pub program: Application,
+    /// What the plan's swept keys are set to, in their order.
+    pub settings: Vec<String>,
+    /// All of it but the seed.
+    pub scenario: Scenario,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Names of the datasets.
+    pub datasets: Vec<String>,
+    /// The keys that are swept.
+    pub keys: Vec<String>,
+    /// How long each run is.
+    pub length_ns: u64,
+    /// Each seed of every case.
+    pub seeds: Vec<u64>,
+    /// By dataset, program, and values, of which the last key's change first.
+    pub cases: Vec<Case>,
+}
+
+impl Plan {
+    /// Every combination on datasets of these names.
+    ///
+    /// # Errors
+    /// [`SweepError`]: a key that there is not, a value that does not fit or makes no sense, or nothing to run.
+    pub fn new(file: &ScenarioFile, datasets: Vec<String>) -> Result<Self, SweepError> {
+        for (is_empty, what, wanted) in [
+            (
+                datasets.is_empty(),
+                "dataset",
+                "name one in [datasets], or by --dataset",
+            ),
+            (
+                file.programs.is_empty(),
+                "program",
+                "name one in `programs`, or leave it out for all",
+            ),
+            (
+                file.seeds.is_empty(),
+                "seed",
+                "name one in `seeds`, or leave it out for 1",
+            ),
+        ] {
+            if is_empty {
+                return Err(SweepError::Nothing { what, wanted });
+            }
+        }
+        let length_ns = length_ns(file.days)?;
+        let mut cases = Vec::new();
+        let combinations = combinations(&file.scenario, &file.sweep)?;
+        for dataset in 0..datasets.len() {
+            for &program in &file.programs {
+                for (settings, scenario) in &combinations {
+                    cases.push(Case {
+                        dataset,
+                        program,
+                        settings: settings.clone(),
+                        scenario: Scenario {
+                            application: program,
+                            length_ns,
+                            ..scenario.clone()
+                        },
+                    });
+                }
+            }
+        }
+        Ok(Self {
+            datasets,
+            keys: file.sweep.iter().map(|swept| swept.key.clone()).collect(),
+            length_ns,
+            seeds: file.seeds.clone(),
+            cases,
+        })
+    }
+
+    /// How many simulations that is.
+    #[must_use]
+    pub const fn runs(&self) -> usize {
+        self.cases.len() * self.seeds.len()
+    }
+
+    /// A case in words: `lu on A, remote.placement = spread`.
+    pub(super) fn words(&self, case: &Case) -> String {
+        let name = self.datasets.get(case.dataset).map_or("", String::as_str);
+        let set = self.keys.iter().zip(&case.settings);
+        let set: String = set
+            .map(|(key, value)| format!(", {key} = {value}"))
+            .collect();
+        format!("{} on {name}{set}", case.program)
+    }
+}
+
+/// Whole milliseconds: as samples are dated.
+fn length_ns(days: f64) -> Result<u64, SweepError> {
+    if days > 0.0 && days <= MOST_DAYS {
+        return Ok((days * DAY as f64 / MS as f64).ceil() as u64 * MS);
+    }
+    Err(SweepError::Value {
+        key: "days".to_owned(),
+        value: days.to_string(),
+        reason: format!("more than 0, and at most {MOST_DAYS}"),
+    })
+}
+
+/// The product of all values, on top of the settings that all have.
+fn combinations(base: &Table, sweep: &[Swept]) -> Result<Vec<(Vec<String>, Scenario)>, SweepError> {
+    for key in base.keys() {
+        key::refuse_elsewhere(key)?;
+    }
+    let scenario = |settings: &Table| {
+        key::scenario(settings).map_err(|e| SweepError::File {
+            reason: format!("[scenario]: {}", e.message()),
+        })
+    };
+    scenario(base)?;
+    let mut all = vec![(Vec::new(), base.clone())];
+    for swept in sweep {
+        let mut longer = Vec::with_capacity(all.len() * swept.values.len());
+        for (values, settings) in &all {
+            for value in &swept.values {
+                let mut settings = settings.clone();
+                key::set(&mut settings, &swept.key, value)?;
+                let values = values.iter().cloned().chain([key::shown(value)]);
+                longer.push((values.collect(), settings));
+            }
+        }
+        all = longer;
+    }
+    let checked = all.into_iter().map(|(values, settings)| {
+        let scenario = scenario(&settings)?;
+        check(&scenario)?;
+        Ok::<_, SweepError>((values, scenario))
+    });
+    checked.collect()
+}

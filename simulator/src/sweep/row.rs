@@ -1,0 +1,60 @@
+//! What is told of a case.
+
+use super::measure::MEASURES;
+use super::plan::Case;
+use crate::applications::Application;
+use serde::Serialize;
+
+/// A measure over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Of an even number the mean of the two in the middle.
+    pub median: f64,
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}
+
+impl Spread {
+    /// Of those that have a value; absent without any.
+    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let mut values: Vec<f64> = values.flatten().collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let middle = values.get(values.len() / 2)?;
+        let below = values.get((values.len() - 1) / 2)?;
+        Some(Self {
+            median: below.midpoint(*middle),
+            low: *values.first()?,
+            high: *values.last()?,
+        })
+    }
+}
+
+/// One case, over the seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The dataset, by its place among the plan's.
+    pub dataset: usize,
+    /// The program.
+    pub program: Application,
+    /// What the plan's swept keys are set to, in their order.
+    pub settings: Vec<String>,
+    /// As [`MEASURES`] lists them; absent where no seed has a value.
+    pub values: Vec<Option<Spread>>,
+    /// The same of each of the plan's seeds.
+    pub by_seed: Vec<Vec<Option<f64>>>,
+}
+
+impl Row {
+    pub(super) fn new(case: &Case, by_seed: &[Vec<Option<f64>>]) -> Self {
+        let over_seeds = |at: usize| Spread::of(by_seed.iter().map(|seed| seed[at]));
+        Self {
+            dataset: case.dataset,
+            program: case.program,
+            settings: case.settings.clone(),
+            values: (0..MEASURES.len()).map(over_seeds).collect(),
+            by_seed: by_seed.to_vec(),
+        }
+    }
+}
