@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Export(Export),
     Import(crate::import::args::Import),
     Synth(crate::synth::args::Synth),
+    Simulate(Box<crate::simulate::args::Simulate>),
     Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
     Top(crate::top::args::Top),
@@ -210,11 +211,12 @@ pub(crate) struct Measures {
     pub(crate) curve_points: u32,
 }
 
-/// Write the dataset in another format: its tables, or when memory could be had, for policy simulators.
+/// Write the dataset in another format: its tables, or when memory could be had, for policy simulators. Or write streams of requests.
 ///
 /// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv, .arrow).
 /// availability, fta, simgrid: when a region of --region bytes could be had on each host, and what ended that, as
 /// `analyze` finds it (docs/periods.md). Every format: docs/exports.md.
+/// With --stream instead of a dataset: requests that programs made, as others recorded them, to oracleGeneral or csv (docs/streams.md).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner export out/demo/dataset --to parquet -o out/parquet
@@ -225,15 +227,17 @@ pub(crate) struct Measures {
   gleaner export DATASET --to availability --region 64MiB --scope idle --least 5m --as csv -o out/available
   gleaner export DATASET --to fta --region 1GiB --scope idle -o out/fta
   gleaner export DATASET --to simgrid --region 1GiB -o out/simgrid
+  gleaner export --stream web.spc --stream-format spc --to oracleGeneral -o web.oracleGeneral.zst
 
 Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
 pub(crate) struct Export {
     /// Folder of the dataset.
-    pub(crate) dataset: PathBuf,
+    #[arg(required_unless_present = "stream", conflicts_with = "stream")]
+    pub(crate) dataset: Option<PathBuf>,
     /// Format.
     #[arg(long, value_enum)]
     pub(crate) to: Format,
-    /// Folder to write to.
+    /// Folder to write to; of streams, the file.
     #[arg(long, short)]
     pub(crate) output: PathBuf,
     /// Only this host, by its id or name (repeatable; or several with commas between).
@@ -252,6 +256,8 @@ pub(crate) struct Export {
     pub(crate) tables: ExportTables,
     #[command(flatten, next_help_heading = "For policy simulators")]
     pub(crate) availability: ExportAvailability,
+    #[command(flatten, next_help_heading = "Streams of requests")]
+    pub(crate) streams: crate::export::streams::ExportStreams,
 }
 
 #[derive(clap::Args)]
@@ -304,6 +310,9 @@ pub(crate) enum Format {
     Fta,
     /// A platform of SimGrid, with a state and a share profile for every host.
     Simgrid,
+    /// Streams in libCacheSim's binary format (with csv: as text that keeps every word of them).
+    #[value(name = "oracleGeneral")]
+    OracleGeneral,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

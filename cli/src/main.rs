@@ -17,6 +17,7 @@ mod pki;
 mod progress;
 mod report;
 mod schema;
+mod simulate;
 mod synth;
 mod tables;
 mod top;
@@ -54,6 +55,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),

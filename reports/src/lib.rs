@@ -6,12 +6,15 @@
 //!                                                   └ change: against the week before
 //! ```
 //!
+//! [`Comparison`] makes another page of the same parts: policies, by what they gain and what they cost.
+//!
 //! A page is a list of sections, each a question that a reader has; a section is a list of sentences, figures and
 //! tables ([`page`]). What writes it knows nothing of memory: a table that is on the page is in every companion.
 
 mod anonymous;
 mod change;
 mod clock;
+mod comparison;
 mod fleet;
 mod headline;
 mod hosts;
@@ -26,6 +29,7 @@ mod wording;
 mod write;
 
 use clock::Clock;
+pub use comparison::{Compared, ComparedGroup, ComparedMeasure, ComparedUnit, Comparison};
 use gleaner_schemas::findings::Findings;
 pub use index::{IndexEntry, index};
 pub use options::{Options, Span};

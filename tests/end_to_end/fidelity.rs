@@ -132,6 +132,41 @@ fn every_figure_is_printed_beside_ours() {
 }
 
 #[test]
+fn what_takes_a_simulation_is_simulated_where_that_is_said() {
+    let asked = ["fidelity", "--item", "Figure 10", "--days", "1"];
+    let short = [
+        "--first-seed",
+        "5",
+        "--simulate=1",
+        "--simulated-hours",
+        "1",
+    ];
+    let said = gleaner(&[&asked[..], &short].concat());
+    assert!(said.contains("db2, a day between runs") && said.contains("much less than dmine"));
+    assert!(said.contains("what the text says is so in every seed") && !said.contains("Table"));
+    let records = gleaner(&[&asked[..], &short, &["--json"]].concat());
+    let records: Value = serde_json::from_str(&records).unwrap();
+    assert_eq!(records.as_array().unwrap().len(), 1);
+    let lost = &records[0];
+    assert_eq!(
+        (&lost["row"], &lost["seeds_count"]),
+        (&"dmine".into(), &1.into())
+    );
+    assert!(
+        lost["ours"].is_f64() && lost["ours"] == lost["seeds_low"] && lost["kind"] == "predicted"
+    );
+
+    let mut command = Command::new(program("gleaner").unwrap());
+    let refused = command.args(asked).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        said.contains("Figure 10 takes a simulation: add --simulate"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_the_paper_does_not_have_is_refused_before_anything_is_made() {
     let mut command = Command::new(program("gleaner").unwrap());
     let refused = command

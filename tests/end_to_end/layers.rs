@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Crate → the crates of ours that it may depend on. A new crate is added here first.
-const MAY_DEPEND_ON: [(&str, &[&str]); 15] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 16] = [
     ("schemas", &[]),
     ("policy", &["schemas"]),
     ("dataset", &["schemas"]),
@@ -19,6 +19,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 15] = [
     ),
     ("paging", &["schemas", "policy", "trust", "daemon"]),
     ("regions", &["schemas", "trust", "paging"]),
+    ("simulator", &["schemas", "policy", "dataset"]),
     (
         "agent",
         &["schemas", "policy", "dataset", "trust", "daemon"],
@@ -42,6 +43,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 15] = [
             "collector",
             "recruiter",
             "paging",
+            "simulator",
             "analysis",
             "reports",
         ],

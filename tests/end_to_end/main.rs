@@ -19,6 +19,7 @@ mod report;
 mod security;
 mod service;
 mod shipped;
+mod simulate;
 mod surfaces;
 mod synth;
 mod top;

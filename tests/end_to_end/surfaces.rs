@@ -26,6 +26,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "export",
             "import",
             "synth",
+            "simulate",
             "fidelity",
             "lab",
             "top",

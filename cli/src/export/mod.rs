@@ -1,6 +1,7 @@
 //! `gleaner export`.
 
 mod by_host;
+pub(crate) mod streams;
 mod tables;
 
 use crate::args::{self, ColumnFormat, Format};
@@ -14,7 +15,10 @@ pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
     if let Some(option) = out_of_place(args) {
         bail!("{option} says nothing of this format: `gleaner export --help` lists what does");
     }
-    let dataset = Dataset::open(&args.dataset)?;
+    let Some(dataset) = &args.dataset else {
+        return streams::run(args);
+    };
+    let dataset = Dataset::open(dataset)?;
     let exported = match args.to {
         Format::Parquet => tables::run(args, &dataset, gleaner_traces::Format::Parquet)?,
         Format::Csv => tables::run(args, &dataset, gleaner_traces::Format::Csv)?,
@@ -25,6 +29,7 @@ pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
                 region_bytes.context("--region is missing: how much is to be had")?;
             by_host::run(args, &dataset, region_bytes)?
         }
+        Format::OracleGeneral => bail!("--stream is missing: a dataset has no requests"),
     };
     println!(
         "{} rows in {} files ({}) in {}",
@@ -52,16 +57,30 @@ fn out_of_place(args: &args::Export) -> Option<&'static str> {
         ("--headroom", asked.headroom.is_some()),
     ];
     let as_columns = [("--as", asked.columns_as.is_some())];
+    let of_datasets = [
+        ("--host", !args.host.is_empty()),
+        ("--from", args.from.is_some()),
+        ("--until", args.until.is_some()),
+        ("--uncompressed", args.uncompressed),
+    ];
     let given = |options: &[(&'static str, bool)]| {
         let mut given = options.iter().filter(|(_, is_given)| *is_given);
         given.next().map(|(name, _)| *name)
     };
+    if args.dataset.is_none() {
+        let of_hosts = given(&of_availability).or_else(|| given(&as_columns));
+        return of_hosts
+            .or_else(|| given(&of_tables))
+            .or_else(|| given(&of_datasets));
+    }
     match args.to {
         Format::Parquet | Format::Csv | Format::Arrow => {
             given(&of_availability).or_else(|| given(&as_columns))
         }
         Format::Availability => given(&of_tables),
-        Format::Fta | Format::Simgrid => given(&of_tables).or_else(|| given(&as_columns)),
+        Format::Fta | Format::Simgrid | Format::OracleGeneral => {
+            given(&of_tables).or_else(|| given(&as_columns))
+        }
     }
 }
 

@@ -1,9 +1,13 @@
-//! Both clusters of the paper, made from a seed and analysed: each by itself, and together.
+//! Both clusters of the paper, made from a seed; analysed, each by itself and together, and simulated on.
 
+use super::simulation::{self, Job, Simulation};
 use anyhow::Context;
 use gleaner_analysis::{analyze, analyze_together};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_simulator::dodo::Recruitment;
+use gleaner_simulator::event::HOUR;
+use gleaner_simulator::hosts;
 use gleaner_traces::synth::{self, Cluster, Preset};
 use indicatif::ProgressBar;
 use std::path::Path;
@@ -12,7 +16,7 @@ use std::thread;
 const MIB: i64 = 1 << 20;
 
 /// A cluster of the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
     A,
     B,
@@ -30,13 +34,26 @@ impl Name {
     }
 }
 
-/// What the analysis found for one seed.
+/// What is wanted of each seed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// Whether both clusters are analysed.
+    pub(super) analysis: bool,
+    /// What is simulated, on the clusters' last week.
+    pub(super) jobs: Vec<Job>,
+    /// For how long, if not for a week.
+    pub(super) simulated_hours: u64,
+}
+
+/// What analysis and simulations found for one seed.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     pub(super) a: Findings,
     pub(super) b: Findings,
     /// Of the hosts of both: Tables 2 to 4.
     pub(super) pooled: Findings,
+    /// Where programs were simulated.
+    pub(super) simulation: Option<Simulation>,
 }
 
 impl Observed {
@@ -48,9 +65,11 @@ impl Observed {
     }
 }
 
-/// Makes and analyses both in a folder under `work`, which is removed. The bar goes on by a step for each day of each host.
+/// Makes both in a folder under `work`, which is removed, and looks at them. The bar goes on by a step for each day of each host, and by
+/// those of each simulation.
 pub(super) fn observe(
     clusters: &[Cluster; 2],
+    wanted: &Wanted,
     work: &Path,
     bar: &ProgressBar,
 ) -> anyhow::Result<Observed> {
@@ -71,11 +90,35 @@ pub(super) fn observe(
     second.map_err(|_| anyhow::anyhow!("the thread that made cluster B ended early"))??;
     let (a, b) = (Dataset::open(&a)?, Dataset::open(&b)?);
     let quiet = &mut |_| ();
-    Ok(Observed {
-        pooled: analyze_together(&[&a, &b], &parameters(&POOLED), quiet)?,
-        a: analyze(&a, &parameters(&SEPARATE), quiet)?,
-        b: analyze(&b, &parameters(&SEPARATE), quiet)?,
-    })
+    let mut observed = Observed::default();
+    if wanted.analysis {
+        observed.pooled = analyze_together(&[&a, &b], &parameters(&POOLED), quiet)?;
+        observed.a = analyze(&a, &parameters(&SEPARATE), quiet)?;
+        observed.b = analyze(&b, &parameters(&SEPARATE), quiet)?;
+    }
+    if !wanted.jobs.is_empty() {
+        let simulation = simulated(in_a.parameters(), [&a, &b], wanted, bar)?;
+        observed.simulation = Some(simulation);
+    }
+    Ok(observed)
+}
+
+/// The last week, or as much as there is: of two weeks the study's, from 14 September 1998 on. Programs and placement have the clusters'
+/// seed.
+fn simulated(
+    made: &synth::Parameters,
+    datasets: [&Dataset; 2],
+    wanted: &Wanted,
+    bar: &ProgressBar,
+) -> anyhow::Result<Simulation> {
+    const HOUR_MS: i64 = 3_600_000;
+    let hours = wanted.simulated_hours.min(24 * u64::from(made.days.min(7)));
+    let from_ms = made.start_ms + 24 * HOUR_MS * i64::from(made.days.saturating_sub(7));
+    let until_ms = from_ms + hours.cast_signed() * HOUR_MS;
+    let reading = Recruitment::default().reading(from_ms, until_ms);
+    let [a, b] = datasets.map(|dataset| hosts::read(dataset, &reading));
+    let (a, b) = (a?, b?);
+    simulation::run(&wanted.jobs, [&a, &b], made.seed, hours * HOUR, bar)
 }
 
 /// What Tables 2 to 4 are taken from.

@@ -2,12 +2,24 @@
 
 use super::aims::{Aim, aims};
 use super::contradictions::contradictions;
+use super::gains::gains;
 use super::record::Record;
-use super::wording::{HEADER, cells, items, note, notes, number, or_dash};
+use super::shapes::Shape;
+use super::wording::{self, HEADER, SHAPES, cells, items, note, notes, number, or_dash};
 use std::fmt::Write;
 
-/// `command` is the line that writes it again; `seeds` is in words.
-pub(super) fn markdown(records: &[Record], command: &str, seeds: &str) -> String {
+/// How the page came about.
+pub(super) struct Told {
+    /// The line that writes it again.
+    pub(super) command: String,
+    /// In words.
+    pub(super) seeds: String,
+    /// Those that were simulated on, and for how many hours.
+    pub(super) simulated: Option<(String, u64)>,
+}
+
+pub(super) fn markdown(records: &[Record], shapes: &[Shape], told: &Told) -> String {
+    let Told { command, seeds, .. } = told;
     let mut text = format!(
         "# Fidelity: the paper's figures beside ours
 
@@ -17,24 +29,48 @@ pub(super) fn markdown(records: &[Record], command: &str, seeds: &str) -> String
 Clusters* (SIGMETRICS 1999), made by `gleaner synth` and analysed by `gleaner analyze`. The hosts are synthetic: **calibrated** figures are those
 that their model was fitted to, **derived** ones follow from them by arithmetic, **predicted** ones are neither. *Ours* is the mean over
 the seeds, *spread* the standard deviation, *of the seeds* what lies between 2.5 and 97.5 % of them. A figure *holds* where ours rounds to what
-is printed (what it may stand for: `traces/published/README.md`), or what is printed is among the seeds. Figures 4 and 5 print no numbers.
+is printed (what it may stand for: `traces/published/README.md`), or what is printed is among the seeds. Figures 4, 5, 8 and 9 print no numbers.
 
 Tables 2 to 4 are of the hosts of both clusters, Figures 6 and 7 of each. Available is the paper's, which leaves files that are used again soon to the
 owner; means of periods are plain, those cut by the trace's ends count as long as they were seen, those under five minutes do not count.
 `gleaner fidelity --json` prints the same as a list of records.
 
-## Aims
-
 "
     );
-    let aims = aims(records);
+    match &told.simulated {
+        Some((seeds, hours)) => {
+            let _ = writeln!(
+                text,
+                "Tables 5 and 6 and Figures 8 to 10 are **simulated** ([simulator.md](simulator.md)): the study's programs for {hours} hours on the clusters of
+{seeds}, each of which is the seed of programs and placement, too. There *ours* is the median over the seeds, *of the seeds* the least
+and the most of them.\n"
+            );
+        }
+        None => {
+            text +=
+                "Nothing was simulated: Tables 5 and 6 and Figures 8 to 10 take `--simulate`.\n\n"
+        }
+    }
+    text += "## Aims\n\n";
+    let aims = aims(records, shapes);
     let rows = aims.iter().map(|aim| {
         let met = if aim.is_met { "met" } else { "**not met**" };
         [aim.item, &aim.aim, &aim.reached, met].map(str::to_owned)
     });
     table(&mut text, ["item", "aim", "reached", ""], rows);
     list(&mut text, aims.iter().filter_map(Aim::missed));
-    text += "How the model was fitted, and why some cells cannot be had together: [synth.md](synth.md).\n\n";
+    text += "How the model was fitted, and why some cells cannot be had together: [synth.md](synth.md). Why simulated figures miss theirs, as far as it is \
+             known: [simulator.md](simulator.md#beside-the-study).\n\n";
+    let gains = gains(records);
+    if !gains.is_empty() {
+        text += "## Share of the possible gain\n\n(speedup − 1) / (ideal − 1), of Table 5.\n\n";
+        let header = ["program", "cluster", "paper", "ours"];
+        table(&mut text, header, gains.iter().map(wording::gain));
+    }
+    if !shapes.is_empty() {
+        text += "## Figures without numbers\n\nSpeedups that differ by less than 0.05 are taken for the same; *much* is less than half.\n\n";
+        table(&mut text, SHAPES, shapes.iter().map(wording::shape));
+    }
     text +=
         "## What the paper says twice\n\nNo trace has all of these. Ours is fitted to Table 4.\n\n";
     let rows = contradictions(records).into_iter().map(|c| {
@@ -92,7 +128,27 @@ mod tests {
             .iter()
             .map(|f| Record::new(f, &[f.paper], ""))
             .collect();
-        let page = markdown(&records, "gleaner fidelity --seeds 1", "1 seed");
+        let shape = Shape {
+            item: "Figure 9",
+            row: "dmine, 30 µs".to_owned(),
+            quantity: "speedup",
+            paper: "negligible impact",
+            ours: "1.01".to_owned(),
+            range: "1.00 to 1.02".to_owned(),
+            so: 2,
+            seeds: 3,
+        };
+        let mut told = Told {
+            command: "gleaner fidelity --seeds 1".to_owned(),
+            seeds: "the seed 5".to_owned(),
+            simulated: Some(("the seed 5".to_owned(), 168)),
+        };
+        let page = markdown(&records, &[shape], &told);
+        assert!(page.contains("for 168 hours on the clusters of\nthe seed 5"));
+        assert!(page.contains("| dmine | cluster A | 0.47 | 0.47 |\n"));
+        assert!(page.contains("| negligible impact | 1.01 | 1.00 to 1.02 | in 2 of 3 seeds |\n"));
+        told.simulated = None;
+        assert!(markdown(&records, &[], &told).contains("take `--simulate`"));
         assert!(page.ends_with('\n') && !page.contains("\n\n\n"));
         assert!(page.contains("<!-- Written by `gleaner fidelity --seeds 1`."));
         for f in &figures {

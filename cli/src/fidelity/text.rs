@@ -2,12 +2,14 @@
 
 use super::aims::{Aim, aims};
 use super::contradictions::contradictions;
+use super::gains::gains;
 use super::record::Record;
-use super::wording::{HEADER, cells, items, note, notes, number, or_dash};
+use super::shapes::Shape;
+use super::wording::{self, HEADER, SHAPES, cells, items, note, notes, number, or_dash};
 use crate::tables::table;
 use std::fmt::Write;
 
-pub(super) fn text(records: &[Record]) -> String {
+pub(super) fn text(records: &[Record], shapes: &[Shape]) -> String {
     let mut text = String::new();
     for item in items(records) {
         let of_item: Vec<&Record> = records.iter().filter(|r| r.item == item).collect();
@@ -21,6 +23,28 @@ pub(super) fn text(records: &[Record]) -> String {
         }
         text.push('\n');
     }
+    if !shapes.is_empty() {
+        let mut t = table(&SHAPES, 4);
+        for shape in shapes {
+            t.add_row(wording::shape(shape).to_vec());
+        }
+        let _ = writeln!(
+            text,
+            "What the paper says of Figures 8 to 10\n{}\n",
+            t.trim_fmt()
+        );
+    }
+    let gains = gains(records);
+    if !gains.is_empty() {
+        let mut t = table(
+            &["share of the possible gain", "cluster", "paper", "ours"],
+            2,
+        );
+        for gain in &gains {
+            t.add_row(wording::gain(gain).to_vec());
+        }
+        let _ = writeln!(text, "{}\n", t.trim_fmt());
+    }
     let contradicted = contradictions(records);
     if !contradicted.is_empty() {
         let mut t = table(
@@ -33,7 +57,7 @@ pub(super) fn text(records: &[Record]) -> String {
         }
         let _ = writeln!(text, "Contradictions of the paper\n{}\n", t.trim_fmt());
     }
-    let aims = aims(records);
+    let aims = aims(records, shapes);
     if !aims.is_empty() {
         let mut t = table(&["aim", "", "reached", ""], 4);
         for aim in &aims {
@@ -58,14 +82,31 @@ mod tests {
         let figures = acharya_setia().unwrap().figures;
         let record = |f| Record::new(f, &[1.0, 3.0], "of two seeds");
         let mut records: Vec<Record> = figures.iter().map(record).collect();
-        let said = text(&records);
+        let said = text(&records, &[]);
         for f in &figures {
             assert!(said.contains(&format!("{}\n", f.item)) && said.contains(&f.row));
         }
         assert!(said.contains("Contradictions of the paper") && said.contains("not met"));
         assert!(said.contains("impossible") && said.contains("is missed by: 32 MB: kernel, mean"));
         records.retain(|r| r.item == "Table 5");
-        let said = text(&records);
-        assert!(said.contains("dmine") && !said.contains("Table 4") && !said.contains("Aims"));
+        let shape = Shape {
+            item: "Figure 9",
+            row: "dmine, 30 µs".to_owned(),
+            quantity: "speedup",
+            paper: "negligible impact",
+            ours: "1.01".to_owned(),
+            range: "1.00 to 1.02".to_owned(),
+            so: 2,
+            seeds: 3,
+        };
+        let said = text(&records, &[shape]);
+        assert!(
+            said.contains("dmine") && !said.contains("Table 4") && said.contains("possible gain")
+        );
+        assert!(said.contains("negligible impact") && said.contains("2 of 3 seeds"));
+        records.retain(|r| r.column == "cluster A");
+        records.iter_mut().for_each(|r| r.ours = None);
+        let said = text(&records, &[]);
+        assert!(!said.contains("Aims") && !said.contains("possible gain"));
     }
 }

@@ -1,6 +1,8 @@
 //! Figures as people read them, on the terminal and in Markdown.
 
+use super::gains::Gain;
 use super::record::Record;
+use super::shapes::Shape;
 use gleaner_traces::published::Kind;
 
 pub(super) const HEADER: [&str; 10] = [
@@ -31,6 +33,39 @@ pub(super) fn cells(r: &Record) -> [String; 10] {
         or_dash(error),
         kind(r.kind).to_owned(),
         holds(r).to_owned(),
+    ]
+}
+
+/// Of a table of shapes.
+pub(super) const SHAPES: [&str; 7] = [
+    "item",
+    "row",
+    "quantity",
+    "the paper says",
+    "ours",
+    "of the seeds",
+    "so",
+];
+
+pub(super) fn shape(s: &Shape) -> [String; 7] {
+    [
+        s.item.to_owned(),
+        s.row.clone(),
+        s.quantity.to_owned(),
+        s.paper.to_owned(),
+        s.ours.clone(),
+        s.range.clone(),
+        format!("in {} of {} seeds", s.so, s.seeds),
+    ]
+}
+
+/// Program, cluster, and the shares of both.
+pub(super) fn gain(g: &Gain) -> [String; 4] {
+    [
+        g.application.clone(),
+        g.cluster.row().to_owned(),
+        number(g.paper),
+        number(g.ours),
     ]
 }
 

@@ -78,11 +78,11 @@ fn bytes(value: f64) -> String {
     Bytes(value).to_string()
 }
 
-fn or_dash(value: Option<String>) -> String {
+pub(crate) fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "—".to_owned())
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

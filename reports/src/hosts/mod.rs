@@ -54,9 +54,9 @@ fn page(
         ..View::new(findings, before.get(id).copied(), fleet.clock, fleet.span)
     };
     let answer = numbers::answer(&view, fleet);
-    let section = |id: &str, title, parts| Section {
+    let section = |id: &str, title: &'static str, parts| Section {
         id: format!("{}{id}", view.prefix),
-        title,
+        title: title.into(),
         answer: String::new(),
         parts,
     };

@@ -15,7 +15,7 @@ pub(crate) fn overview(view: &View) -> Option<Section> {
     }
     Some(Section {
         id: "each-host".into(),
-        title: "Host by host",
+        title: "Host by host".into(),
         answer: format!(
             "A page for each of {}: choose a name.",
             count(hosts.len() as i64, "host")

@@ -15,6 +15,7 @@ use crate::wording::count;
 use figure::Figure;
 use gleaner_schemas::findings::Findings;
 use serde::Serialize;
+use std::borrow::Cow;
 use table::Table;
 
 /// The report.
@@ -43,7 +44,7 @@ pub(crate) struct Zone {
 /// A question and its answer.
 pub(crate) struct Section {
     pub id: String,
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// The answer in a sentence or two, for who reads no further.
     pub answer: String,
     pub parts: Vec<Part>,

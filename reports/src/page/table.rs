@@ -1,6 +1,7 @@
 //! Tables: every cell knows its number, so that a reader sees units and a sort sees magnitudes.
 
 use crate::wording;
+use std::borrow::Cow;
 
 /// Rows beyond this stay out of the page, unless a table says otherwise: the companions have them all.
 pub(crate) const ROWS_SHOWN: usize = 100;
@@ -28,7 +29,7 @@ pub(crate) struct Table {
 /// A column's heading and how its cells stand.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
-    pub label: &'static str,
+    pub label: Cow<'static, str>,
     pub is_number: bool,
 }
 
@@ -199,17 +200,17 @@ impl From<String> for Cell {
 }
 
 /// A column of words.
-pub(crate) const fn words(label: &'static str) -> Column {
+pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
-        label,
+        label: label.into(),
         is_number: false,
     }
 }
 
 /// A column of numbers.
-pub(crate) const fn numbers(label: &'static str) -> Column {
+pub(crate) fn numbers(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
-        label,
+        label: label.into(),
         is_number: true,
     }
 }

@@ -45,11 +45,40 @@ struct Document<'a> {
     departures: &'a [&'a str],
     sources: &'a [&'a str],
     parameters: &'a Option<Table>,
-    style: &'a str,
-    script: &'a str,
+    assets: Assets,
+}
+
+/// A page of comparison, in the same shell.
+#[derive(Template)]
+#[template(path = "comparison.html")]
+struct ComparisonDocument<'a> {
+    title: &'a str,
+    subject: &'a str,
+    period: &'a str,
+    headline: &'a Headline,
+    sections: &'a [Section],
+    assets: Assets,
+}
+
+/// What every page carries, so that it needs no network.
+struct Assets {
+    style: &'static str,
+    script: &'static str,
     script_hash: String,
-    plotly: &'a str,
-    plotly_hash: &'a str,
+    plotly: &'static str,
+    plotly_hash: &'static str,
+}
+
+impl Assets {
+    fn new() -> Self {
+        Self {
+            style: STYLE,
+            script: SCRIPT,
+            script_hash: format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(SCRIPT))),
+            plotly: PLOTLY,
+            plotly_hash: PLOTLY_HASH,
+        }
+    }
 }
 
 /// A host's page.
@@ -114,11 +143,26 @@ pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> 
         departures: &DEPARTURES,
         sources: &SOURCES,
         parameters: &page.parameters,
-        style: STYLE,
-        script: SCRIPT,
-        script_hash: format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(SCRIPT))),
-        plotly: PLOTLY,
-        plotly_hash: PLOTLY_HASH,
+        assets: Assets::new(),
+    };
+    Ok(document.render()?)
+}
+
+/// A page of comparison: the same bytes for the same words.
+pub(crate) fn comparison(
+    title: &str,
+    subject: &str,
+    period: &str,
+    headline: &Headline,
+    sections: &[Section],
+) -> Result<String, ReportError> {
+    let document = ComparisonDocument {
+        title,
+        subject,
+        period,
+        headline,
+        sections,
+        assets: Assets::new(),
     };
     Ok(document.render()?)
 }

@@ -49,7 +49,7 @@ pub(crate) fn render(page: &Page) -> String {
 }
 
 fn table(table: &Table) -> String {
-    let labels: Vec<&str> = table.columns.iter().map(|c| c.label).collect();
+    let labels: Vec<&str> = table.columns.iter().map(|c| &*c.label).collect();
     let marks: Vec<&str> = table
         .columns
         .iter()

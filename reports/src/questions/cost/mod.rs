@@ -75,7 +75,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
     Section {
         id: "cost".into(),
-        title: "What would lending cost the owners?",
+        title: "What would lending cost the owners?".into(),
         answer: answer(view),
         parts: all,
     }

@@ -53,7 +53,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
     Section {
         id: "idle".into(),
-        title: "How much memory is idle, and can we count on it?",
+        title: "How much memory is idle, and can we count on it?".into(),
         answer: answer(view),
         parts,
     }

@@ -54,7 +54,7 @@ pub(crate) fn section(view: &View) -> Section {
     );
     Section {
         id: "lasting".into(),
-        title: "How long does it last?",
+        title: "How long does it last?".into(),
         answer,
         parts: all,
     }

@@ -280,7 +280,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
         .is_some_and(|b| pooled(b).any(|o| o.ahead_s == HOUR_S));
     let mut columns = vec![numbers("region")];
     columns.extend(idle.then(|| words("time")));
-    columns.extend(told.iter().map(|(_, label)| numbers(label)));
+    columns.extend(told.iter().map(|(_, label)| numbers(*label)));
     columns.extend(changed.then(|| numbers("1 h, change")));
     let rows = kinds.into_iter().map(|(scope, region)| {
         let mut row = vec![Cell::size(region)];

@@ -42,7 +42,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
     Section {
         id: "short".into(),
-        title: "Who is short, who has too much?",
+        title: "Who is short, who has too much?".into(),
         answer: answer(view, &found, before.as_deref()),
         parts: said,
     }

@@ -18,7 +18,7 @@ pub(crate) fn section(view: &View) -> Section {
     let times = time::times(view);
     Section {
         id: "trust".into(),
-        title: "Can the data be trusted?",
+        title: "Can the data be trusted?".into(),
         answer: verdict(view, &times),
         parts: parts(view, &times),
     }

@@ -1,0 +1,71 @@
+//! The share of the possible gain, (speedup − 1) / (ideal − 1), by which speedups are judged: a constant 1.2 would pass a test in percent.
+
+use super::clusters::Name;
+use super::record::Record;
+
+/// Of one program on one cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Gain {
+    pub(super) application: String,
+    pub(super) cluster: Name,
+    pub(super) paper: f64,
+    /// Of our medians.
+    pub(super) ours: f64,
+}
+
+/// Of Table 5's records, in its order; none where nothing was simulated.
+pub(super) fn gains(records: &[Record]) -> Vec<Gain> {
+    let find = |row: &str, column: &str| {
+        let mut all = records.iter().filter(|r| r.item == "Table 5");
+        all.find(|r| r.row == row && r.column == column)
+    };
+    let share = |speedup: f64, ideal: f64| (speedup - 1.0) / (ideal - 1.0);
+    let ideals = records
+        .iter()
+        .filter(|r| r.item == "Table 5" && r.column == "ideal");
+    let of = |ideal: &Record, cluster: Name| {
+        let speedup = find(&ideal.row, cluster.row())?;
+        Some(Gain {
+            application: ideal.row.clone(),
+            cluster,
+            paper: share(speedup.paper, ideal.paper),
+            ours: share(speedup.ours?, ideal.ours?),
+        })
+    };
+    ideals
+        .flat_map(|ideal| {
+            Name::BOTH
+                .into_iter()
+                .filter_map(move |cluster| of(ideal, cluster))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_traces::published::{Figure, acharya_setia};
+
+    #[test]
+    fn shares_by_hand() {
+        let figures = acharya_setia().unwrap().figures;
+        // All that is above 1 is half as far above it; of random on B nothing is known.
+        let record = |f: &Figure| match (&*f.row, &*f.column) {
+            ("random", "cluster B") => Record::new(f, &[], ""),
+            (_, "ideal") => Record::new(f, &[f.paper], ""),
+            _ => Record::new(f, &[1.0 + (f.paper - 1.0) / 2.0], ""),
+        };
+        let records: Vec<Record> = figures.iter().map(record).collect();
+        let found = gains(&records);
+        assert_eq!(found.len(), 9);
+        assert!(found.iter().all(|g| (g.ours - g.paper / 2.0).abs() < 1e-12));
+        // 1.08 of 2.29.
+        assert_eq!(
+            (&*found[0].application, found[0].cluster),
+            ("dmine", Name::A)
+        );
+        assert!((found[0].paper - 0.4716).abs() < 1e-4);
+        let none: Vec<Record> = figures.iter().map(|f| Record::new(f, &[], "")).collect();
+        assert!(gains(&none).is_empty());
+    }
+}

@@ -1,0 +1,118 @@
+//! `gleaner simulate`: scenarios by file or name, run and told as table, JSON, CSV and page.
+//!
+//! ```text
+//! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, written (JSON, CSV), page
+//! ```
+
+pub(crate) mod args;
+mod page;
+mod scenario;
+mod text;
+mod written;
+
+use crate::progress;
+use crate::report;
+use crate::tables::plain;
+use anyhow::bail;
+use args::Simulate;
+use gleaner_simulator::sweep::{self, Cluster, Plan, Row, ScenarioFile};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// What was run, and what came of it.
+pub(crate) struct Results<'a> {
+    /// What the scenario is called.
+    name: &'a str,
+    file: &'a ScenarioFile,
+    plan: &'a Plan,
+    clusters: &'a [Cluster],
+    rows: &'a [Row],
+}
+
+pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    // clap holds that one is there unless they are listed.
+    let Some(asked) = &args.scenario else {
+        out.write_all(text::shipped()?.as_bytes())?;
+        return Ok(());
+    };
+    let found = scenario::find(asked)?;
+    if args.print {
+        out.write_all(found.text.as_bytes())?;
+        return Ok(());
+    }
+    refuse_outputs(&args.results)?;
+    let (file, folders) = scenario::read(&found, &args.instead)?;
+    let plan = Plan::new(
+        &file,
+        folders.iter().map(|(name, _)| name.clone()).collect(),
+    )?;
+    let open = |(name, folder): &(String, PathBuf)| {
+        Cluster::open(name, folder, file.from.as_deref(), plan.length_ns)
+    };
+    let clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let rows = rows(args, &plan, &clusters)?;
+    let results = Results {
+        name: &found.name,
+        file: &file,
+        plan: &plan,
+        clusters: &clusters,
+        rows: &rows,
+    };
+    let (json, csv) = (&args.results.json, &args.results.csv);
+    let mut is_told = false;
+    for (to, written) in [
+        (json, json.as_ref().map(|_| written::json(&results))),
+        (csv, csv.as_ref().map(|_| written::csv(&results))),
+    ] {
+        if let (Some(to), Some(written)) = (to, written) {
+            if to == Path::new("-") {
+                out.write_all(written.as_bytes())?;
+                is_told = true;
+            } else {
+                report::write(to, written)?;
+            }
+        }
+    }
+    if let Some(to) = &args.results.page {
+        report::write(to, page::html(&results)?)?;
+    }
+    if !is_told {
+        out.write_all(plain(&text::table(&results)).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Whatever could not be written in the end is refused at once: what is to be written takes hours.
+fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
+    let is_stdout = |to: &Option<PathBuf>| to.as_deref() == Some(Path::new("-"));
+    if is_stdout(&results.json) && is_stdout(&results.csv) {
+        bail!("--json - and --csv - would be mixed: write one of them to a file");
+    }
+    for to in [&results.json, &results.csv, &results.page] {
+        let folder = to.as_deref().and_then(Path::parent);
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            bail!(
+                "cannot write in {}: there is no such folder",
+                folder.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn rows(args: &Simulate, plan: &Plan, clusters: &[Cluster]) -> anyhow::Result<Vec<Row>> {
+    let one = NonZeroUsize::MIN;
+    let cpus = || std::thread::available_parallelism().unwrap_or(one);
+    let bar = progress::bar("simulate", plan.runs() as u64);
+    bar.set_message("reading hosts");
+    let told = |done: usize| {
+        bar.set_position(done as u64);
+        bar.set_message(format!("{done} of {} runs", plan.runs()));
+    };
+    let rows = sweep::run(plan, clusters, args.jobs.unwrap_or_else(cpus), &told);
+    bar.finish_and_clear();
+    Ok(rows?)
+}

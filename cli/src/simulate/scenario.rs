@@ -1,0 +1,92 @@
+//! Which scenario is asked for, and what stands in the place of what it says.
+
+use super::args::Instead;
+use anyhow::{Context, bail};
+use gleaner_simulator::applications::Application;
+use gleaner_simulator::sweep::{SHIPPED, ScenarioFile, Shipped};
+use std::path::{Path, PathBuf};
+
+/// A scenario's file.
+pub(super) struct Found {
+    /// What it is called.
+    pub(super) name: String,
+    /// Where it is, as errors say it.
+    origin: String,
+    pub(super) text: String,
+    /// From where its folders are seen.
+    folder: PathBuf,
+}
+
+/// One that comes with Gleaner, by its name; else a file.
+pub(super) fn find(asked: &str) -> anyhow::Result<Found> {
+    if let Some(shipped) = Shipped::named(asked) {
+        return Ok(Found {
+            name: shipped.name.to_owned(),
+            origin: format!("scenario {}", shipped.name),
+            text: shipped.text.to_owned(),
+            folder: PathBuf::new(),
+        });
+    }
+    let path = Path::new(asked);
+    let text = match std::fs::read_to_string(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let names = SHIPPED.map(|shipped| shipped.name).join(", ");
+            bail!(
+                "{asked}: there is no such file; the scenarios that come with Gleaner are {names}"
+            )
+        }
+        read => read.with_context(|| asked.to_owned())?,
+    };
+    let name = path.file_stem().unwrap_or(path.as_os_str());
+    Ok(Found {
+        name: name.to_string_lossy().into_owned(),
+        origin: asked.to_owned(),
+        text,
+        folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+    })
+}
+
+/// What is run, and names and folders of the datasets.
+pub(super) fn read(
+    found: &Found,
+    instead: &Instead,
+) -> anyhow::Result<(ScenarioFile, Vec<(String, PathBuf)>)> {
+    let mut file = ScenarioFile::parse(&found.text).with_context(|| found.origin.clone())?;
+    for swept in &instead.sweep {
+        file.set_sweep(swept.clone());
+    }
+    if !instead.program.is_empty() {
+        let programs = instead.program.iter().map(|name| program(name));
+        file.programs = programs.collect::<anyhow::Result<_>>()?;
+    }
+    if !instead.seed.is_empty() {
+        file.seeds.clone_from(&instead.seed);
+    }
+    if let Some(from) = &instead.from {
+        crate::args::instant(from)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("--from {from}"))?;
+        file.from = Some(from.clone());
+    }
+    file.days = instead.days.unwrap_or(file.days);
+    let own = file.datasets.iter();
+    let own = own.map(|(name, folder)| (name.clone(), found.folder.join(folder)));
+    let folders: Vec<(String, PathBuf)> = match &instead.dataset[..] {
+        [] => own.collect(),
+        others => others.to_vec(),
+    };
+    for (at, (name, _)) in folders.iter().enumerate() {
+        if folders[..at].iter().any(|(other, _)| other == name) {
+            bail!("two datasets are called {name}: write --dataset NAME=DIR");
+        }
+    }
+    Ok((file, folders))
+}
+
+fn program(name: &str) -> anyhow::Result<Application> {
+    let known = Application::ALL.into_iter().find(|a| a.name() == name);
+    known.with_context(|| {
+        let names = Application::ALL.map(Application::name).join(", ");
+        format!("--program {name}: there are {names}")
+    })
+}

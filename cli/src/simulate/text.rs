@@ -1,0 +1,87 @@
+//! Rows as an aligned table.
+
+use super::Results;
+use crate::tables::{self, or_dash, percent};
+use gleaner_schemas::units::Bytes;
+use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
+
+/// Whether a measure is in the table on a terminal; the others are in JSON, CSV and page.
+const PRINTED: [&str; 8] = [
+    "speedup",
+    "ideal_speedup",
+    "gain_share",
+    "hit_share",
+    "saved_from_disk_bytes",
+    "reclaims_per_host_day",
+    "mean_memory_context_bytes",
+    "mean_upper_bound_bytes",
+];
+
+/// The scenarios that come with Gleaner.
+pub(super) fn shipped() -> Result<String, SweepError> {
+    let mut table = tables::table(&["scenario", "what for"], 2);
+    for shipped in SHIPPED {
+        let file = ScenarioFile::parse(shipped.text)?;
+        table.add_row(vec![shipped.name.to_owned(), file.about]);
+    }
+    Ok(table.trim_fmt() + "\n")
+}
+
+/// All rows; of several seeds with the range of speedups.
+pub(super) fn table(results: &Results<'_>) -> String {
+    let plan = results.plan;
+    let printed = || {
+        let all = MEASURES.iter().enumerate();
+        all.filter(|(_, measure)| PRINTED.contains(&measure.key))
+    };
+    let has_range = plan.seeds.len() > 1;
+    let short = plan.keys.iter().map(|key| short(key));
+    let mut header: Vec<&str> = ["program", "dataset"].into_iter().chain(short).collect();
+    let left = header.len();
+    for (_, measure) in printed() {
+        header.push(measure.label);
+        if has_range && measure.key == "speedup" {
+            header.push("of seeds");
+        }
+    }
+    let mut table = tables::table(&header, left);
+    for row in results.rows {
+        let name = plan.datasets.get(row.dataset).cloned().unwrap_or_default();
+        let mut cells = vec![row.program.to_string(), name];
+        cells.extend(row.settings.iter().cloned());
+        for (at, measure) in printed() {
+            let value = row.values.get(at).copied().flatten();
+            cells.push(or_dash(value.map(|v| words(measure.unit, v.median))));
+            if has_range && measure.key == "speedup" {
+                cells.push(or_dash(value.map(range)));
+            }
+        }
+        table.add_row(cells);
+    }
+    let mut text = table.trim_fmt() + "\n";
+    if results
+        .rows
+        .iter()
+        .any(|row| row.values.iter().all(Option::is_none))
+    {
+        text += "Where nothing is told, not one run ended in the time simulated.\n";
+    }
+    text
+}
+
+/// The last word of a path: `placement`.
+fn short(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, last)| last)
+}
+
+fn range(spread: Spread) -> String {
+    format!("{:.2}–{:.2}", spread.low, spread.high)
+}
+
+fn words(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Number => format!("{value:.2}"),
+        Unit::Share => percent(value),
+        Unit::Bytes => Bytes(value).to_string(),
+    }
+}

@@ -1,0 +1,320 @@
+//! `gleaner simulate`, on a few synthetic hosts.
+
+use gleaner_tests::program;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn gleaner(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(program("gleaner").unwrap());
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+#[track_caller]
+fn succeeded(output: Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said, "", "nothing beside the results");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn synth(folder: &Path) {
+    let args = [
+        "synth",
+        "-o",
+        "lab",
+        "--hosts",
+        "4",
+        "--days",
+        "2",
+        "--start",
+        "2026-11-16",
+    ];
+    let made = gleaner(folder, &[&args[..], &["--interval", "5m"]].concat());
+    assert!(made.status.success(), "{made:?}");
+}
+
+/// Half a day of lu by two placements and two headrooms, with two seeds.
+const SCENARIO: &str = "
+    about = 'a short one'
+    programs = ['lu']
+    from = 2026-11-17
+    days = 0.5
+    seeds = [1, 2]
+    [datasets]
+    office = 'lab'
+    [scenario]
+    reference_runs = 1
+    [sweep]
+    remote.placement = ['random', 'spread']
+    recruitment.headroom_share = [0.15, 0.6]
+";
+
+#[test]
+fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    fs::write(folder.join("short.toml"), SCENARIO).unwrap();
+    let run = |jobs: &str| {
+        let results = ["--json", "a.json", "--csv", "a.csv", "--page", "a.html"];
+        let args = [&["simulate", "short.toml", "--jobs", jobs][..], &results].concat();
+        let table = succeeded(gleaner(folder, &args));
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        [table, read("a.json"), read("a.csv"), read("a.html")]
+    };
+    let [table, json, csv, page] = run("1");
+    assert!(run("2") == [table.clone(), json.clone(), csv.clone(), page.clone()]);
+
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 1 + 4, "{table}");
+    for word in [
+        "program",
+        "headroom_share",
+        "placement",
+        "speedup",
+        "share of gain",
+        "reclaims",
+    ] {
+        assert!(lines[0].contains(word), "{word}: {table}");
+    }
+    assert!(
+        lines[1..].iter().all(|line| line.contains("office")),
+        "{table}"
+    );
+
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(json["datasets"][0]["from_ms"], 1_794_873_600_000_i64);
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let [speedup, ideal] = ["speedup", "ideal_speedup"].map(|key| row[key]["median"].as_f64());
+        assert!(speedup.unwrap() > 1.0 && speedup < ideal, "{row:#}");
+        let share = row["gain_share"]["median"].as_f64().unwrap();
+        let hits = row["hit_share"]["median"].as_f64().unwrap();
+        assert!(
+            0.0 < share && share < 1.0 && 0.0 < hits && hits < 1.0,
+            "{row:#}"
+        );
+        let of_seeds: Vec<f64> = row["by_seed"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["gain_share"].as_f64().unwrap())
+            .collect();
+        let [low, high] = ["low", "high"].map(|key| row["gain_share"][key].as_f64().unwrap());
+        assert_eq!(
+            (
+                of_seeds.len(),
+                of_seeds.iter().copied().fold(f64::MAX, f64::min)
+            ),
+            (2, low)
+        );
+        assert!(low <= share && share <= high);
+    }
+    // What is held back cannot be lent.
+    let lent = |headroom: &str| {
+        let row = rows
+            .iter()
+            .find(|r| r["settings"]["recruitment.headroom_share"] == headroom);
+        row.unwrap()["mean_lendable_bytes"]["median"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(
+        lent("0.6") < 0.8 * lent("0.15"),
+        "{} {}",
+        lent("0.6"),
+        lent("0.15")
+    );
+
+    let header = csv.lines().next().unwrap();
+    assert!(
+        header.starts_with(
+            "program,dataset,recruitment.headroom_share,remote.placement,seeds,speedup,speedup_low,"
+        ),
+        "{header}"
+    );
+    assert_eq!(csv.lines().count(), 5);
+    let fields: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+    assert_eq!(fields[..5], ["lu", "office", "0.15", "random", "2"]);
+    assert_eq!(
+        fields[5].parse::<f64>().ok(),
+        rows[0]["speedup"]["median"].as_f64()
+    );
+    assert_eq!(fields.len(), header.split(',').count());
+
+    assert!(
+        page.contains("Dataset office") && page.contains("default-src &#39;none&#39;")
+            || page.contains("default-src 'none'")
+    );
+    assert_eq!(
+        page.matches("<figure id=\"cost-").count(),
+        2,
+        "reclaims, memory context"
+    );
+
+    // Standard output is for the one that is asked for there.
+    let told = succeeded(gleaner(
+        folder,
+        &[
+            "simulate",
+            "short.toml",
+            "--sweep",
+            "placement=stick",
+            "--sweep",
+            "headroom_share=0.15",
+            "--seed",
+            "3",
+            "--json",
+            "-",
+        ],
+    ));
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        told["rows"].as_array().unwrap().len(),
+        1,
+        "a sweep stands in the place of the file's"
+    );
+    assert_eq!(told["rows"][0]["settings"]["remote.placement"], "stick");
+    assert_eq!(told["seeds"], serde_json::json!([3]));
+}
+
+#[test]
+fn what_is_wrong_is_named_before_anything_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    fs::write(folder.join("short.toml"), SCENARIO).unwrap();
+    fs::write(
+        folder.join("wrong.toml"),
+        "[sweep]\nremote.placment = ['random']\n",
+    )
+    .unwrap();
+    fs::write(folder.join("odd.toml"), "progams = ['lu']\n").unwrap();
+    let short = |more: &[&'static str]| [&["simulate", "short.toml"][..], more].concat();
+    for (args, code, words) in [
+        (
+            vec!["simulate", "wrong.toml", "--dataset", "lab"],
+            1,
+            &["remote.placment = random"][..],
+        ),
+        (
+            vec!["simulate", "odd.toml"],
+            1,
+            &["odd.toml", "line 1", "`progams`"],
+        ),
+        (
+            short(&["--sweep", "remote.placment=random"]),
+            1,
+            &["remote.placment = random", "`placement`"],
+        ),
+        (
+            short(&["--sweep", "placement=best"]),
+            1,
+            &["remote.placement = best", "longest-available"],
+        ),
+        (
+            short(&["--sweep", "placement"]),
+            2,
+            &["placement", "KEY=VALUE"],
+        ),
+        (short(&["--sweep", "seed=1,2"]), 2, &["`seeds`"]),
+        (short(&["--program", "emacs"]), 1, &["emacs", "hotcold"]),
+        (
+            short(&["--days", "30"]),
+            1,
+            &["office", "2026-11-16", "2026-11-17", "30 days"],
+        ),
+        (
+            short(&["--from", "monday"]),
+            1,
+            &["--from monday", "RFC 3339"],
+        ),
+        (short(&["--dataset", "nowhere"]), 1, &["nowhere"]),
+        (
+            short(&["--dataset", "a=lab", "--dataset", "a=lab"]),
+            1,
+            &["two datasets", "a"],
+        ),
+        (
+            short(&["--days", "0.01"]),
+            1,
+            &["lu on office", "not one run ended"],
+        ),
+        (
+            vec!["simulate", "stduy"],
+            1,
+            &["stduy", "study", "slow-network"],
+        ),
+        (
+            short(&["--json", "-", "--csv", "-"]),
+            1,
+            &["--json -", "to a file"],
+        ),
+        (
+            short(&["--page", "nowhere/a.html"]),
+            1,
+            &["nowhere", "no such folder"],
+        ),
+        (vec!["simulate"], 2, &["<SCENARIO>"]),
+    ] {
+        let output = gleaner(folder, &args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{args:?}: {said}");
+        }
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    fs::write(folder.join("short.toml"), SCENARIO).unwrap();
+    // A region would take 48 days.
+    let slow = ["--sweep", "network.bytes_per_s=70000000,1"];
+    let args = [&["simulate", "short.toml", "--program", "lu"][..], &slow].concat();
+    let json = succeeded(gleaner(folder, &[&args[..], &["--json", "-"]].concat()));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        let is_slow = row["settings"]["network.bytes_per_s"] == "1";
+        assert_eq!(row["speedup"].is_null(), is_slow, "{row:#}");
+    }
+    let table = succeeded(gleaner(folder, &args));
+    assert!(table.contains("not one run ended"), "{table}");
+}
+
+#[test]
+fn scenarios_come_with_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let list = succeeded(gleaner(folder, &["simulate", "--list"]));
+    for name in ["study", "policies", "headroom", "idle", "slow-network"] {
+        assert!(list.contains(name), "{list}");
+        let text = succeeded(gleaner(folder, &["simulate", name, "--print"]));
+        let shipped = gleaner_tests::repository().join(format!("simulator/scenarios/{name}.toml"));
+        assert_eq!(text, fs::read_to_string(shipped).unwrap());
+    }
+    // Their datasets lie where they are run.
+    synth(folder);
+    fs::rename(folder.join("lab"), folder.join("A")).unwrap();
+    let study = [
+        "simulate",
+        "study",
+        "--program",
+        "lu",
+        "--dataset",
+        "A",
+        "--seed",
+        "1",
+    ];
+    let span = ["--from", "2026-11-16", "--days", "0.2", "--csv", "-"];
+    let csv = succeeded(gleaner(folder, &[&study[..], &span].concat()));
+    assert!(csv.lines().nth(1).unwrap().starts_with("lu,A,1,"), "{csv}");
+}
