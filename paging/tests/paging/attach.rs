@@ -216,6 +216,9 @@ impl Drop for Group {
     }
 }
 
+/// A kernel that pages out what is cold (DAMON's `pageout`) does so while a test looks: what is used grows without any program's doing.
+const OTHERS_BYTES: u64 = 16 * MIB;
+
 /// A program that wants more memory than its group has; both gone with it.
 struct Hog {
     child: Child,
@@ -436,14 +439,13 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     bench.signal(Signal::KILL);
     bench.server.wait().unwrap();
     hog.group.limit(256 * MIB);
-    // Until it has room again, more may go out.
     let used_bytes = bench.swap_used_bytes();
     let detached = bench.detach(&[]);
     assert_eq!(detached["server_was_lost"], true);
     // What was on its way out then is still in memory.
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
-        lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes,
+        lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes + OTHERS_BYTES,
         "{lost_bytes} of {used_bytes}"
     );
     bench.is_clean();
@@ -458,7 +460,6 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
     hog.fills();
     bench.signal(Signal::STOP);
     hog.group.limit(256 * MIB);
-    // Until it has room again, more may go out.
     let used_bytes = bench.swap_used_bytes();
     let began = Instant::now();
     let detached = bench.detach(&["--patience", "2"]);
@@ -468,7 +469,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
     assert_eq!(detached["server_was_lost"], true);
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
-        lost_bytes > 0 && lost_bytes <= used_bytes,
+        lost_bytes > 0 && lost_bytes <= used_bytes + OTHERS_BYTES,
         "{lost_bytes} of {used_bytes}"
     );
     bench.is_clean();
