@@ -4,8 +4,8 @@
 programs.py [--programs target/release] [--runs 3] [--at-once 4] [--disk-ms 8] [--json FILE]
 
 The programs are Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, each in
-a control group with about half the memory that it needs; then as many POV-Rays at once as --at-once says, a group each. What they make
-is compared with what they make in plain memory.
+a control group with about half the memory that it needs; then as many sorts at once as --at-once says, a group each. What they make
+is compared with what the first of the ways made. A program that fails has no time: POV-Ray ends itself where one half of it waits ten seconds for the other.
 
 *Borrowed*: swap on a clerk, whose pages are with two standalone memoryds by TCP over loopback, sealed, with its copy on this machine's
 disk. *Disk*: swap on nbdkit's memory behind its delay filter, so long a request, one at a time: a disk's arm, of which the time is
@@ -38,19 +38,19 @@ WAYS = ("memory", "borrowed", "fast", "disk")
 
 def commands(folder: Path) -> dict[str, tuple[list, Path]]:
     """Each program, and the file that it makes."""
-    sort = ["env", "LC_ALL=C", "sort", "--parallel=1", "-S", "512M", "-o", folder / "sorted", folder / "lines"]
     nearest = [PYTHON, SOURCES / "nearest.py", VECTORS, folder / "nearest"]
+    picture = folder / "spheres.bmp"
+    draw = ["povray", f"+I{SOURCES / 'spheres.pov'}", f"+O{picture}", "+FB", "+W64", "+H48", "+WT1", "-D", f"Declare=Count={SPHERES}"]
     return {
-        "sort": (sort, folder / "sorted"),
+        "sort": sort(folder, 0),
         "nearest neighbours": (nearest, folder / "nearest"),
-        "POV-Ray": draw(folder, 0),
+        "POV-Ray": (draw, picture),
     }
 
 
-def draw(folder: Path, number: int) -> tuple[list, Path]:
-    picture = folder / f"spheres-{number}.bmp"
-    options = ["+FB", "+W64", "+H48", "+WT1", "-D", f"Declare=Count={SPHERES}"]
-    return ["povray", f"+I{SOURCES / 'spheres.pov'}", f"+O{picture}", *options], picture
+def sort(folder: Path, number: int) -> tuple[list, Path]:
+    made = folder / f"sorted-{number}"
+    return ["env", "LC_ALL=C", "sort", "--parallel=1", "-S", "512M", "-o", made, folder / "lines"], made
 
 
 def write_lines(path: Path) -> None:
@@ -113,8 +113,8 @@ def way(name: str, args: argparse.Namespace, folder: Path):
                 yield
 
 
-def run(called: list[tuple[list, Path]], is_limited: bool) -> tuple[float, list[str]]:
-    """Seconds until the last of them has ended, and what they made."""
+def run(called: list[tuple[list, Path]], is_limited: bool) -> tuple[float, list[str]] | None:
+    """Seconds until the last of them has ended, and what they made; None where one failed."""
     with contextlib.ExitStack() as stack:
         words = [list(map(str, command)) for command, _ in called]
         if is_limited:
@@ -125,7 +125,8 @@ def run(called: list[tuple[list, Path]], is_limited: bool) -> tuple[float, list[
         ended = [process.wait() for process in running]
         seconds = time.monotonic() - begin
     if any(ended):
-        raise SystemExit(f"{called[0][0][0]} ended with {ended}")
+        print(f"{called[0][0][0]} ended with {ended} after {seconds:.1f} s", file=sys.stderr)
+        return None
     made = [hashlib.sha256(file.read_bytes()).hexdigest() for _, file in called]
     for _, file in called:
         file.unlink()
@@ -136,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, default=ROOT / "target/release", metavar="DIR", help="where gleaner-memoryd and gleaner-clerk are")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--at-once", type=int, default=4, help="POV-Rays; 0: none")
+    parser.add_argument("--at-once", type=int, default=4, help="sorts; 0: none")
     parser.add_argument("--disk-ms", type=int, default=8, help="of each request to the disk")
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
     parser.add_argument("--json", type=Path, help="write the figures there as well")
@@ -146,24 +147,27 @@ def main() -> None:
         write_lines(folder / "lines")
         jobs = {name: [called] for name, called in commands(folder).items()}
         if args.at_once:
-            jobs[f"{args.at_once} POV-Rays"] = [draw(folder, number) for number in range(args.at_once)]
+            jobs[f"{args.at_once} sorts at once"] = [sort(folder, number) for number in range(args.at_once)]
         plain, seconds = {}, {}
         for number in range(args.runs):
             for name in args.ways:
                 with way(name, args, folder):
                     for job, called in jobs.items():
-                        took, made = run(called, is_limited=name != "memory")
+                        if (ran := run(called, is_limited=name != "memory")) is None:
+                            continue
+                        took, made = ran
                         if plain.setdefault(job, made) != made:
                             raise SystemExit(f"{job} made something else on {name}")
                         seconds.setdefault((job, name), []).append(took)
                         print(f"run {number + 1}: {job}, {name}: {took:.1f} s", file=sys.stderr, flush=True)
-    rows = [{"program": job, **{name: statistics.median(seconds[job, name]) for name in args.ways}} for job in jobs]
+    ended = {key: statistics.median(values) for key, values in seconds.items()}
+    rows = [{"program": job, **{name: ended.get((job, name)) for name in args.ways}} for job in jobs]
     titles = {"memory": "memory s", "borrowed": "borrowed s", "fast": "fast s", "disk": f"disk of {args.disk_ms} ms s"}
     print("| | " + " | ".join(titles[name] for name in args.ways) + " | disk / borrowed |")
     print("| --- |" + " --- |" * (len(args.ways) + 1))
     for row in rows:
-        ratio = f"{row['disk'] / row['borrowed']:.1f}" if {"disk", "borrowed"} <= row.keys() else ""
-        print(f"| {row['program']} | " + " | ".join(f"{row[name]:.1f}" for name in args.ways) + f" | {ratio} |")
+        ratio = f"{row['disk'] / row['borrowed']:.1f}" if row.get("disk") and row.get("borrowed") else ""
+        print(f"| {row['program']} | " + " | ".join(f"{row[name]:.1f}" if row[name] else "failed" for name in args.ways) + f" | {ratio} |")
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps({"disk_ms": args.disk_ms, "programs": rows}, indent=2))
