@@ -10,6 +10,7 @@ use super::scenario::{Network, Overlap, Recruitment, Remote, Scenario};
 use crate::applications::Program;
 use crate::event::HOUR;
 use crate::hosts::Timeline;
+use gleaner_policy::forecast::{AHEAD, AHEAD_S};
 use gleaner_schemas::lending::Mode;
 use std::collections::BTreeMap;
 
@@ -50,7 +51,8 @@ enum Lent {
 }
 
 /// Simulates the scenario's application on `hosts`, which were read for the scenario's
-/// [`Recruitment::reading`](super::Recruitment::reading).
+/// [`Recruitment::reading`](super::Recruitment::reading), with its [`Recruitment::foresight`](super::Recruitment::foresight) where
+/// it wants one.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -313,6 +315,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
 fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
     const SHARE: &str = "from 0 to 1";
     const FROM_0: &str = "0 or more";
+    const FARTHEST_S: f64 = AHEAD_S[AHEAD - 1] as f64;
     let checks = [
         (
             "recruitment.idle_after_s",
@@ -339,8 +342,18 @@ fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
             SHARE,
         ),
     ];
+    let forecasts = [
+        (
+            "recruitment.expected_for_s",
+            recruitment.expected_for_s,
+            FARTHEST_S,
+            "from 0 to 86400 s, as far as forecasts look",
+        ),
+        ("recruitment.confidence", recruitment.confidence, 1.0, SHARE),
+    ];
     // What is no number is in no range.
-    let wrong = (checks.into_iter()).find(|(_, value, most, _)| !(0.0..=*most).contains(value));
+    let wrong = (checks.into_iter().chain(forecasts))
+        .find(|(_, value, most, _)| !(0.0..=*most).contains(value));
     wrong.map_or(Ok(()), |(key, value, _, wanted)| {
         let value = value.to_string();
         Err(SimulationError::Setting { key, value, wanted })
