@@ -77,6 +77,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         "speedup",
         "share of gain",
         "reclaims",
+        "owner delay",
     ] {
         assert!(lines[0].contains(word), "{word}: {table}");
     }

@@ -177,6 +177,9 @@ pub struct Recruitment {
     pub confidence: f64,
     /// The fleet's, for the hours of the week by which forecasts are learnt.
     pub time_zone: ZoneName,
+    /// What an owner's disk reads at once when a memory context is paged in again, for the estimate of owners' delay. Linux reads 8
+    /// pages around each that is missed (`vm.page-cluster` is 3: Documentation/admin-guide/sysctl/vm.rst). The disk is as the client's.
+    pub page_in_bytes: u64,
 }
 
 impl Default for Recruitment {
@@ -192,6 +195,7 @@ impl Default for Recruitment {
             expected_for_s: 0.0,
             confidence: 0.9,
             time_zone: ZoneName(TimeZone::UTC),
+            page_in_bytes: 8 * 4096,
         }
     }
 }

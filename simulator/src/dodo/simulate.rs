@@ -6,6 +6,7 @@ use super::cluster::Cluster;
 use super::local::Local;
 use super::machine::Machine;
 use super::outcome::{Counts, Hour, Outcome, Run};
+use super::owners::PageIn;
 use super::scenario::{Network, Overlap, Recruitment, Remote, Scenario};
 use crate::applications::Program;
 use crate::event::HOUR;
@@ -101,7 +102,9 @@ pub fn simulate_program<P: Program>(
         });
     };
     let (counts, cluster) = (engine.client.counts, engine.cluster);
-    let (regions, owners) = cluster.map_or_else(Default::default, |c| c.finish(scenario.length_ns));
+    let page_in = PageIn::of(scenario);
+    let (regions, owners) =
+        cluster.map_or_else(Default::default, |c| c.finish(scenario.length_ns, page_in));
     let speedup = without_run_ns as f64 / run_ns as f64;
     let ideal_speedup = without_run_ns as f64 / ideal_run_ns.max(1) as f64;
     Ok(Outcome {
@@ -265,7 +268,7 @@ fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
 /// Whether every setting can be simulated.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let disks = &scenario.client.disks;
-    let checks: [(&'static str, u64, u64, &'static str); 7] = [
+    let checks: [(&'static str, u64, u64, &'static str); 8] = [
         ("length_ns", scenario.length_ns, u64::MAX / 8, "more than 0"),
         (
             "reference_runs",
@@ -294,6 +297,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
         (
             "client.disks.string_bytes_per_s",
             disks.string_bytes_per_s,
+            u64::MAX,
+            "more than 0",
+        ),
+        (
+            "recruitment.page_in_bytes",
+            scenario.recruitment.page_in_bytes,
             u64::MAX,
             "more than 0",
         ),

@@ -162,6 +162,10 @@ fn what_is_wrong_is_named_with_its_value() {
             "[sweep]\nidle_after_s = [nan]",
             &["recruitment.idle_after_s = NaN"],
         ),
+        (
+            "[sweep]\npage_in_bytes = [0]",
+            &["recruitment.page_in_bytes = 0", "more than 0"],
+        ),
         ("[sweep]\nseed = [1, 2]", &["seed", "`seeds`"]),
         ("[sweep]\nlength_ns = [1]", &["length_ns", "`days`"]),
         (
