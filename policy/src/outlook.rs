@@ -10,8 +10,8 @@
 //! where the low water of the last day says so, and else as new. Nothing is known of the future of a host that lends
 //! nothing now.
 
-use crate::forecast::State;
 use crate::forecast::table::{Question, Region, Table};
+use crate::forecast::{AHEAD_S, State};
 use gleaner_schemas::findings::Scope;
 use gleaner_schemas::lending::{HostQuota, Outlook, QuotaReason, SLAB_BYTES};
 
@@ -66,10 +66,8 @@ pub fn stays(
     })
 }
 
-/// The largest part of what a host lends that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]: never more for longer, nor
-/// with more confidence. Empty where nothing was learnt about the like; 0 bytes where nothing is that sure.
-#[must_use]
-pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
+/// The sizes that are tried, smallest first: parts of the quota in whole slabs.
+fn sizes(quota: &HostQuota) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..=SIZES)
         .map(|part| u128::from(quota.quota_bytes) * u128::from(part) / u128::from(SIZES))
         .filter_map(|bytes| u64::try_from(bytes).ok())
@@ -77,6 +75,42 @@ pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outloo
         .filter(|bytes| *bytes > 0)
         .collect();
     sizes.dedup();
+    sizes
+}
+
+/// The largest part of what a host lends that is expected to stay throughout `for_ms` with this confidence; 0 where nothing
+/// is that sure, or nothing was learnt about the like.
+///
+/// Whatever stays for long stays for less: it must be as sure for each shorter time that the table has. So it is never more
+/// for longer, nor with more confidence, whatever the table says of each time by itself.
+#[must_use]
+pub fn expected_bytes(
+    table: &Table,
+    quota: &HostQuota,
+    for_ms: i64,
+    confidence: f64,
+    hour_of_week: u8,
+) -> u64 {
+    let shorter = || {
+        let times_ms = AHEAD_S.iter().rev().map(|ahead_s| ahead_s * 1000);
+        times_ms.filter(|ahead_ms| *ahead_ms < for_ms)
+    };
+    let is_sure = |bytes: &u64| {
+        // The farthest first: it is seldom the surest.
+        std::iter::once(for_ms).chain(shorter()).all(|ahead_ms| {
+            let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
+            stays.is_some_and(|p| p >= confidence)
+        })
+    };
+    let sizes = sizes(quota);
+    sizes.into_iter().rev().find(is_sure).unwrap_or(0)
+}
+
+/// The largest part of what a host lends that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]: never more for longer, nor
+/// with more confidence. Empty where nothing was learnt about the like; 0 bytes where nothing is that sure.
+#[must_use]
+pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
+    let sizes = sizes(quota);
     let mut found = Vec::new();
     let mut most_bytes = [u64::MAX; CONFIDENCES.len()];
     for for_ms in FOR_MS {
@@ -211,7 +245,64 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_is_expected_at_one_time_with_one_confidence() {
+        // The same: of 128 MiB, 32 have a margin of 1.1.
+        let cells = [
+            cell(Scope::Idle, Some(0), 600, 0.9),
+            cell(Scope::Idle, Some(1), 600, 0.995),
+            cell(Scope::Idle, Some(0), 1800, 0.6),
+            cell(Scope::Idle, Some(1), 1800, 0.7),
+            // It cannot be surer that so much stays for an hour than for half of one.
+            cell(Scope::Idle, Some(0), 3600, 0.95),
+            cell(Scope::Idle, Some(1), 3600, 0.65),
+        ];
+        let table = Table::new(&cells, &[], &[]);
+        let host = quota(QuotaReason::Idle);
+        let ask = |for_s: i64, confidence| {
+            expected_bytes(&table, &host, for_s * 1000, confidence, 0) / MIB
+        };
+        assert_eq!(
+            [0.5, 0.9, 0.99, 0.999].map(|c| ask(600, c)),
+            [128, 128, 32, 0]
+        );
+        assert_eq!([0.5, 0.65, 0.9].map(|c| ask(1800, c)), [128, 32, 0]);
+        // Between two times the farther one.
+        assert_eq!(ask(601, 0.65), 32);
+        assert_eq!([0.5, 0.62, 0.9].map(|c| ask(3600, c)), [128, 32, 0]);
+        // Nothing was learnt of more than an hour, nor of a host that lends what it can spare.
+        assert_eq!(ask(3601, 0.0), 0);
+        let spare = quota(QuotaReason::Spare);
+        assert_eq!(expected_bytes(&table, &spare, 600_000, 0.5, 0), 0);
+    }
+
     proptest! {
+        /// Whatever the table says of each time, and where it says nothing: never more for longer, nor with more confidence,
+        /// nor than is lent; and as sure as `stays` has it.
+        #[test]
+        fn expectations_fall(
+            odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..60),
+            quota_mib in 0..400u64,
+            asked in prop::collection::vec((1..100_000_000i64, 0.0..1.0f64), 2..8),
+        ) {
+            let cells: Vec<_> = odds.iter().map(|&(margin, ahead, p)| {
+                cell(Scope::Idle, Some(margin), AHEAD_S[ahead], p)
+            }).collect();
+            let table = Table::new(&cells, &[], &[]);
+            let host = HostQuota { quota_bytes: quota_mib * MIB, ..quota(QuotaReason::Idle) };
+            let found: Vec<_> = asked.iter().map(|&(for_ms, confidence)| {
+                (for_ms, confidence, expected_bytes(&table, &host, for_ms, confidence, 9))
+            }).collect();
+            for &(for_ms, confidence, bytes) in &found {
+                prop_assert!(bytes <= host.quota_bytes && bytes % SLAB_BYTES == 0);
+                prop_assert!(bytes == 0
+                    || stays(&table, &host, bytes, for_ms, 9).is_some_and(|p| p >= confidence));
+                for &(longer_ms, surer, less) in &found {
+                    prop_assert!(longer_ms < for_ms || surer < confidence || less <= bytes);
+                }
+            }
+        }
+
         /// Against every size and time by itself; and never more for longer, nor with more confidence.
         #[test]
         fn outlooks_fall(

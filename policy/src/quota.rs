@@ -38,7 +38,8 @@ impl Default for Limits {
 
 impl Limits {
     /// Share of physical memory that is left alone on a host in use.
-    pub(crate) fn busy_headroom_share(&self) -> f64 {
+    #[must_use]
+    pub fn busy_headroom_share(&self) -> f64 {
         self.spare_headroom_share.max(self.headroom_share)
     }
 }

@@ -77,6 +77,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         "speedup",
         "share of gain",
         "reclaims",
+        "owner delay",
     ] {
         assert!(lines[0].contains(word), "{word}: {table}");
     }
@@ -272,6 +273,74 @@ fn what_is_wrong_is_named_before_anything_is_run() {
 }
 
 #[test]
+fn hosts_lend_what_is_expected_to_stay_and_that_is_learnt_from_the_day_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    fs::write(folder.join("short.toml"), SCENARIO).unwrap();
+    let short = |more: &[&'static str]| {
+        let one = [
+            "--sweep",
+            "placement=stick",
+            "--sweep",
+            "headroom_share=0.15",
+        ];
+        [&["simulate", "short.toml"][..], &one, more].concat()
+    };
+    let forecasts = ["--sweep", "expected_for_s=0,600,14400", "--sweep"];
+    let sure = ["confidence=0.5,0.99", "--json", "-"];
+    let run = || succeeded(gleaner(folder, &short(&[&forecasts[..], &sure].concat())));
+    let told = run();
+    assert_eq!(told, run(), "the same dataset teaches the same");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let lendable = |for_s: &str, confidence: &str| {
+        let rows = told["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| {
+            row["settings"]["recruitment.expected_for_s"] == for_s
+                && row["settings"]["recruitment.confidence"] == confidence
+        });
+        let measure = &row.unwrap()["mean_lendable_bytes"]["median"];
+        measure.as_f64().unwrap()
+    };
+    let all = lendable("0", "0.5");
+    assert_eq!(
+        all,
+        lendable("0", "0.99"),
+        "without a forecast nothing need be sure"
+    );
+    let half = lendable("600", "0.5");
+    assert!(0.0 < half && half <= all, "{half} {all}");
+    assert!(lendable("600", "0.99") <= half && lendable("14400", "0.5") <= half);
+    assert!(lendable("14400", "0.99") < all);
+
+    for (more, words) in [
+        (
+            &["--sweep", "expected_for_s=600", "--from", "2026-11-16"][..],
+            &["dataset office", "2026-11-16", "--from"][..],
+        ),
+        (
+            &["--sweep", "expected_for_s=86401"],
+            &["recruitment.expected_for_s = 86401", "86400"],
+        ),
+        (
+            &["--sweep", "confidence=90"],
+            &["recruitment.confidence = 90", "from 0 to 1"],
+        ),
+        (
+            &["--sweep", "recruitment.time_zone=Mars"],
+            &["recruitment.time_zone = Mars"],
+        ),
+    ] {
+        let output = gleaner(folder, &short(more));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{more:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{more:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -295,7 +364,14 @@ fn scenarios_come_with_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let list = succeeded(gleaner(folder, &["simulate", "--list"]));
-    for name in ["study", "policies", "headroom", "idle", "slow-network"] {
+    for name in [
+        "study",
+        "policies",
+        "forecast",
+        "headroom",
+        "idle",
+        "slow-network",
+    ] {
         assert!(list.contains(name), "{list}");
         let text = succeeded(gleaner(folder, &["simulate", name, "--print"]));
         let shipped = gleaner_tests::repository().join(format!("simulator/scenarios/{name}.toml"));

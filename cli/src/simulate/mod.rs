@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, written (JSON, CSV), page
+//!                                               forecasts: what is learnt first ─┘
 //! ```
 
 pub(crate) mod args;
+mod forecasts;
 mod page;
 mod scenario;
 mod text;
@@ -51,7 +53,8 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     let open = |(name, folder): &(String, PathBuf)| {
         Cluster::open(name, folder, file.from.as_deref(), plan.length_ns)
     };
-    let clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    forecasts::learn(&plan, &mut clusters)?;
     let rows = rows(args, &plan, &clusters)?;
     let results = Results {
         name: &found.name,

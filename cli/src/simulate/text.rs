@@ -6,7 +6,7 @@ use gleaner_schemas::units::Bytes;
 use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
 
 /// Whether a measure is in the table on a terminal; the others are in JSON, CSV and page.
-const PRINTED: [&str; 8] = [
+const PRINTED: [&str; 9] = [
     "speedup",
     "ideal_speedup",
     "gain_share",
@@ -15,6 +15,7 @@ const PRINTED: [&str; 8] = [
     "reclaims_per_host_day",
     "mean_memory_context_bytes",
     "mean_upper_bound_bytes",
+    "owner_delay_s_per_host_day",
 ];
 
 /// The scenarios that come with Gleaner.

@@ -8,14 +8,14 @@ const MOST: usize = (LOW_WATER_S * 1000 / BUCKET_MS) as usize + 1;
 
 /// The lowest figure of each ten minutes, as far back as forecasts look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct LowWater {
+pub struct LowWater {
     /// Number of the ten minutes, and the lowest figure in them.
     buckets: VecDeque<(i64, u64)>,
 }
 
 impl LowWater {
     /// Takes in a figure.
-    pub(super) fn push(&mut self, bytes: u64, now_ms: i64) {
+    pub fn push(&mut self, bytes: u64, now_ms: i64) {
         let bucket = now_ms.div_euclid(BUCKET_MS);
         match self.buckets.back_mut() {
             Some((last, least)) if *last >= bucket => *least = (*least).min(bytes),
@@ -28,7 +28,8 @@ impl LowWater {
     }
 
     /// The lowest figure of the last 24 hours (and up to ten minutes more); `None` where none was seen.
-    pub(super) fn bytes(&self, now_ms: i64) -> Option<u64> {
+    #[must_use]
+    pub fn bytes(&self, now_ms: i64) -> Option<u64> {
         let first = now_ms.div_euclid(BUCKET_MS).saturating_sub(MOST as i64);
         let seen = self.buckets.iter().filter(|(number, _)| *number > first);
         seen.map(|(_, bytes)| *bytes).min()

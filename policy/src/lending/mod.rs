@@ -15,6 +15,7 @@ mod steady;
 mod tests;
 
 pub use event::{Action, Cause, Event, Settings};
+pub use low_water::LowWater;
 
 use allowance::{Allowance, Allowed, whole_slabs};
 use gleaner_schemas::lending::{

@@ -33,7 +33,7 @@ pub use check::Violation;
 pub use outcome::{ClientOutcome, Counts, Hour, Outcome, Owners, Regions, Run, SharedOutcome};
 pub use scenario::{
     Client, Disks, LostRegion, Network, Overlap, PlacementName, Recruitment, Remote, RetentionName,
-    Scenario,
+    Scenario, ZoneName,
 };
 pub use shared::{Borrower, simulate_clients};
 pub(crate) use simulate::check;

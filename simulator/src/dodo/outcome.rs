@@ -167,6 +167,13 @@ pub struct Owners {
     pub reclaims_with_memory_context: u64,
     /// Mean of the loose upper bound.
     pub mean_upper_bound_bytes: Option<f64>,
+    /// **Estimated**: how long paging in a memory context would take, at most: each part that is read at once has a seek and half a turn of
+    /// its own, and nothing overlaps. Its mean.
+    pub mean_owner_delay_ns: Option<f64>,
+    /// Its 99th percentile.
+    pub p99_owner_delay_ns: Option<u64>,
+    /// Its sum, in seconds a host and day.
+    pub owner_delay_s_per_host_day: Option<f64>,
 }
 
 /// One hour.

@@ -1,8 +1,41 @@
 //! What lending cost the owners: each reclaim, and what it left to be paged in again.
 
+use super::machine::transfer_ns;
 use super::outcome::Owners;
-use crate::event::DAY;
+use super::scenario::Scenario;
+use crate::event::{DAY, SECOND};
 use crate::hosts::{Return, Timeline};
+
+/// How memory comes back from an owner's disk: piece by piece, each with a mean seek, half a turn and its transfer, one after the
+/// other. As if nothing of it overlapped with anything, nor followed what was read before: an estimate that errs upwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageIn {
+    piece_bytes: u64,
+    piece_ns: u64,
+}
+
+impl PageIn {
+    /// By the scenario's disks, which are taken for the owners' as well.
+    pub(super) const fn of(scenario: &Scenario) -> Self {
+        let disks = &scenario.client.disks;
+        let piece_bytes = scenario.recruitment.page_in_bytes;
+        let reads_ns = transfer_ns(piece_bytes, disks.media_bytes_per_s);
+        let waits_ns = disks.seek_mean_ns.saturating_add(disks.rotation_ns / 2);
+        Self {
+            piece_bytes,
+            piece_ns: waits_ns.saturating_add(reads_ns),
+        }
+    }
+
+    /// How long that takes of so much.
+    const fn ns(self, bytes: u64) -> u64 {
+        let pieces = match self.piece_bytes {
+            0 => 0, // is refused before
+            piece_bytes => bytes.div_ceil(piece_bytes),
+        };
+        pieces.saturating_mul(self.piece_ns)
+    }
+}
 
 /// Reclaims as they happen.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +63,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn outcome(mut self, hosts: &[Timeline], length_ns: u64) -> Owners {
+    pub(super) fn outcome(mut self, hosts: &[Timeline], length_ns: u64, page_in: PageIn) -> Owners {
         self.memory_contexts.sort_unstable();
         let contexts = &self.memory_contexts;
         let host_days = hosts.len() as f64 * length_ns as f64 / DAY as f64;
@@ -42,6 +75,13 @@ impl Tally {
         let quantile = |share: f64| {
             let last = contexts.len().checked_sub(1)?;
             contexts.get((last as f64 * share) as usize).copied()
+        };
+        let delays: Vec<u64> = contexts.iter().map(|bytes| page_in.ns(*bytes)).collect();
+        let mean_delay_ns = mean(&delays);
+        // Where there were reclaims and nobody knows of one what it cost, the sum is not nothing.
+        let delay_ns = match mean_delay_ns {
+            Some(mean_ns) => Some(mean_ns * delays.len() as f64),
+            None => (self.reclaims == 0).then_some(0.0),
         };
         Owners {
             hosts: hosts.len() as u64,
@@ -58,6 +98,80 @@ impl Tally {
             max_memory_context_bytes: contexts.last().copied(),
             reclaims_with_memory_context: contexts.iter().filter(|b| **b > 0).count() as u64,
             mean_upper_bound_bytes: mean(&self.upper_bounds),
+            mean_owner_delay_ns: mean_delay_ns,
+            // What takes longest is what is largest.
+            p99_owner_delay_ns: quantile(0.99).map(|bytes| page_in.ns(bytes)),
+            owner_delay_s_per_host_day: delay_ns.map(|ns| ns / SECOND as f64 / host_days),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::{Cause, Wanted};
+    use gleaner_policy::memory_context::Demand;
+
+    const KIB: u64 = 1024;
+
+    /// A return to a host of which everything is wanted again that was lent.
+    fn back(is_known: bool) -> Return {
+        Return {
+            at_ns: 0,
+            cause: Cause::Owner,
+            wanted: is_known.then_some(Wanted {
+                demand: Demand {
+                    footprint_bytes: 1 << 30,
+                    kernel_bytes: 0,
+                    lotsfree_bytes: 0,
+                    physical_bytes: 1 << 30,
+                    guest_bytes: 0,
+                },
+                upper_bound_bytes: 1 << 30,
+            }),
+        }
+    }
+
+    fn of(tally: Tally) -> Owners {
+        // Two hosts for half a day: a host and day.
+        let hosts = [Timeline::always_idle("a", 1), Timeline::always_idle("b", 1)];
+        tally.outcome(&hosts, DAY / 2, PageIn::of(&Scenario::default()))
+    }
+
+    #[test]
+    fn a_context_comes_back_piece_by_piece() {
+        // 5.8 ms of seek, half of 6 ms, and 32 KiB at 18 MB/s: 1,820,444 ns.
+        let page_in = PageIn::of(&Scenario::default());
+        assert_eq!(page_in.piece_ns, 10_620_444);
+        let pieces = |bytes| page_in.ns(bytes) / page_in.piece_ns;
+        let sizes = [0, 1, 32 * KIB, 32 * KIB + 1, 320 * KIB];
+        assert_eq!(sizes.map(pieces), [0, 1, 1, 2, 10]);
+        let mut tally = Tally::default();
+        // One piece, three pieces, one of which nothing is known, and one with nothing to reclaim.
+        for (guest_bytes, is_known) in [(KIB, true), (96 * KIB, true), (96 * KIB, false), (0, true)]
+        {
+            tally.add(&back(is_known), guest_bytes);
+        }
+        let owners = of(tally);
+        assert_eq!((owners.reclaims, owners.memory_contexts), (3, 2));
+        assert_eq!(owners.mean_owner_delay_ns, Some(2.0 * 10_620_444.0));
+        // Of two the lower one, as of the memory contexts.
+        assert_eq!(owners.p99_owner_delay_ns, Some(10_620_444));
+        let a_day = owners.owner_delay_s_per_host_day.unwrap();
+        assert!((a_day - 4.0 * 0.010_620_444).abs() < 1e-12, "{a_day}");
+    }
+
+    #[test]
+    fn no_reclaim_takes_no_time_and_an_unknown_one_an_unknown_time() {
+        let none = of(Tally::default());
+        assert_eq!(none.mean_owner_delay_ns, None);
+        assert_eq!(none.owner_delay_s_per_host_day, Some(0.0));
+        let mut tally = Tally::default();
+        tally.add(&back(false), 1);
+        let unknown = of(tally);
+        assert_eq!(
+            (unknown.reclaims, unknown.owner_delay_s_per_host_day),
+            (1, None)
+        );
     }
 }

@@ -2,12 +2,15 @@
 
 use crate::applications::Application;
 use crate::event::{DAY, SECOND};
-use crate::hosts::Reading;
+use crate::hosts::{Foresight, Reading};
 use gleaner_policy::eviction::Policy;
+use gleaner_policy::forecast::table::Table;
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::placement::Placement;
 use gleaner_policy::quota::{Limits, Mode};
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What is simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,6 +171,15 @@ pub struct Recruitment {
     pub spare_headroom_share: f64,
     /// Hosts without owners: always idle.
     pub is_always_idle: bool,
+    /// Only what is expected to stay for so long is lent; 0: all that the mode gives. At most a day, as far as forecasts look.
+    pub expected_for_s: f64,
+    /// How sure that must be.
+    pub confidence: f64,
+    /// The fleet's, for the hours of the week by which forecasts are learnt.
+    pub time_zone: ZoneName,
+    /// What an owner's disk reads at once when a memory context is paged in again, for the estimate of owners' delay. Linux reads 8
+    /// pages around each that is missed (`vm.page-cluster` is 3: Documentation/admin-guide/sysctl/vm.rst). The disk is as the client's.
+    pub page_in_bytes: u64,
 }
 
 impl Default for Recruitment {
@@ -180,19 +192,46 @@ impl Default for Recruitment {
             headroom_share: limits.headroom_share,
             spare_headroom_share: limits.spare_headroom_share,
             is_always_idle: false,
+            expected_for_s: 0.0,
+            confidence: 0.9,
+            time_zone: ZoneName(TimeZone::UTC),
+            page_in_bytes: 8 * 4096,
         }
     }
 }
 
 impl Recruitment {
-    /// How hosts are read for it.
+    /// When a host is idle.
+    #[must_use]
+    pub fn idle_rule(&self) -> IdleRule {
+        IdleRule {
+            idle_after_ms: (self.idle_after_s * 1000.0) as i64,
+            load_limit: self.load_limit,
+        }
+    }
+
+    /// Whether hosts lend only what is expected to stay.
+    #[must_use]
+    pub fn wants_forecast(&self) -> bool {
+        self.expected_for_s > 0.0
+    }
+
+    /// What a reading needs for that, with what was learnt of the time before; `None` where it is not wanted.
+    #[must_use]
+    pub fn foresight(&self, table: &Arc<Table>) -> Option<Foresight> {
+        self.wants_forecast().then(|| Foresight {
+            table: Arc::clone(table),
+            for_ms: (self.expected_for_s * 1000.0).ceil() as i64,
+            confidence: self.confidence,
+            time_zone: self.time_zone.0.clone(),
+        })
+    }
+
+    /// How hosts are read for it; where a forecast is wanted, [`Reading::foresight`] is for the caller to fill in.
     #[must_use]
     pub fn reading(&self, from_ms: i64, until_ms: i64) -> Reading {
         Reading {
-            idle: IdleRule {
-                idle_after_ms: (self.idle_after_s * 1000.0) as i64,
-                load_limit: self.load_limit,
-            },
+            idle: self.idle_rule(),
             limits: Limits {
                 mode: self.mode,
                 headroom_share: self.headroom_share,
@@ -264,6 +303,35 @@ impl TryFrom<String> for PlacementName {
 impl From<PlacementName> for String {
     fn from(name: PlacementName) -> Self {
         name.0.name().to_owned()
+    }
+}
+
+/// A time zone, by its IANA name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ZoneName(pub TimeZone);
+
+impl TryFrom<String> for ZoneName {
+    type Error = jiff::Error;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        match name.as_str() {
+            // Known without a database.
+            "UTC" => Ok(Self(TimeZone::UTC)),
+            name => TimeZone::get(name).map(Self),
+        }
+    }
+}
+
+impl From<ZoneName> for String {
+    fn from(name: ZoneName) -> Self {
+        name.to_string()
+    }
+}
+
+impl std::fmt::Display for ZoneName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.0.iana_name().unwrap_or("UTC"))
     }
 }
 

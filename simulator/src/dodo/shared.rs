@@ -4,6 +4,7 @@
 use super::client::{Geometry, Workstation};
 use super::cluster::{Cluster, NEVER};
 use super::outcome::{ClientOutcome, Counts, SharedOutcome};
+use super::owners::PageIn;
 use super::running::Running;
 use super::scenario::{Network, Scenario};
 use super::simulate::{SimulationError, check, engine, processes, workstation};
@@ -143,7 +144,7 @@ pub fn simulate_clients<P: Program>(
         Some(mut cluster) => {
             cluster.advance(scenario.length_ns)?;
             cluster.check()?;
-            cluster.finish(scenario.length_ns)
+            cluster.finish(scenario.length_ns, PageIn::of(scenario))
         }
         None => Default::default(),
     };

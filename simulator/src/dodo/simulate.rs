@@ -6,10 +6,12 @@ use super::cluster::Cluster;
 use super::local::Local;
 use super::machine::Machine;
 use super::outcome::{Counts, Hour, Outcome, Run};
+use super::owners::PageIn;
 use super::scenario::{Network, Overlap, Recruitment, Remote, Scenario};
 use crate::applications::Program;
 use crate::event::HOUR;
 use crate::hosts::Timeline;
+use gleaner_policy::forecast::{AHEAD, AHEAD_S};
 use gleaner_schemas::lending::Mode;
 use std::collections::BTreeMap;
 
@@ -50,7 +52,8 @@ enum Lent {
 }
 
 /// Simulates the scenario's application on `hosts`, which were read for the scenario's
-/// [`Recruitment::reading`](super::Recruitment::reading).
+/// [`Recruitment::reading`](super::Recruitment::reading), with its [`Recruitment::foresight`](super::Recruitment::foresight) where
+/// it wants one.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -99,7 +102,9 @@ pub fn simulate_program<P: Program>(
         });
     };
     let (counts, cluster) = (engine.client.counts, engine.cluster);
-    let (regions, owners) = cluster.map_or_else(Default::default, |c| c.finish(scenario.length_ns));
+    let page_in = PageIn::of(scenario);
+    let (regions, owners) =
+        cluster.map_or_else(Default::default, |c| c.finish(scenario.length_ns, page_in));
     let speedup = without_run_ns as f64 / run_ns as f64;
     let ideal_speedup = without_run_ns as f64 / ideal_run_ns.max(1) as f64;
     Ok(Outcome {
@@ -263,7 +268,7 @@ fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
 /// Whether every setting can be simulated.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let disks = &scenario.client.disks;
-    let checks: [(&'static str, u64, u64, &'static str); 7] = [
+    let checks: [(&'static str, u64, u64, &'static str); 8] = [
         ("length_ns", scenario.length_ns, u64::MAX / 8, "more than 0"),
         (
             "reference_runs",
@@ -296,6 +301,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
             "more than 0",
         ),
         (
+            "recruitment.page_in_bytes",
+            scenario.recruitment.page_in_bytes,
+            u64::MAX,
+            "more than 0",
+        ),
+        (
             "network.bytes_per_s",
             scenario.network.bytes_per_s.unwrap_or(1),
             u64::MAX,
@@ -313,6 +324,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
 fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
     const SHARE: &str = "from 0 to 1";
     const FROM_0: &str = "0 or more";
+    const FARTHEST_S: f64 = AHEAD_S[AHEAD - 1] as f64;
     let checks = [
         (
             "recruitment.idle_after_s",
@@ -339,8 +351,18 @@ fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
             SHARE,
         ),
     ];
+    let forecasts = [
+        (
+            "recruitment.expected_for_s",
+            recruitment.expected_for_s,
+            FARTHEST_S,
+            "from 0 to 86400 s, as far as forecasts look",
+        ),
+        ("recruitment.confidence", recruitment.confidence, 1.0, SHARE),
+    ];
     // What is no number is in no range.
-    let wrong = (checks.into_iter()).find(|(_, value, most, _)| !(0.0..=*most).contains(value));
+    let wrong = (checks.into_iter().chain(forecasts))
+        .find(|(_, value, most, _)| !(0.0..=*most).contains(value));
     wrong.map_or(Ok(()), |(key, value, _, wanted)| {
         let value = value.to_string();
         Err(SimulationError::Setting { key, value, wanted })

@@ -11,6 +11,7 @@ use crate::Request;
 use crate::applications::{Layout, Program};
 use crate::dodo::client::Geometry;
 use crate::dodo::cluster::Cluster;
+use crate::dodo::owners::PageIn;
 use crate::event::{DAY, SECOND};
 use crate::hosts::{Cause, Change, Lendable, Presence, Return, Timeline, Wanted};
 use gleaner_policy::eviction::Policy;
@@ -149,7 +150,8 @@ fn run(scenario: &Scenario, program: &Given, hosts: &[Timeline]) -> (u64, Counts
     let runs = one.of(scenario, program, &mut engine).unwrap();
     let (counts, cluster) = (engine.client.counts, engine.cluster);
     let end_ns = runs[0].end_ns;
-    let (regions, owners) = cluster.map_or_else(Default::default, |c| c.finish(end_ns));
+    let page_in = PageIn::of(scenario);
+    let (regions, owners) = cluster.map_or_else(Default::default, |c| c.finish(end_ns, page_in));
     (end_ns, counts, regions, owners)
 }
 

@@ -2,13 +2,18 @@
 //!
 //! Lending begins at the sample that shows that the host has been idle for long enough, as an idle memory daemon would see
 //! it. It ends when the owner is active, which the next sample dates, or with the sample whose load is too high.
+//!
+//! Where a forecast is asked for, a quota is cut to what is expected to stay, from what a memory daemon would announce then.
 
 use super::footprint::Processes;
 use super::samples::Sample;
 use super::{Cause, Change, Lendable, Presence, Reading, Return, Timeline, Wanted};
+use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::idle::{IdleState, Verdict};
+use gleaner_policy::lending::LowWater;
 use gleaner_policy::memory_context::{Demand, upper_bound_bytes};
-use gleaner_policy::quota::{Limits, Mode, quota};
+use gleaner_policy::quota::{Limits, Mode, Quota, Reason, quota};
+use gleaner_schemas::lending::{HostQuota, QuotaReason};
 
 /// What becomes of one host; `samples` in order of time.
 pub(super) fn timeline(
@@ -20,6 +25,7 @@ pub(super) fn timeline(
     let mut fold = Fold {
         reading,
         processes,
+        low_waters: Default::default(),
         timeline: Timeline {
             host_id: host_id.to_owned(),
             physical_bytes: samples.last().map_or(0, |s| s.memory.physical_bytes),
@@ -34,6 +40,8 @@ pub(super) fn timeline(
 struct Fold<'a> {
     reading: &'a Reading,
     processes: &'a Processes,
+    /// The least that the paper's mode, and the gentle ones, could have lent.
+    low_waters: [LowWater; 2],
     timeline: Timeline,
 }
 
@@ -61,7 +69,8 @@ impl Fold<'_> {
                 Verdict::Waiting { .. } | Verdict::Loaded => Presence::InUse,
                 Verdict::Unknown => Presence::Unseen,
             };
-            self.push(sample.time_ms, presence, self.lendable(sample, verdict));
+            let lendable = self.lendable(sample, verdict);
+            self.push(sample.time_ms, presence, lendable);
         }
         if let Some(last) = run.last() {
             self.push(last.time_ms, Presence::Unseen, Lendable::default());
@@ -121,19 +130,65 @@ impl Fold<'_> {
         })
     }
 
-    fn lendable(&self, sample: &Sample, verdict: Verdict) -> Lendable {
-        let bytes = |mode| {
+    fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> Lendable {
+        let mut bytes = |mode| {
             let limits = Limits {
                 mode,
                 ..self.reading.limits
             };
-            quota(&sample.memory, sample.mem_available_bytes, verdict, &limits).quota_bytes
+            let found = quota(&sample.memory, sample.mem_available_bytes, verdict, &limits);
+            match self.reading.foresight {
+                Some(_) => self.expected_bytes(sample, verdict, &limits, found),
+                None => found.quota_bytes,
+            }
         };
         Lendable {
             paper_bytes: bytes(Mode::Paper),
             gentle_bytes: bytes(Mode::Gentle),
             spare_bytes: bytes(Mode::Spare),
         }
+    }
+
+    /// What of the quota is expected to stay, as a recruiter would see it.
+    fn expected_bytes(
+        &mut self,
+        sample: &Sample,
+        verdict: Verdict,
+        limits: &Limits,
+        found: Quota,
+    ) -> u64 {
+        let Some(foresight) = &self.reading.foresight else {
+            return found.quota_bytes;
+        };
+        // Once idle, gentle and spare lend the same.
+        let low_water = &mut self.low_waters[usize::from(limits.mode != Mode::Paper)];
+        if found.reason != Reason::HarvestableUnknown {
+            low_water.push(found.once_idle_bytes, sample.time_ms);
+        }
+        let reason = match found.reason {
+            // Nobody will return to it: it need not stay idle.
+            Reason::Idle if self.reading.is_always_idle => QuotaReason::Spare,
+            Reason::Idle => QuotaReason::Idle,
+            Reason::Spare => QuotaReason::Spare,
+            _ => return 0,
+        };
+        let held_back_share = match found.reason {
+            Reason::Spare => limits.busy_headroom_share(),
+            _ => limits.headroom_share,
+        };
+        let announced = HostQuota {
+            host_id: self.timeline.host_id.clone(),
+            quota_bytes: found.quota_bytes,
+            held_back_bytes: headroom_bytes(sample.memory.physical_bytes, held_back_share),
+            reason,
+            idle_for_ms: match verdict {
+                Verdict::Idle { since_ms } => Some(sample.time_ms.saturating_sub(since_ms)),
+                _ => None,
+            },
+            low_water_bytes: low_water.bytes(sample.time_ms),
+            ..HostQuota::default()
+        };
+        foresight.expected_bytes(&announced, sample.time_ms)
     }
 
     fn push(&mut self, time_ms: i64, presence: Presence, lendable: Lendable) {

@@ -11,12 +11,14 @@
 mod error;
 mod fold;
 mod footprint;
+mod foresight;
 mod read;
 mod reading;
 mod samples;
 mod timeline;
 
 pub use error::{HostsError, Result};
-pub use read::{read, read_host};
+pub use foresight::Foresight;
+pub use read::{physical_bytes, read, read_host};
 pub use reading::Reading;
 pub use timeline::{Cause, Change, Lendable, Presence, Return, Timeline, Wanted};

@@ -1,8 +1,11 @@
 //! A dataset's hosts as timelines.
 
 use super::footprint::Processes;
+use super::samples::Rows;
 use super::{HostsError, Reading, Result, Timeline, fold, samples};
 use gleaner_dataset::Dataset;
+use gleaner_schemas::column::Row;
+use gleaner_schemas::rows::SampleRow;
 
 /// One host; without changes where it has no samples in that time.
 ///
@@ -32,4 +35,26 @@ pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
         });
     }
     Ok(hosts)
+}
+
+/// Physical memory of each host with samples before `until_ms`, as the last of them has it; by id.
+///
+/// # Errors
+/// [`HostsError`]: the dataset cannot be read.
+pub fn physical_bytes(dataset: &Dataset, until_ms: i64) -> Result<Vec<u64>> {
+    let mut all = Vec::new();
+    for host_id in dataset.hosts()? {
+        let span = (None, Some(until_ms));
+        let rows = Rows::read(
+            dataset,
+            &SampleRow::TABLE,
+            &host_id,
+            &["physical_bytes"],
+            span,
+        )?;
+        let said = rows.integers("physical_bytes")?;
+        let known = said.iter().flatten().filter_map(|b| u64::try_from(b).ok());
+        all.extend(known.filter(|bytes| *bytes > 0).last());
+    }
+    Ok(all)
 }

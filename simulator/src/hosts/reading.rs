@@ -1,5 +1,7 @@
 //! What of a dataset is read, and by which limits.
 
+use super::Foresight;
+use gleaner_policy::forecast::LOW_WATER_S;
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Limits;
 
@@ -21,6 +23,8 @@ pub struct Reading {
     pub return_window_ms: i64,
     /// Hosts without owners (servers): whatever is available may be lent at any time, and nobody ever returns.
     pub is_always_idle: bool,
+    /// Hosts lend no more than is expected to stay; without it all that they may.
+    pub foresight: Option<Foresight>,
 }
 
 impl Reading {
@@ -34,6 +38,7 @@ impl Reading {
             limits: Limits::default(),
             return_window_ms: RETURN_WINDOW_MS,
             is_always_idle: false,
+            foresight: None,
         }
     }
 
@@ -48,11 +53,17 @@ impl Reading {
         }
     }
 
-    /// Samples are read from here on, so that the idle rule knows what came before the begin.
+    /// Samples are read from here on, so that the rules know what came before the begin.
     pub(super) const fn lead_ms(&self) -> i64 {
         // Twice the rule's time, and two usual intervals.
-        self.from_ms
+        let lead_ms = self
+            .from_ms
             .saturating_sub(self.idle.idle_after_ms.saturating_mul(2))
-            .saturating_sub(600_000)
+            .saturating_sub(600_000);
+        // What is expected goes by the lowest of the last day.
+        match self.foresight {
+            Some(_) => lead_ms.saturating_sub(LOW_WATER_S * 1000),
+            None => lead_ms,
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! A dataset, and the time of it that is simulated.
 
-use super::SweepError;
+use super::{LearntBy, SweepError};
 use crate::event::MS;
 use gleaner_dataset::{Dataset, instant_ms};
+use gleaner_policy::forecast::table::Table;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::SampleRow;
 use std::path::Path;
+use std::sync::Arc;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -17,7 +19,10 @@ pub struct Cluster {
     pub from_ms: i64,
     /// Its end.
     pub until_ms: i64,
-    pub(super) dataset: Dataset,
+    /// All of it, the time before the begin included.
+    pub dataset: Dataset,
+    /// What was learnt of that time, and how.
+    pub(super) tables: Vec<(LearntBy, Arc<Table>)>,
 }
 
 impl Cluster {
@@ -60,6 +65,7 @@ impl Cluster {
             from_ms,
             until_ms: from_ms + length_ms,
             dataset,
+            tables: Vec::new(),
         })
     }
 }

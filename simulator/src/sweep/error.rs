@@ -71,6 +71,14 @@ pub enum SweepError {
         /// How many days.
         days: f64,
     },
+    /// A case wants a forecast, and nothing was learnt for it.
+    #[error(
+        "dataset {name}: nothing was learnt for recruitment.expected_for_s; learn what Plan::forecasts names, and give it to Cluster::learnt"
+    )]
+    NotLearnt {
+        /// The dataset's name.
+        name: String,
+    },
     /// A dataset's hosts cannot be read.
     #[error("dataset {name}")]
     Hosts {

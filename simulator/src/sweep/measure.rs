@@ -28,7 +28,7 @@ pub struct Measure {
 }
 
 /// All of them, in the order of tables.
-pub const MEASURES: [Measure; 11] = [
+pub const MEASURES: [Measure; 12] = [
     Measure {
         key: "speedup",
         label: "speedup",
@@ -108,6 +108,13 @@ pub const MEASURES: [Measure; 11] = [
         unit: Unit::Bytes,
         meaning: "mean of the memory context's loose upper bound",
         of: |o| o.owners.mean_upper_bound_bytes,
+    },
+    Measure {
+        key: "owner_delay_s_per_host_day",
+        label: "owner delay, s a host and day",
+        unit: Unit::Number,
+        meaning: "estimated, at most: seconds a host and day in which memory contexts are paged in again, piece by piece, each with a seek and half a turn",
+        of: |o| o.owners.owner_delay_s_per_host_day,
     },
 ];
 

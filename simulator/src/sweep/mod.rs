@@ -6,12 +6,14 @@
 //!
 //! - `file`: a scenario as TOML. `key`: dotted paths into [`Scenario`](crate::dodo::Scenario), and lists of values for them.
 //! - `plan`: every combination, looked at before anything is run. `cluster`: a dataset and the time of it that is simulated.
+//! - `forecasts`: what must be learnt of the time before, where hosts lend only what is expected to stay.
 //! - `run`: hosts are read once for each way of reading them; how many threads there are changes nothing in the rows.
 //! - `measure`: what is told of an outcome, its unit and meaning, in one list; `row`: that over the seeds.
 
 mod cluster;
 mod error;
 mod file;
+mod forecasts;
 mod key;
 mod measure;
 mod parallel;
@@ -25,6 +27,7 @@ mod tests;
 pub use cluster::Cluster;
 pub use error::SweepError;
 pub use file::ScenarioFile;
+pub use forecasts::LearntBy;
 pub use key::Swept;
 pub use measure::{MEASURES, Measure, Unit};
 pub use plan::{Case, Plan};

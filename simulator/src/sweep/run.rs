@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Runs a plan on its datasets, which stand in the plan's order, and tells how many of [`Plan::runs`] are done.
 ///
 /// # Errors
-/// [`SweepError`]: hosts that cannot be read, or a simulation that fails; where not one run ended, only if that is so in every case.
+/// [`SweepError`]: hosts that cannot be read, forecasts that were not learnt ([`Plan::forecasts`]), or a simulation that fails; where not one run ended, only if that is so in every case.
 /// Otherwise such a case has no values.
 pub fn run(
     plan: &Plan,
@@ -24,7 +24,7 @@ pub fn run(
     for case in &plan.cases {
         let wanted = (
             case.dataset,
-            reading(&case.scenario, &clusters[case.dataset]),
+            reading(&case.scenario, &clusters[case.dataset])?,
         );
         let place = readings.iter().position(|known| *known == wanted);
         places.push(place.unwrap_or(readings.len()));
@@ -81,9 +81,10 @@ pub fn run(
 }
 
 /// How hosts are read for a scenario. Timelines hold every mode, which makes no difference here.
-fn reading(scenario: &Scenario, cluster: &Cluster) -> Reading {
+fn reading(scenario: &Scenario, cluster: &Cluster) -> Result<Reading, SweepError> {
     let (from_ms, until_ms) = (cluster.from_ms, cluster.until_ms);
     let mut reading = scenario.recruitment.reading(from_ms, until_ms);
     reading.limits.mode = Mode::Paper;
-    reading
+    reading.foresight = cluster.foresight(&scenario.recruitment)?;
+    Ok(reading)
 }

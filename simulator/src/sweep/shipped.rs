@@ -19,7 +19,14 @@ macro_rules! shipped {
 }
 
 /// All of them.
-pub const SHIPPED: [Shipped; 5] = shipped!["study", "policies", "headroom", "idle", "slow-network"];
+pub const SHIPPED: [Shipped; 6] = shipped![
+    "study",
+    "policies",
+    "forecast",
+    "headroom",
+    "idle",
+    "slow-network"
+];
 
 impl Shipped {
     /// The one of this name.

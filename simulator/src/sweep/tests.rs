@@ -87,6 +87,26 @@ fn every_policy_that_there_is_can_be_swept() {
 }
 
 #[test]
+fn what_is_learnt_first_is_told_once_for_all_cases_that_share_it() {
+    let mut file = ScenarioFile::parse("programs = ['lu', 'db2']").unwrap();
+    let names = vec!["A".to_owned(), "B".to_owned()];
+    let forecasts = |file: &ScenarioFile| Plan::new(file, names.clone()).unwrap().forecasts();
+    assert_eq!(forecasts(&file), []);
+    file.set_sweep("mode=paper,gentle".parse().unwrap());
+    file.set_sweep("expected_for_s=0,600,3600".parse().unwrap());
+    file.set_sweep("confidence=0.5,0.9".parse().unwrap());
+    let places = |found: &[(usize, LearntBy)]| found.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+    assert_eq!(places(&forecasts(&file)), [0, 1]);
+    // Idle is something else for each of these, and Monday begins elsewhere.
+    file.set_sweep("idle_after_s=0,300".parse().unwrap());
+    file.set_sweep("recruitment.time_zone=UTC,Europe/Berlin".parse().unwrap());
+    let found = forecasts(&file);
+    assert_eq!(places(&found), [0, 0, 0, 0, 1, 1, 1, 1]);
+    assert_eq!(found[0].1.idle.idle_after_ms, 0);
+    assert_eq!(found[1].1.time_zone.to_string(), "Europe/Berlin");
+}
+
+#[test]
 fn on_a_command_line_values_are_numbers_truths_or_text() {
     let swept: Swept = "recruitment.is_always_idle = true, 1.5,3,paper"
         .parse()
@@ -141,6 +161,10 @@ fn what_is_wrong_is_named_with_its_value() {
         (
             "[sweep]\nidle_after_s = [nan]",
             &["recruitment.idle_after_s = NaN"],
+        ),
+        (
+            "[sweep]\npage_in_bytes = [0]",
+            &["recruitment.page_in_bytes = 0", "more than 0"],
         ),
         ("[sweep]\nseed = [1, 2]", &["seed", "`seeds`"]),
         ("[sweep]\nlength_ns = [1]", &["length_ns", "`days`"]),

@@ -8,7 +8,7 @@ mod grants;
 use super::check::Violation;
 use super::dice::stream;
 use super::outcome::{Owners, Regions};
-use super::owners::Tally;
+use super::owners::{PageIn, Tally};
 use super::scenario::{LostRegion, Remote};
 use crate::event::{MS, Queue};
 use crate::hosts::{Change, Presence, Timeline};
@@ -476,7 +476,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// What came of it, until `end_ns`.
-    pub(super) fn finish(mut self, end_ns: u64) -> (Regions, Owners) {
+    pub(super) fn finish(mut self, end_ns: u64, page_in: PageIn) -> (Regions, Owners) {
         self.over_time.until(end_ns);
         let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;
         let regions = Regions {
@@ -484,7 +484,7 @@ impl<'a> Cluster<'a> {
             mean_leased_bytes: mean(self.over_time.leased),
             ..self.told
         };
-        (regions, self.tally.outcome(self.timelines, end_ns))
+        (regions, self.tally.outcome(self.timelines, end_ns, page_in))
     }
 }
 

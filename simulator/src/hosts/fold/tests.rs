@@ -177,3 +177,205 @@ proptest! {
         prop_assert_eq!(told, (0..found.returns.len() as u32).collect::<Vec<_>>());
     }
 }
+
+mod foresight {
+    use super::*;
+    use gleaner_policy::forecast::AHEAD_S;
+    use gleaner_policy::forecast::table::Table;
+    use gleaner_schemas::findings::{ForecastCell, Scope};
+    use jiff::tz::TimeZone;
+    use std::sync::Arc;
+
+    /// What was learnt of a region that is this old, with this margin and low water.
+    fn cell(scope: Scope, bins: [Option<i64>; 3], ahead_s: i64, probability: f64) -> ForecastCell {
+        ForecastCell {
+            scope,
+            region_bytes: Some(32 << 20),
+            region_share: None,
+            age_bin: bins[0],
+            margin_bin: bins[1],
+            low_bin: bins[2],
+            ahead_s,
+            probability,
+            instants: 1,
+        }
+    }
+
+    fn expecting(cells: &[ForecastCell], for_s: i64, confidence: f64) -> Reading {
+        Reading {
+            foresight: Some(super::super::super::Foresight {
+                table: Arc::new(Table::new(cells, &[], &[])),
+                for_ms: for_s * 1000,
+                confidence,
+                time_zone: TimeZone::UTC,
+            }),
+            ..reading()
+        }
+    }
+
+    /// A young region is the surer the more there is beside it; one of half an hour stays.
+    fn young_and_old() -> [ForecastCell; 4] {
+        [
+            cell(Scope::Idle, [Some(0), Some(0), None], 600, 0.5),
+            cell(Scope::Idle, [Some(0), Some(1), None], 600, 0.8),
+            cell(Scope::Idle, [Some(0), Some(2), None], 600, 0.95),
+            cell(Scope::Idle, [Some(1), None, None], 600, 0.95),
+        ]
+    }
+
+    #[test]
+    fn a_table_by_hand_gives_a_timeline_by_hand() {
+        let samples = [
+            sample(0, 900, 0.1, 60),
+            sample(300, 1200, 0.1, 60), // idle for 300 s: 60 − 15 are lent without a forecast
+            sample(1790, 2690, 0.1, 60), // idle for 1790 s
+            sample(1800, 2700, 0.1, 60), // for half an hour
+            sample(1900, 2800, 0.1, 40), // 40 − 15
+            sample(2000, 10, 0.1, 40),  // back at 1990
+        ];
+        let lent = |confidence| folded(&samples, &expecting(&young_and_old(), 600, confidence));
+        let expected = |young: u64, old: u64, less: u64| {
+            let all = [
+                (0, InUse, 0),
+                (300, Idle, young),
+                (1800, Idle, old),
+                (1900, Idle, less),
+                (1990, InUse, 0),
+                (2000, Unseen, 0),
+            ];
+            all.to_vec()
+        };
+        // Sixteenths of 45 MiB in whole slabs, with 15 held back, out of 60: 32 + 15 have a margin of 1.25, and 38 + 15 of 1.1.
+        assert_eq!(lent(0.9), expected(32, 44, 24));
+        assert_eq!(lent(0.8), expected(38, 44, 24));
+        let never = [
+            (0, InUse, 0),
+            (300, Idle, 0),
+            (1990, InUse, 0),
+            (2000, Unseen, 0),
+        ];
+        assert_eq!(lent(0.96), never);
+        // Young or old, 44 are sure enough.
+        let all = lent(0.5);
+        assert_eq!(all[1..3], [(300, Idle, 44), (1900, Idle, 24)]);
+        // Nothing was learnt of an hour.
+        let reading = expecting(&young_and_old(), 3600, 0.1);
+        assert_eq!(folded(&samples, &reading), never);
+        // By the gentle mode there are 40 − 15: 16 + 15 have a margin of 1.25.
+        let reading = expecting(&young_and_old(), 600, 0.9);
+        let found = timeline("h", &samples, &Processes::default(), &reading);
+        let gentle = found.changes.iter().map(|c| c.lendable.gentle_bytes / MIB);
+        assert_eq!(gentle.collect::<Vec<_>>(), [0, 16, 24, 24, 0, 0]);
+        assert_eq!(found.returns.len(), 1, "owners come back as ever");
+    }
+
+    #[test]
+    fn the_lowest_of_a_day_counts_across_gaps() {
+        // 44 + 15 MiB: what was never below them stays.
+        let cells = [
+            cell(Scope::Idle, [Some(0), Some(0), Some(0)], 600, 0.3),
+            cell(Scope::Idle, [Some(0), Some(0), Some(2)], 600, 0.95),
+        ];
+        let mut samples = [
+            sample(0, 900, 0.1, 20),
+            sample(85_900, 0, 0.1, 60),
+            sample(86_300, 400, 0.1, 60),
+            sample(87_300, 1400, 0.1, 60), // 24 hours and ten minutes after the dip
+        ];
+        samples[1].follows_gap = true;
+        let reading = expecting(&cells, 600, 0.9);
+        let lent: Vec<_> = folded(&samples, &reading).into_iter().skip(1).collect();
+        // The run's last sample is its end: nothing is lent from there on.
+        assert_eq!(lent, [(86_300, Idle, 0), (87_300, Unseen, 0)]);
+        let longer = [&samples[..], &[sample(87_400, 1500, 0.1, 60)]].concat();
+        let lent: Vec<_> = folded(&longer, &reading).into_iter().skip(1).collect();
+        let expected = [(86_300, Idle, 0), (87_300, Idle, 44), (87_400, Unseen, 0)];
+        assert_eq!(lent, expected);
+        // What is only read for that is not simulated.
+        assert!(reading.lead_ms() <= super::reading().lead_ms() - 86_400_000);
+    }
+
+    #[test]
+    fn hosts_in_use_and_hosts_without_owners_need_not_stay_idle() {
+        let of = |scope| cell(scope, [Some(3), None, None], 600, 0.95);
+        let busy = |time_s| Sample {
+            mem_available_bytes: Some(90 * MIB),
+            ..sample(time_s, 0, 0.1, 90)
+        };
+        // 90 − 50 of a host in use, of which it never had less: as old as a day.
+        let spare = |scope| {
+            let samples = [busy(0), busy(100)];
+            let reading = expecting(&[of(scope)], 600, 0.9);
+            let found = timeline("h", &samples, &Processes::default(), &reading);
+            found.changes[0].lendable.spare_bytes / MIB
+        };
+        assert_eq!((spare(Scope::All), spare(Scope::Idle)), (40, 0));
+        let always = |scope| {
+            let samples = [sample(0, 900, 0.1, 50), sample(300, 0, 0.9, 50)];
+            let reading = Reading {
+                is_always_idle: true,
+                ..expecting(&[of(scope)], 600, 0.9)
+            };
+            folded(&samples, &reading)[0]
+        };
+        // Of 50 − 15 whole slabs.
+        assert_eq!(always(Scope::All), (0, Idle, 34));
+        assert_eq!(always(Scope::Idle), (0, Idle, 0));
+    }
+
+    /// What may be lent at a time.
+    fn lendable(of: &Timeline, at_ns: u64) -> Lendable {
+        let before = of.changes.partition_point(|change| change.at_ns <= at_ns);
+        let last = before.checked_sub(1).and_then(|last| of.changes.get(last));
+        last.map_or_else(Lendable::default, |change| change.lendable)
+    }
+
+    fn is_at_most(less: &Timeline, more: &Timeline) -> bool {
+        let mut times = less.changes.iter().chain(&more.changes).map(|c| c.at_ns);
+        times.all(|at_ns| {
+            let (less, more) = (lendable(less, at_ns), lendable(more, at_ns));
+            let modes = [Mode::Paper, Mode::Gentle, Mode::Spare];
+            modes.iter().all(|m| less.bytes(*m) <= more.bytes(*m))
+        })
+    }
+
+    proptest! {
+        /// No host ever lends more with a forecast than without, nor for longer, nor with more confidence; and owners come back
+        /// as ever.
+        #[test]
+        fn forecasts_never_lend_more(
+            steps in prop::collection::vec(
+                (1..2000i64, 0..1500i64, 0.0..0.35f64, 0..100u64, 0..100u64, any::<bool>()), 0..50),
+            cells in prop::collection::vec(
+                (any::<bool>(), prop::option::of(0..4i64), prop::option::of(0..6i64), 0..9usize, 0.5..1.0f64), 0..40),
+            asked in prop::collection::vec((1..90_000i64, 0.5..1.0f64), 2..5),
+        ) {
+            let mut time_s = 0;
+            let samples: Vec<Sample> = steps.into_iter().map(|(step, idle, load, available, stated, gap)| {
+                time_s += step;
+                Sample {
+                    follows_gap: gap && idle % 5 == 0,
+                    mem_available_bytes: Some(stated * MIB),
+                    ..sample(time_s, idle, load, available)
+                }
+            }).collect();
+            let cells: Vec<_> = cells.into_iter().map(|(idle, age, margin, ahead, p)| {
+                let scope = if idle { Scope::Idle } else { Scope::All };
+                // The table asks for the age first.
+                cell(scope, [age, age.and(margin), None], AHEAD_S[ahead], p)
+            }).collect();
+            let of = |reading: &Reading| timeline("h", &samples, &Processes::default(), reading);
+            let without = of(&reading());
+            let with: Vec<_> = asked.into_iter().map(|(for_s, confidence)| {
+                (for_s, confidence, of(&expecting(&cells, for_s, confidence)))
+            }).collect();
+            for (for_s, confidence, found) in &with {
+                prop_assert!(is_at_most(found, &without));
+                prop_assert_eq!(&found.returns, &without.returns);
+                for (longer_s, surer, less) in &with {
+                    prop_assert!(longer_s < for_s || surer < confidence || is_at_most(less, found));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What hosts are expected to keep available: they lend no more than that.
+
+use gleaner_policy::forecast::table::Table;
+use gleaner_policy::outlook::expected_bytes;
+use gleaner_schemas::lending::HostQuota;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+/// What was learnt of how long memory stays, and how sure it must be for how long.
+#[derive(Clone, Debug)]
+pub struct Foresight {
+    /// What was learnt, of the time before the simulation's begin alone.
+    pub table: Arc<Table>,
+    /// Whatever is lent is expected to stay for so long.
+    pub for_ms: i64,
+    /// With this probability.
+    pub confidence: f64,
+    /// The fleet's, as the table has it: people come and go by it.
+    pub time_zone: TimeZone,
+}
+
+/// The same table is one that lies at the same place: tables are not compared figure by figure.
+impl PartialEq for Foresight {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.table, &other.table)
+            && (self.for_ms, self.confidence) == (other.for_ms, other.confidence)
+            && self.time_zone == other.time_zone
+    }
+}
+
+impl Foresight {
+    /// The largest part of the quota that is expected to stay, at `time_ms` since 1970-01-01 UTC.
+    pub(super) fn expected_bytes(&self, quota: &HostQuota, time_ms: i64) -> u64 {
+        let hour_of_week = self.hour_of_week(time_ms);
+        expected_bytes(
+            &self.table,
+            quota,
+            self.for_ms,
+            self.confidence,
+            hour_of_week,
+        )
+    }
+
+    /// In the fleet's time zone; 0 is Monday's first.
+    fn hour_of_week(&self, time_ms: i64) -> u8 {
+        // A time that no calendar has is in no zone either.
+        let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
+        let local = self.time_zone.to_datetime(time);
+        let days = local.weekday().to_monday_zero_offset();
+        days.unsigned_abs() * 24 + local.hour().unsigned_abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn foresight(zone: &str) -> Foresight {
+        Foresight {
+            table: Arc::new(Table::default()),
+            for_ms: 600_000,
+            confidence: 0.9,
+            time_zone: TimeZone::get(zone).unwrap(),
+        }
+    }
+
+    #[test]
+    fn hours_of_the_week_are_the_fleet_s() {
+        let at = |zone, time: &str| {
+            let time: Timestamp = time.parse().unwrap();
+            foresight(zone).hour_of_week(time.as_millisecond())
+        };
+        assert_eq!(at("UTC", "1998-09-14T00:00:00Z"), 0);
+        assert_eq!(at("UTC", "1998-09-20T23:59:59.999Z"), 167);
+        // Summer time, and the week's other end.
+        assert_eq!(at("Europe/Berlin", "1998-09-14T09:00:00Z"), 11);
+        assert_eq!(at("America/New_York", "1998-09-14T00:00:00Z"), 164);
+    }
+
+    #[test]
+    fn readings_are_shared_by_table_and_settings() {
+        let one = foresight("UTC");
+        assert_eq!(one, one.clone());
+        // What holds the same is another table all the same.
+        assert_ne!(one, foresight("UTC"));
+        for other in [
+            Foresight {
+                for_ms: 1,
+                ..one.clone()
+            },
+            Foresight {
+                confidence: 0.5,
+                ..one.clone()
+            },
+            Foresight {
+                time_zone: TimeZone::get("Europe/Berlin").unwrap(),
+                ..one.clone()
+            },
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}
