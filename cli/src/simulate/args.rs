@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Simulate lending on a dataset's hosts: what it would have gained, and what it would have cost.
 ///
-/// A scenario says which programs borrow, on which datasets, for how long, by which rules, and which values of these are tried. Whatever it leaves
+/// A scenario says which programs or recorded streams borrow, on which datasets, for how long, by which rules, and which values of these are tried. Whatever it leaves
 /// out is Acharya & Setia's study. Hosts and owners are a trace's, rules those that run live.
 #[derive(Args)]
 #[command(after_help = "Examples:
