@@ -48,7 +48,7 @@ pub(crate) struct Instead {
     /// A dataset and its name; without one it is the folder's (repeatable). Those of the scenario are not run then.
     #[arg(long, value_name = "[NAME=]DIR", value_parser = dataset)]
     pub(crate) dataset: Vec<(String, PathBuf)>,
-    /// Programs: dmine, db2, lu, hotcold, random.
+    /// Programs: dmine, db2, lu, hotcold, random. Not of a scenario with recorded clients.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) program: Vec<String>,
     /// Seeds.
