@@ -294,7 +294,7 @@ fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
 /// Two ASUs read 8 MiB of their volumes three times, each a block every 10 ms; and the same for a client of named objects.
 const STREAMS: &str = "
     about = 'recorded clients'
-    from = 2026-11-17
+    from = 2026-11-16
     days = 0.2
     seeds = [1, 2]
     [datasets]
@@ -338,7 +338,7 @@ fn recorded_clients_borrow_at_once() {
         "traces/named.oracleGeneral",
     ];
     succeeded(gleaner(folder, &export));
-    let host = Dataset::open(&folder.join("lab")).unwrap();
+    let host = Dataset::open(folder.join("lab")).unwrap();
     let host = host.hosts_named("synthetic-00001").unwrap();
     let host = host.into_iter().next().unwrap();
     // Its streams are seen from the file.

@@ -17,7 +17,7 @@ fn two_hosts(folder: &Path) -> Vec<String> {
     };
     let cluster = gleaner_traces::synth::Cluster::new(&parameters).unwrap();
     write(&cluster, &folder.join("A"), |_| {}).unwrap();
-    let dataset = gleaner_dataset::Dataset::open(&folder.join("A")).unwrap();
+    let dataset = gleaner_dataset::Dataset::open(folder.join("A")).unwrap();
     dataset.hosts().unwrap()
 }
 
