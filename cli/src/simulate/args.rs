@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Simulate lending on a dataset's hosts: what it would have gained, and what it would have cost.
 ///
-/// A scenario says which programs borrow, on which datasets, for how long, by which rules, and which values of these are tried. Whatever it leaves
+/// A scenario says which programs or recorded streams borrow, on which datasets, for how long, by which rules, and which values of these are tried. Whatever it leaves
 /// out is Acharya & Setia's study. Hosts and owners are a trace's, rules those that run live.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -48,7 +48,7 @@ pub(crate) struct Instead {
     /// A dataset and its name; without one it is the folder's (repeatable). Those of the scenario are not run then.
     #[arg(long, value_name = "[NAME=]DIR", value_parser = dataset)]
     pub(crate) dataset: Vec<(String, PathBuf)>,
-    /// Programs: dmine, db2, lu, hotcold, random.
+    /// Programs: dmine, db2, lu, hotcold, random. Not of a scenario with recorded clients.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) program: Vec<String>,
     /// Seeds.

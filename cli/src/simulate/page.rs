@@ -7,14 +7,14 @@ use gleaner_simulator::event::DAY;
 use gleaner_simulator::sweep::{Cluster, MEASURES, Row, Unit};
 use jiff::Timestamp;
 
-/// What is up in figures.
-const BENEFIT: &str = "gain_share";
+/// What may be up in figures: the first that is known of every row, so that no row is missing. Recorded clients, which begin with
+/// nothing, may have no gain that is possible, and need not have ended.
+const BENEFITS: [&str; 3] = ["gain_share", "speedup", "hit_share"];
 /// What is along, a figure each.
 const COSTS: [&str; 2] = ["reclaims_per_host_day", "mean_memory_context_bytes"];
 
 pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
     let plan = results.plan;
-    let place = |key: &str| MEASURES.iter().position(|m| m.key == key);
     let keys = ["program".to_owned()].into_iter().chain(plan.keys.clone());
     let days = plan.length_ns as f64 / DAY as f64;
     let seeds = match plan.seeds.len() {
@@ -33,7 +33,7 @@ pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
         ],
         keys: keys.collect(),
         measures: MEASURES.iter().map(measure).collect(),
-        benefit: place(BENEFIT).unwrap_or(0),
+        benefit: benefit(results.rows),
         costs: COSTS.into_iter().filter_map(place).collect(),
         groups: results
             .clusters
@@ -43,6 +43,22 @@ pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
             .collect(),
     };
     comparison.html().context("cannot write the page")
+}
+
+fn place(key: &str) -> Option<usize> {
+    MEASURES.iter().position(|measure| measure.key == key)
+}
+
+/// The place of what is up in figures, by the rows of which anything is known.
+fn benefit(rows: &[Row]) -> usize {
+    let is_known = |at: usize| {
+        let mut known = rows
+            .iter()
+            .filter(|row| row.values.iter().any(Option::is_some));
+        known.all(|row| row.values.get(at).is_some_and(Option::is_some))
+    };
+    let mut places = BENEFITS.into_iter().filter_map(place);
+    places.find(|at| is_known(*at)).unwrap_or(0)
 }
 
 fn measure(measure: &gleaner_simulator::sweep::Measure) -> ComparedMeasure {
@@ -85,5 +101,44 @@ fn compared(row: &Row) -> Compared {
         values: values
             .map(|value| value.map(|v| [v.median, v.low, v.high]))
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_simulator::sweep::{Spread, Workload};
+
+    fn row(known: &[&str]) -> Row {
+        let one = Spread {
+            median: 1.0,
+            low: 1.0,
+            high: 1.0,
+        };
+        let value = |m: &gleaner_simulator::sweep::Measure| known.contains(&m.key).then_some(one);
+        Row {
+            dataset: 0,
+            program: Workload::Streams,
+            settings: Vec::new(),
+            values: MEASURES.iter().map(value).collect(),
+            by_seed: Vec::new(),
+            clients: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_up_is_known_of_every_row() {
+        let all = row(&["gain_share", "speedup", "hit_share"]);
+        let no_gain = row(&["speedup", "hit_share"]);
+        let none_ended = row(&["hit_share"]);
+        let too_short = row(&[]);
+        for (rows, key) in [
+            (vec![all.clone(), too_short.clone()], "gain_share"),
+            (vec![all.clone(), no_gain.clone(), too_short], "speedup"),
+            (vec![all, no_gain, none_ended], "hit_share"),
+            (vec![], "gain_share"),
+        ] {
+            assert_eq!(MEASURES[benefit(&rows)].key, key);
+        }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Found {
     /// Where it is, as errors say it.
     origin: String,
     pub(super) text: String,
-    /// From where its folders are seen.
+    /// From where its folders and streams are seen.
     folder: PathBuf,
 }
 
@@ -56,8 +56,15 @@ pub(super) fn read(
         file.set_sweep(swept.clone());
     }
     if !instead.program.is_empty() {
+        if file.clients.is_some() {
+            bail!(
+                "--program {}: {} has `clients`, which run in the place of programs",
+                instead.program.join(","),
+                found.origin
+            );
+        }
         let programs = instead.program.iter().map(|name| program(name));
-        file.programs = programs.collect::<anyhow::Result<_>>()?;
+        file.programs = Some(programs.collect::<anyhow::Result<_>>()?);
     }
     if !instead.seed.is_empty() {
         file.seeds.clone_from(&instead.seed);
@@ -69,6 +76,9 @@ pub(super) fn read(
         file.from = Some(from.clone());
     }
     file.days = instead.days.unwrap_or(file.days);
+    for client in file.clients.iter_mut().flatten() {
+        client.stream = found.folder.join(&client.stream);
+    }
     let own = file.datasets.iter();
     let own = own.map(|(name, folder)| (name.clone(), found.folder.join(folder)));
     let folders: Vec<(String, PathBuf)> = match &instead.dataset[..] {

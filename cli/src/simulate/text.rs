@@ -67,6 +67,13 @@ pub(super) fn table(results: &Results<'_>) -> String {
     {
         text += "Where nothing is told, not one run ended in the time simulated.\n";
     }
+    let mut clients = results
+        .rows
+        .iter()
+        .flat_map(|row| row.clients.iter().flatten());
+    if clients.any(|client| client.end_ns.is_none()) {
+        text += "Not every client has ended: speedup and gain are of those that have (each of them: --json).\n";
+    }
     text
 }
 

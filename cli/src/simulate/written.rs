@@ -1,7 +1,7 @@
 //! Rows for programs: JSON, CSV. Nothing in them depends on when, where or on how many CPUs they were made.
 
 use super::Results;
-use gleaner_simulator::sweep::{MEASURES, Row, Unit};
+use gleaner_simulator::sweep::{MEASURES, Row, Unit, Workload};
 use serde_json::{Map, Value, json};
 
 /// One document.
@@ -41,17 +41,23 @@ fn row(results: &Results<'_>, row: &Row) -> Value {
         .cloned()
         .zip(row.settings.iter().map(|v| json!(v)));
     let mut object = Map::new();
-    object.insert("program".to_owned(), json!(row.program));
+    object.insert("program".to_owned(), json!(row.program.to_string()));
     object.insert("dataset".to_owned(), json!(plan.datasets.get(row.dataset)));
     object.insert("settings".to_owned(), Value::Object(settings.collect()));
     for (measure, value) in MEASURES.iter().zip(&row.values) {
         object.insert(measure.key.to_owned(), json!(value));
     }
-    let seeds = plan.seeds.iter().zip(&row.by_seed).map(|(seed, values)| {
+    let by_seed = row.by_seed.iter().zip(&row.clients);
+    let seeds = plan.seeds.iter().zip(by_seed);
+    let seeds = seeds.map(|(seed, (values, clients))| {
         let values = MEASURES.iter().zip(values);
         let values = values.map(|(measure, value)| (measure.key.to_owned(), json!(value)));
         let seed = [("seed".to_owned(), json!(seed))];
-        Value::Object(seed.into_iter().chain(values).collect())
+        let mut of_seed: Map<String, Value> = seed.into_iter().chain(values).collect();
+        if row.program == Workload::Streams {
+            of_seed.insert("clients".to_owned(), json!(clients));
+        }
+        Value::Object(of_seed)
     });
     object.insert("by_seed".to_owned(), Value::Array(seeds.collect()));
     Value::Object(object)

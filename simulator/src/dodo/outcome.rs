@@ -60,6 +60,9 @@ pub struct ClientOutcome {
     pub end_ns: Option<u64>,
     /// How long the same takes without remote memory.
     pub without_ns: u64,
+    /// How long it takes with infinite remote memory that is never reclaimed, over a network that takes no time. Nothing is there
+    /// at first, so that it may be longer than without.
+    pub ideal_ns: u64,
     /// Without remote memory, over on the cluster; absent where it has not ended.
     pub speedup: Option<f64>,
     /// Its requests. One that is not answered when the simulation is over is not among local, remote and disk.

@@ -6,11 +6,12 @@ use super::cluster::{Cluster, NEVER};
 use super::outcome::{ClientOutcome, Counts, SharedOutcome};
 use super::owners::PageIn;
 use super::running::Running;
-use super::scenario::{Network, Scenario};
+use super::scenario::{Network, Remote, Scenario};
 use super::simulate::{SimulationError, check, engine, processes, workstation};
 use crate::applications::Program;
 use crate::event::Queue;
 use crate::hosts::Timeline;
+use gleaner_schemas::lending::Mode;
 
 /// A client of several.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,13 +122,16 @@ pub fn simulate_clients<P: Program>(
         }
     }
     let mut told = Vec::new();
+    // More than anybody wants.
+    let infinite = [Timeline::always_idle("infinite", u64::MAX / 4)];
     for (number, (client, of)) in all.iter().zip(clients).enumerate() {
         let waiting = client.running.waiting();
         let counts = client.workstation.counts;
         client
             .workstation
             .check(number as u64, &Counts::default(), waiting)?;
-        let without_ns = without(scenario, of, number as u64)?;
+        let without_ns = alone(scenario, of, number as u64, None)?;
+        let ideal_ns = alone(scenario, of, number as u64, Some(&infinite))?;
         let ns = client.end_ns.map(|end_ns| end_ns - of.begin_ns);
         let speedup = ns.filter(|ns| *ns > 0);
         told.push(ClientOutcome {
@@ -136,6 +140,7 @@ pub fn simulate_clients<P: Program>(
             begin_ns: of.begin_ns,
             end_ns: client.end_ns,
             without_ns,
+            ideal_ns,
             speedup: speedup.map(|ns| without_ns as f64 / ns as f64),
             counts,
         });
@@ -170,15 +175,20 @@ fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, S
     })
 }
 
-/// How long the client's run takes without remote memory.
-fn without<P: Program>(
+/// How long the client's run takes by itself: without remote memory, or with all of these hosts' over a network that takes no time.
+fn alone<P: Program>(
     scenario: &Scenario,
     client: &Borrower<P>,
     number: u64,
+    hosts: Option<&[Timeline]>,
 ) -> Result<u64, SimulationError> {
     let program = &client.program;
     let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
-    let mut alone = engine(scenario, program, geometry, None, &Network::INFINITE);
+    let cluster = hosts.map(|hosts| {
+        let (remote, regions) = (Remote::default(), geometry.region_bytes());
+        Cluster::new(hosts, Mode::Paper, &remote, regions, scenario.seed)
+    });
+    let mut alone = engine(scenario, program, geometry, cluster, &Network::INFINITE);
     let requests = program.run(scenario.seed, number);
     let processes = processes(scenario, program);
     let run = alone.run(number, requests, processes, 0, u64::MAX / 4)?;

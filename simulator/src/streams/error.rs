@@ -52,7 +52,7 @@ pub enum StreamError {
         advice: &'static str,
     },
     /// A file could not be read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,

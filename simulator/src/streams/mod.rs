@@ -3,6 +3,7 @@
 //! A stream is an iterator of [`Recorded`] requests that holds a buffer and no more, however long the recording is. The first thing that
 //! cannot be read ends it with a [`StreamError`]: nothing is passed over. Formats, and what is kept of each: docs/streams.md.
 
+mod divided;
 mod error;
 mod objects;
 mod recorded;
@@ -11,6 +12,7 @@ mod replayed;
 pub mod read;
 pub mod write;
 
+pub use divided::Divided;
 pub use error::StreamError;
 pub use objects::Objects;
 pub use recorded::{Client, Recorded, of_program};

@@ -1,11 +1,13 @@
 //! A client's recorded requests, as a program that a simulation runs.
 
 use super::read::BlockBytes;
-use super::{Client, Objects, Recorded, StreamError};
+use super::{Client, Divided, Objects, Recorded, StreamError};
 use crate::Request;
 use crate::applications::{Layout, Program};
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// What a recording may last, 73 years: what is longer has its times in another unit than was said.
+const LONGEST_NS: u64 = u64::MAX / 8;
 
 /// What the client's own cache holds or does not, where objects have sizes of their own.
 const BLOCK_BYTES: u32 = 512;
@@ -29,10 +31,36 @@ pub struct Replayed {
     client: Client,
     begin_ns: u64,
     layout: Layout,
-    requests: Arc<[Request]>,
+    requests: Arc<Vec<Request>>,
 }
 
 impl Replayed {
+    /// A client's requests, which began so long after the first of all, laid out in regions of `region_bytes`, or as large as the largest
+    /// object.
+    pub(super) fn new(
+        client: Client,
+        begin_ns: u64,
+        mut requests: Vec<Request>,
+        stored: Stored,
+        region_bytes: u64,
+    ) -> Result<Self, StreamError> {
+        refuse_what_cannot_be(client, begin_ns, &requests, stored)?;
+        let layout = match stored {
+            Stored::AsVolume(block) => as_volume(&mut requests, block.get(), region_bytes),
+            Stored::AsObjects => as_objects(&mut requests, region_bytes),
+        };
+        let layout = layout.ok_or_else(|| StreamError::Setting {
+            found: format!("client {} asks for more than 2^32 blocks", client.number()),
+            advice: "replay a part of the stream, or a volume with larger blocks".to_owned(),
+        })?;
+        Ok(Self {
+            client,
+            begin_ns,
+            layout,
+            requests: Arc::new(requests),
+        })
+    }
+
     /// Who made them.
     #[must_use]
     pub const fn client(&self) -> Client {
@@ -73,7 +101,7 @@ impl Program for Replayed {
 /// The requests of a [`Replayed`].
 #[derive(Clone, Debug)]
 pub struct Requests {
-    all: Arc<[Request]>,
+    all: Arc<Vec<Request>>,
     next: usize,
 }
 
@@ -98,35 +126,46 @@ pub fn replayed(
     stored: Stored,
     region_bytes: u64,
 ) -> Result<Vec<Replayed>, StreamError> {
-    let mut clients: BTreeMap<Client, (u64, Vec<Request>)> = BTreeMap::new();
-    let mut first_ns = u64::MAX;
-    for recorded in stream {
-        let Recorded {
-            at_ns,
-            client,
-            request,
-        } = recorded?;
-        first_ns = first_ns.min(at_ns);
-        let (_, requests) = clients.entry(client).or_insert((at_ns, Vec::new()));
-        requests.push(request);
-    }
-    let program = |(client, (at_ns, mut requests)): (Client, (u64, Vec<Request>))| {
-        let layout = match stored {
-            Stored::AsVolume(block) => as_volume(&mut requests, block.get(), region_bytes),
-            Stored::AsObjects => as_objects(&mut requests, region_bytes),
-        };
-        let layout = layout.ok_or_else(|| StreamError::Setting {
-            found: format!("client {} asks for more than 2^32 blocks", client.number()),
-            advice: "replay a part of the stream, or a volume with larger blocks".to_owned(),
-        })?;
-        Ok(Replayed {
-            client,
-            begin_ns: at_ns - first_ns,
-            layout,
-            requests: requests.into(),
+    Divided::read(stream, None)?.into_replayed(stored, region_bytes)
+}
+
+/// What would make a simulation's time run over, or reach into another block.
+fn refuse_what_cannot_be(
+    client: Client,
+    begin_ns: u64,
+    requests: &[Request],
+    stored: Stored,
+) -> Result<(), StreamError> {
+    let wrong = |found, advice: &str| {
+        Err(StreamError::Setting {
+            found,
+            advice: advice.to_owned(),
         })
     };
-    clients.into_iter().map(program).collect()
+    let client = client.number();
+    let lasts_ns = requests.iter().fold(begin_ns, |sum, request| {
+        sum.saturating_add(request.think_ns)
+    });
+    if lasts_ns > LONGEST_NS {
+        return wrong(
+            format!("the requests of client {client} lie more than 73 years apart"),
+            "look at their times, and at the unit of these",
+        );
+    }
+    let Stored::AsVolume(block) = stored else {
+        return Ok(());
+    };
+    match requests.iter().find(|r| r.bytes > block.get()) {
+        Some(request) => wrong(
+            format!(
+                "client {client} asks for {} bytes of a block of {}",
+                request.bytes,
+                block.get()
+            ),
+            "say how large the volume's blocks are, or take its objects for named ones",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Gives blocks dense numbers, in which those of a region stay together: regions that are never asked for are left out.

@@ -2,6 +2,7 @@
 
 use crate::dodo::SimulationError;
 use crate::hosts::HostsError;
+use crate::streams::StreamError;
 
 /// Why there are no rows.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,30 @@ pub enum SweepError {
         /// What is to be set.
         instead: &'static str,
     },
+    /// Programs run one at a time, clients at once.
+    #[error("the scenario has both `programs` and `clients`: write one of them")]
+    ProgramsAndClients,
+    /// A setting of programs, where recorded clients run.
+    #[error(
+        "{key} says nothing of `clients`, which compute as they were recorded and run once: leave it out"
+    )]
+    NotOfClients {
+        /// The setting.
+        key: String,
+    },
+    /// A table of `[[clients]]` that says what cannot be.
+    #[error("clients.{key} = {value}: {reason}")]
+    Client {
+        /// Which of its keys.
+        key: &'static str,
+        /// As it was written.
+        value: String,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
+    /// A stream that cannot be read: where, and why.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// A sweep without a value.
     #[error("{key} is swept over no value: write {wanted}")]
     NoValues {

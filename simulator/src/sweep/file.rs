@@ -1,7 +1,9 @@
 //! A scenario as TOML.
 
 use super::SweepError;
+use super::clients::ClientTable;
 use super::key::{self, Swept};
+use super::plan::Workload;
 use crate::applications::Application;
 use gleaner_dataset::instant_ms;
 use serde::Deserialize;
@@ -9,16 +11,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// What is run: a scenario, and around it programs, datasets, time, seeds, and values to try. Whatever is left out is the study's.
+/// What is run: a scenario, and around it programs or recorded clients, datasets, time, seeds, and values to try. Whatever is left out is the study's.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// What it is for, in one line.
     #[serde(default)]
     pub about: String,
-    /// The programs; all of the study's where left out.
-    #[serde(default = "every_program")]
-    pub programs: Vec<Application>,
+    /// The programs, one at a time; all of the study's where left out.
+    pub programs: Option<Vec<Application>>,
+    /// In their place recorded streams, whose clients run at once.
+    pub clients: Option<Vec<ClientTable>>,
     /// Folders of datasets by name.
     #[serde(default)]
     pub datasets: BTreeMap<String, PathBuf>,
@@ -43,11 +46,25 @@ impl ScenarioFile {
     /// Reads it.
     ///
     /// # Errors
-    /// [`SweepError::File`], by line, where it is no TOML or has a key that there is not.
+    /// [`SweepError::File`], by line, where it is no TOML or has a key that there is not; [`SweepError::ProgramsAndClients`].
     pub fn parse(text: &str) -> Result<Self, SweepError> {
-        toml::from_str(text).map_err(|e| SweepError::File {
+        let file: Self = toml::from_str(text).map_err(|e| SweepError::File {
             reason: e.to_string(),
-        })
+        })?;
+        file.workloads()?;
+        Ok(file)
+    }
+
+    /// What borrows, in order.
+    pub(super) fn workloads(&self) -> Result<Vec<Workload>, SweepError> {
+        let of =
+            |programs: &[Application]| programs.iter().copied().map(Workload::Program).collect();
+        match (&self.programs, &self.clients) {
+            (Some(_), Some(_)) => Err(SweepError::ProgramsAndClients),
+            (Some(programs), None) => Ok(of(programs)),
+            (None, Some(_)) => Ok(vec![Workload::Streams]),
+            (None, None) => Ok(of(&Application::ALL)),
+        }
     }
 
     /// The same with this sweep, in the place of one of the same key.
@@ -57,10 +74,6 @@ impl ScenarioFile {
             None => self.sweep.push(swept),
         }
     }
-}
-
-fn every_program() -> Vec<Application> {
-    Application::ALL.to_vec()
 }
 
 const fn a_week() -> f64 {

@@ -1,6 +1,6 @@
 //! What is told of an outcome: benefit first, then cost.
 
-use crate::dodo::Outcome;
+use crate::dodo::{ClientOutcome, Counts, Outcome, Owners, Regions, SharedOutcome};
 
 /// What a measure is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,17 @@ pub struct Measure {
     pub unit: Unit,
     /// What it is.
     pub meaning: &'static str,
-    of: fn(&Outcome) -> Option<f64>,
+    of: fn(&Seen<'_>) -> Option<f64>,
+}
+
+/// What there is to measure, of a program's runs or of clients at once.
+struct Seen<'a> {
+    speedup: Option<f64>,
+    ideal_speedup: Option<f64>,
+    gain_share: Option<f64>,
+    counts: &'a Counts,
+    regions: &'a Regions,
+    owners: &'a Owners,
 }
 
 /// All of them, in the order of tables.
@@ -33,15 +43,15 @@ pub const MEASURES: [Measure; 12] = [
         key: "speedup",
         label: "speedup",
         unit: Unit::Number,
-        meaning: "time of a run without remote memory, over its time on the cluster",
-        of: |o| Some(o.speedup),
+        meaning: "time of a run without remote memory, over its time on the cluster; of several clients the sums over those that ended",
+        of: |o| o.speedup,
     },
     Measure {
         key: "ideal_speedup",
         label: "ideal",
         unit: Unit::Number,
         meaning: "the same with infinite remote memory that is never reclaimed, over a network that takes no time",
-        of: |o| Some(o.ideal_speedup),
+        of: |o| o.ideal_speedup,
     },
     Measure {
         key: "gain_share",
@@ -120,5 +130,36 @@ pub const MEASURES: [Measure; 12] = [
 
 /// Each measure of one outcome.
 pub(super) fn of(outcome: &Outcome) -> Vec<Option<f64>> {
-    MEASURES.iter().map(|m| (m.of)(outcome)).collect()
+    each(&Seen {
+        speedup: Some(outcome.speedup),
+        ideal_speedup: Some(outcome.ideal_speedup),
+        gain_share: outcome.gain_share,
+        counts: &outcome.counts,
+        regions: &outcome.regions,
+        owners: &outcome.owners,
+    })
+}
+
+/// Each measure of clients at once.
+pub(super) fn of_clients(outcome: &SharedOutcome) -> Vec<Option<f64>> {
+    let ended = || outcome.clients.iter().filter(|c| c.end_ns.is_some());
+    let sum = |ns: fn(&ClientOutcome) -> u64| ended().map(|c| ns(c) as f64).sum::<f64>();
+    let without_ns = sum(|c| c.without_ns);
+    let over = |ns: f64| (ns > 0.0).then(|| without_ns / ns);
+    let speedup = over(sum(|c| c.end_ns.map_or(0, |end_ns| end_ns - c.begin_ns)));
+    let ideal_speedup = over(sum(|c| c.ideal_ns));
+    let gains = speedup.zip(ideal_speedup);
+    let gains = gains.filter(|(_, ideal)| *ideal > 1.0);
+    each(&Seen {
+        speedup,
+        ideal_speedup,
+        gain_share: gains.map(|(speedup, ideal)| (speedup - 1.0) / (ideal - 1.0)),
+        counts: &outcome.counts,
+        regions: &outcome.regions,
+        owners: &outcome.owners,
+    })
+}
+
+fn each(seen: &Seen<'_>) -> Vec<Option<f64>> {
+    MEASURES.iter().map(|m| (m.of)(seen)).collect()
 }

@@ -1,15 +1,18 @@
 //! Scenarios in files, with values swept: what is run, side by side, and what came of it as rows.
 //!
 //! ```text
-//! file (or shipped) ─► plan: datasets × programs × values ─► run: on every CPU, each seed ─► rows: median and range
+//! file (or shipped) ─► plan: datasets × programs (or recorded clients) × values ─► run: on every CPU, each seed ─► rows: median and range
 //! ```
 //!
 //! - `file`: a scenario as TOML. `key`: dotted paths into [`Scenario`](crate::dodo::Scenario), and lists of values for them.
 //! - `plan`: every combination, looked at before anything is run. `cluster`: a dataset and the time of it that is simulated.
 //! - `forecasts`: what must be learnt of the time before, where hosts lend only what is expected to stay.
+//! - `clients`: recorded streams in the place of programs, as a file says them; `borrowers`: their requests, read once.
 //! - `run`: hosts are read once for each way of reading them; how many threads there are changes nothing in the rows.
 //! - `measure`: what is told of an outcome, its unit and meaning, in one list; `row`: that over the seeds.
 
+mod borrowers;
+mod clients;
 mod cluster;
 mod error;
 mod file;
@@ -24,13 +27,14 @@ mod shipped;
 #[cfg(test)]
 mod tests;
 
+pub use clients::{ClientTable, Recording, Store};
 pub use cluster::Cluster;
 pub use error::SweepError;
 pub use file::ScenarioFile;
 pub use forecasts::LearntBy;
 pub use key::Swept;
 pub use measure::{MEASURES, Measure, Unit};
-pub use plan::{Case, Plan};
+pub use plan::{Case, Plan, Workload};
 pub use row::{Row, Spread};
 pub use run::run;
 pub use shipped::{SHIPPED, Shipped};

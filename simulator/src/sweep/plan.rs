@@ -1,22 +1,44 @@
 //! Every combination of what a file asks for, looked at before anything is run.
 
 use super::key::{self, Swept};
-use super::{ScenarioFile, SweepError};
+use super::{Recording, ScenarioFile, SweepError};
 use crate::applications::Application;
 use crate::dodo::{Scenario, check};
 use crate::event::{DAY, MS};
+use std::fmt;
 use toml::Table;
 
 /// The longest that is simulated.
 const MOST_DAYS: f64 = 36_600.0;
+
+/// Settings that are programs' alone: recorded clients have times to compute of their own, and run once.
+const OF_PROGRAMS: [&str; 3] = ["think_ns", "pause_ns", "reference_runs"];
+
+/// What borrows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A program, again and again.
+    Program(Application),
+    /// The plan's recorded clients, all at once.
+    Streams,
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(program) => program.fmt(f),
+            Self::Streams => f.write_str("streams"),
+        }
+    }
+}
 
 /// One combination; each seed of the plan is a run of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The dataset, by its place among the plan's.
     pub dataset: usize,
-    /// The program.
-    pub program: Application,
+    /// The program, or the recorded clients.
+    pub program: Workload,
     /// What the plan's swept keys are set to, in their order.
     pub settings: Vec<String>,
     /// All of it but the seed.
@@ -28,6 +50,8 @@ pub struct Case {
 pub struct Plan {
     /// Names of the datasets.
     pub datasets: Vec<String>,
+    /// Recorded clients; none where programs run.
+    pub clients: Vec<Recording>,
     /// The keys that are swept.
     pub keys: Vec<String>,
     /// How long each run is.
@@ -44,6 +68,8 @@ impl Plan {
     /// # Errors
     /// [`SweepError`]: a key that there is not, a value that does not fit or makes no sense, or nothing to run.
     pub fn new(file: &ScenarioFile, datasets: Vec<String>) -> Result<Self, SweepError> {
+        let workloads = file.workloads()?;
+        let tables = file.clients.as_deref();
         for (is_empty, what, wanted) in [
             (
                 datasets.is_empty(),
@@ -51,9 +77,14 @@ impl Plan {
                 "name one in [datasets], or by --dataset",
             ),
             (
-                file.programs.is_empty(),
+                workloads.is_empty(),
                 "program",
                 "name one in `programs`, or leave it out for all",
+            ),
+            (
+                tables.is_some_and(<[_]>::is_empty),
+                "client",
+                "write a table [[clients]], or leave it out for programs",
             ),
             (
                 file.seeds.is_empty(),
@@ -66,26 +97,29 @@ impl Plan {
             }
         }
         let length_ns = length_ns(file.days)?;
+        let clients = tables.unwrap_or_default().iter();
+        let clients = clients.map(|table| table.recording(length_ns));
+        let clients = clients.collect::<Result<Vec<_>, _>>()?;
+        if tables.is_some() {
+            refuse_of_programs(file)?;
+        }
         let mut cases = Vec::new();
         let combinations = combinations(&file.scenario, &file.sweep)?;
         for dataset in 0..datasets.len() {
-            for &program in &file.programs {
+            for &program in &workloads {
                 for (settings, scenario) in &combinations {
                     cases.push(Case {
                         dataset,
                         program,
                         settings: settings.clone(),
-                        scenario: Scenario {
-                            application: program,
-                            length_ns,
-                            ..scenario.clone()
-                        },
+                        scenario: of_workload(program, length_ns, scenario),
                     });
                 }
             }
         }
         Ok(Self {
             datasets,
+            clients,
             keys: file.sweep.iter().map(|swept| swept.key.clone()).collect(),
             length_ns,
             seeds: file.seeds.clone(),
@@ -107,6 +141,28 @@ impl Plan {
             .map(|(key, value)| format!(", {key} = {value}"))
             .collect();
         format!("{} on {name}{set}", case.program)
+    }
+}
+
+fn of_workload(workload: Workload, length_ns: u64, scenario: &Scenario) -> Scenario {
+    let application = match workload {
+        Workload::Program(program) => program,
+        Workload::Streams => scenario.application,
+    };
+    Scenario {
+        application,
+        length_ns,
+        ..scenario.clone()
+    }
+}
+
+/// A setting that makes no difference is not taken for one that does.
+fn refuse_of_programs(file: &ScenarioFile) -> Result<(), SweepError> {
+    let swept = file.sweep.iter().map(|swept| &swept.key);
+    let mut keys = file.scenario.keys().chain(swept);
+    match keys.find(|key| OF_PROGRAMS.contains(&key.as_str())) {
+        Some(key) => Err(SweepError::NotOfClients { key: key.clone() }),
+        None => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is told of a case.
 
 use super::measure::MEASURES;
-use super::plan::Case;
-use crate::applications::Application;
+use super::plan::{Case, Workload};
+use crate::dodo::ClientOutcome;
 use serde::Serialize;
 
 /// A measure over the seeds.
@@ -36,25 +36,34 @@ impl Spread {
 pub struct Row {
     /// The dataset, by its place among the plan's.
     pub dataset: usize,
-    /// The program.
-    pub program: Application,
+    /// The program, or the recorded clients.
+    pub program: Workload,
     /// What the plan's swept keys are set to, in their order.
     pub settings: Vec<String>,
     /// As [`MEASURES`] lists them; absent where no seed has a value.
     pub values: Vec<Option<Spread>>,
     /// The same of each of the plan's seeds.
     pub by_seed: Vec<Vec<Option<f64>>>,
+    /// What came of each recorded client, by seed; of a program none.
+    pub clients: Vec<Vec<ClientOutcome>>,
+}
+
+/// What is kept of one run: weeks of a program's runs are not.
+pub(super) struct Told {
+    pub(super) values: Vec<Option<f64>>,
+    pub(super) clients: Vec<ClientOutcome>,
 }
 
 impl Row {
-    pub(super) fn new(case: &Case, by_seed: &[Vec<Option<f64>>]) -> Self {
-        let over_seeds = |at: usize| Spread::of(by_seed.iter().map(|seed| seed[at]));
+    pub(super) fn new(case: &Case, seeds: &[Told]) -> Self {
+        let over_seeds = |at: usize| Spread::of(seeds.iter().map(|seed| seed.values[at]));
         Self {
             dataset: case.dataset,
             program: case.program,
             settings: case.settings.clone(),
             values: (0..MEASURES.len()).map(over_seeds).collect(),
-            by_seed: by_seed.to_vec(),
+            by_seed: seeds.iter().map(|seed| seed.values.clone()).collect(),
+            clients: seeds.iter().map(|seed| seed.clients.clone()).collect(),
         }
     }
 }

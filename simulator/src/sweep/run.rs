@@ -1,63 +1,54 @@
 //! All runs of a plan.
 
-use super::row::Row;
-use super::{Cluster, MEASURES, Plan, SweepError, measure, parallel};
-use crate::dodo::{Scenario, SimulationError, simulate};
+use super::borrowers;
+use super::plan::Workload;
+use super::row::{Row, Told};
+use super::{Case, Cluster, MEASURES, Plan, SweepError, measure, parallel};
+use crate::dodo::{Borrower, Scenario, SimulationError, simulate, simulate_clients};
 use crate::hosts::{Reading, Timeline, read};
+use crate::streams::Replayed;
 use gleaner_policy::quota::Mode;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// What all runs share.
+struct Inputs {
+    /// Hosts, for each way of reading them.
+    hosts: Vec<Vec<Timeline>>,
+    /// Recorded clients, for each dataset and size of region.
+    clients: Vec<Vec<Borrower<Replayed>>>,
+    /// What each case takes of both.
+    places: Vec<(usize, usize)>,
+}
+
 /// Runs a plan on its datasets, which stand in the plan's order, and tells how many of [`Plan::runs`] are done.
 ///
 /// # Errors
-/// [`SweepError`]: hosts that cannot be read, forecasts that were not learnt ([`Plan::forecasts`]), or a simulation that fails; where not one run ended, only if that is so in every case.
-/// Otherwise such a case has no values.
+/// [`SweepError`]: hosts or streams that cannot be read, forecasts that were not learnt ([`Plan::forecasts`]), or a simulation that
+/// fails; where not one run ended, only if that is so in every case. Otherwise such a case has no values.
 pub fn run(
     plan: &Plan,
     clusters: &[Cluster],
     threads: NonZeroUsize,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Row>, SweepError> {
-    let mut readings: Vec<(usize, Reading)> = Vec::new();
-    let mut places = Vec::with_capacity(plan.cases.len());
-    for case in &plan.cases {
-        let wanted = (
-            case.dataset,
-            reading(&case.scenario, &clusters[case.dataset])?,
-        );
-        let place = readings.iter().position(|known| *known == wanted);
-        places.push(place.unwrap_or(readings.len()));
-        if place.is_none() {
-            readings.push(wanted);
-        }
-    }
-    let hosts: Vec<Vec<Timeline>> = parallel::each(threads, &readings, |(dataset, reading)| {
-        let cluster = &clusters[*dataset];
-        read(&cluster.dataset, reading).map_err(|source| SweepError::Hosts {
-            name: cluster.name.clone(),
-            source,
-        })
-    })?;
+    let inputs = inputs(plan, clusters, threads)?;
     let with_seeds = |at| plan.seeds.iter().map(move |seed| (at, *seed));
     let runs: Vec<(usize, u64)> = (0..plan.cases.len()).flat_map(with_seeds).collect();
     let done = AtomicUsize::new(0);
     progress(0);
     let outcomes = parallel::each(threads, &runs, |&(at, seed)| {
         let case = &plan.cases[at];
-        let scenario = Scenario {
-            seed,
-            ..case.scenario.clone()
-        };
         let failed = |source| SweepError::Simulation {
             case: format!("{}, seed {seed}", plan.words(case)),
             source,
         };
-        let outcome = simulate(&scenario, &hosts[places[at]]);
+        let (hosts, clients) = inputs.places[at];
+        let clients = inputs.clients.get(clients).map_or(&[][..], Vec::as_slice);
+        let outcome = one(case, seed, &inputs.hosts[hosts], clients);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         match outcome {
-            // Weeks of runs are not kept.
-            Ok(outcome) => Ok(Ok(measure::of(&outcome))),
+            Ok(told) => Ok(Ok(told)),
             // That a setting is too slow for the time says something beside others.
             Err(source @ SimulationError::TooShort { .. }) => Ok(Err(failed(source))),
             Err(source) => Err(failed(source)),
@@ -67,17 +58,91 @@ pub fn run(
     for outcome in outcomes {
         of_seeds.push(outcome.unwrap_or_else(|error| {
             too_short.get_or_insert(error);
-            vec![None; MEASURES.len()]
+            Told {
+                values: vec![None; MEASURES.len()],
+                clients: Vec::new(),
+            }
         }));
     }
+    let mut values = of_seeds.iter().flat_map(|told| &told.values);
     if let Some(error) = too_short
-        && of_seeds.iter().flatten().all(Option::is_none)
+        && values.all(Option::is_none)
     {
         return Err(error);
     }
     let of_cases = of_seeds.chunks(plan.seeds.len());
     let rows = plan.cases.iter().zip(of_cases);
     Ok(rows.map(|(case, seeds)| Row::new(case, seeds)).collect())
+}
+
+fn one(
+    case: &Case,
+    seed: u64,
+    hosts: &[Timeline],
+    clients: &[Borrower<Replayed>],
+) -> Result<Told, SimulationError> {
+    let scenario = Scenario {
+        seed,
+        ..case.scenario.clone()
+    };
+    Ok(match case.program {
+        Workload::Program(_) => Told {
+            values: measure::of(&simulate(&scenario, hosts)?),
+            clients: Vec::new(),
+        },
+        Workload::Streams => {
+            let outcome = simulate_clients(&scenario, clients, hosts)?;
+            Told {
+                values: measure::of_clients(&outcome),
+                clients: outcome.clients,
+            }
+        }
+    })
+}
+
+/// Reads whatever the cases need, each once, and looks at the hosts that clients are mapped to.
+fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<Inputs, SweepError> {
+    let ids = borrowers::host_ids(&plan.clients, clusters)?;
+    let (mut readings, mut sizes, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for case in &plan.cases {
+        let reading = reading(&case.scenario, &clusters[case.dataset])?;
+        let size = place(&mut sizes, case.scenario.remote.region_bytes);
+        places.push((place(&mut readings, (case.dataset, reading)), size));
+    }
+    let hosts: Vec<Vec<Timeline>> = parallel::each(threads, &readings, |(dataset, reading)| {
+        let cluster = &clusters[*dataset];
+        read(&cluster.dataset, reading).map_err(|source| SweepError::Hosts {
+            name: cluster.name.clone(),
+            source,
+        })
+    })?;
+    for ((dataset, _), hosts) in readings.iter().zip(&hosts) {
+        borrowers::refuse_unseen(&ids[*dataset], &clusters[*dataset], hosts)?;
+    }
+    let clients = borrowers::read(&plan.clients, &sizes, threads)?;
+    let on_each = |ids| {
+        clients
+            .iter()
+            .map(move |of_size| borrowers::on(ids, of_size))
+    };
+    let clients = ids.iter().flat_map(on_each).collect();
+    for (case, (_, size)) in plan.cases.iter().zip(&mut places) {
+        *size += case.dataset * sizes.len();
+    }
+    Ok(Inputs {
+        hosts,
+        clients,
+        places,
+    })
+}
+
+/// The place of a value among those that are known, of which it is one from now on.
+fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
+    let place = known.iter().position(|k| *k == value);
+    place.unwrap_or_else(|| {
+        known.push(value);
+        known.len() - 1
+    })
 }
 
 /// How hosts are read for a scenario. Timelines hold every mode, which makes no difference here.

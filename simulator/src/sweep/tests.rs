@@ -1,4 +1,6 @@
-//! Files, keys, products and threads; what runs come to is in `tests/sweep.rs`.
+//! Files, keys, products and threads.
+
+mod clients;
 
 use super::parallel::each;
 use super::*;
@@ -13,6 +15,7 @@ fn plan(text: &str) -> Result<Plan, SweepError> {
     Plan::new(&ScenarioFile::parse(text)?, vec!["A".to_owned()])
 }
 
+#[track_caller]
 fn refused(text: &str) -> String {
     plan(text).unwrap_err().to_string()
 }
@@ -20,8 +23,8 @@ fn refused(text: &str) -> String {
 #[test]
 fn whatever_is_left_out_is_the_study() {
     let plan = plan("").unwrap();
-    let programs: Vec<Application> = plan.cases.iter().map(|c| c.program).collect();
-    assert_eq!(programs, Application::ALL);
+    let programs: Vec<Workload> = plan.cases.iter().map(|c| c.program).collect();
+    assert_eq!(programs, Application::ALL.map(Workload::Program));
     assert_eq!((plan.seeds.as_slice(), plan.length_ns), (&[1][..], 7 * DAY));
     let study = Scenario::default();
     assert_eq!(plan.cases[0].scenario, study);
@@ -58,7 +61,7 @@ fn settings_are_the_scenario_s_and_sweeps_go_over_them() {
     ];
     assert_eq!(of_program, expected);
     let last = plan.cases.last().unwrap();
-    assert_eq!(last.program, Application::Random);
+    assert_eq!(last.program, Workload::Program(Application::Random));
     let scenario = &last.scenario;
     assert_eq!(scenario.application, Application::Random);
     assert_eq!(scenario.remote.placement.0, Placement::Random);

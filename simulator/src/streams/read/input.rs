@@ -1,6 +1,7 @@
 //! The bytes of a file, decompressed where its name says so.
 
 use crate::streams::StreamError;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,16 @@ impl Read for Input {
 
 /// As the public traces of libCacheSim are named.
 fn is_compressed(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".zst") || name.ends_with(".zst.22")
+    decompressed(&name(path)).is_some()
+}
+
+/// What a file is called, without its folders.
+pub(super) fn name(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// What a compressed file is called once it is decompressed.
+pub(super) fn decompressed(name: &str) -> Option<&str> {
+    let before = name.strip_suffix(".zst");
+    before.or_else(|| name.strip_suffix(".zst.22"))
 }

@@ -8,6 +8,7 @@ mod csv;
 mod fields;
 mod input;
 mod merge;
+mod named;
 mod number;
 mod oracle_general;
 mod rows;
@@ -16,6 +17,7 @@ mod spc;
 pub use block::BlockBytes;
 pub use columns::Columns;
 pub use merge::open_all;
+pub use named::FormatName;
 pub use number::TimeUnit;
 pub use oracle_general::OracleGeneral;
 

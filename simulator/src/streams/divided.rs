@@ -1,0 +1,84 @@
+//! A stream, divided among its clients: read once, and laid out as often as regions differ in size.
+
+use super::{Client, Recorded, Replayed, Stored, StreamError};
+use crate::Request;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Each client's requests, 24 bytes of memory each.
+#[derive(Clone, Debug)]
+pub struct Divided {
+    /// The earliest time of all.
+    first_ns: u64,
+    /// When each client's first one was, and its requests.
+    clients: BTreeMap<Client, (u64, Vec<Request>)>,
+}
+
+impl Divided {
+    /// Reads a stream to its end. Where only some clients are wanted, the others' requests are passed over: of these it is known that
+    /// they are there.
+    ///
+    /// # Errors
+    /// The stream's own.
+    pub fn read(
+        stream: impl Iterator<Item = Result<Recorded, StreamError>>,
+        only: Option<&BTreeSet<u32>>,
+    ) -> Result<Self, StreamError> {
+        let mut clients: BTreeMap<Client, (u64, Vec<Request>)> = BTreeMap::new();
+        let mut first_ns = u64::MAX;
+        for recorded in stream {
+            let Recorded {
+                at_ns,
+                client,
+                request,
+            } = recorded?;
+            first_ns = first_ns.min(at_ns);
+            let (_, requests) = clients.entry(client).or_insert((at_ns, Vec::new()));
+            if only.is_none_or(|only| only.contains(&client.number())) {
+                requests.push(request);
+            }
+        }
+        Ok(Self { first_ns, clients })
+    }
+
+    /// Numbers of its clients, in order.
+    pub fn clients(&self) -> impl Iterator<Item = u32> + '_ {
+        self.clients.keys().map(|client| client.number())
+    }
+
+    /// One of them as a program; none where it is not there. Regions will have `region_bytes`, or as much as the largest object.
+    ///
+    /// # Errors
+    /// The client has more data than are told apart (2³² blocks, or objects), or asks for more than there can be.
+    pub fn replayed(
+        &self,
+        client: u32,
+        stored: Stored,
+        region_bytes: u64,
+    ) -> Result<Option<Replayed>, StreamError> {
+        let found = self.clients.iter().find(|(c, _)| c.number() == client);
+        let Some((client, (at_ns, requests))) = found else {
+            return Ok(None);
+        };
+        let begin_ns = self.begin_ns(*at_ns);
+        Replayed::new(*client, begin_ns, requests.clone(), stored, region_bytes).map(Some)
+    }
+
+    /// All of them.
+    pub(super) fn into_replayed(
+        mut self,
+        stored: Stored,
+        region_bytes: u64,
+    ) -> Result<Vec<Replayed>, StreamError> {
+        let clients = std::mem::take(&mut self.clients).into_iter();
+        let replayed = clients.map(|(client, (at_ns, requests))| {
+            let begin_ns = self.begin_ns(at_ns);
+            Replayed::new(client, begin_ns, requests, stored, region_bytes)
+        });
+        replayed.collect()
+    }
+
+    /// When a client begins, after the first of all.
+    const fn begin_ns(&self, at_ns: u64) -> u64 {
+        at_ns - self.first_ns
+    }
+}

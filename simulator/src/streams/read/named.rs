@@ -1,0 +1,74 @@
+//! Formats by name.
+
+use super::input::{decompressed, name};
+use serde::Deserialize;
+use std::path::Path;
+
+/// A format's name, as `gleaner export --stream-format` and scenarios have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum FormatName {
+    /// libCacheSim's binary format.
+    #[serde(rename = "oracleGeneral")]
+    OracleGeneral,
+    /// Text, a request a line.
+    #[serde(rename = "csv")]
+    Csv,
+    /// The Storage Performance Council's.
+    #[serde(rename = "spc")]
+    Spc,
+    /// CSV of requests to volumes, with a header.
+    #[serde(rename = "blocks")]
+    Blocks,
+}
+
+/// How files are called, the longer endings first.
+const ENDINGS: [(&str, FormatName); 5] = [
+    (".oracleGeneral.bin", FormatName::OracleGeneral),
+    (".oracleGeneral", FormatName::OracleGeneral),
+    (".blocks.csv", FormatName::Blocks),
+    (".csv", FormatName::Csv),
+    (".spc", FormatName::Spc),
+];
+
+impl FormatName {
+    /// What a file's name says of its format, and the name without it: `web` of `traces/web.oracleGeneral.bin.zst`.
+    #[must_use]
+    pub fn of_file(path: &Path) -> (String, Option<Self>) {
+        let name = name(path);
+        let name = decompressed(&name).unwrap_or(&name);
+        let mut endings = ENDINGS.into_iter();
+        let found =
+            endings.find_map(|(ending, format)| Some((name.strip_suffix(ending)?, Some(format))));
+        let (before, format) = found.unwrap_or((name, None));
+        (before.to_owned(), format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_say_what_is_in_them() {
+        let of = |name: &str| {
+            let (before, format) = FormatName::of_file(Path::new(name));
+            (before, format.map(|format| format!("{format:?}")))
+        };
+        for (file, before, format) in [
+            ("a/web.oracleGeneral", "web", Some("OracleGeneral")),
+            (
+                "w35.vscsi.oracleGeneral.bin.zst",
+                "w35.vscsi",
+                Some("OracleGeneral"),
+            ),
+            ("a.csv/b.blocks.csv.zst.22", "b", Some("Blocks")),
+            ("web.csv", "web", Some("Csv")),
+            ("web.1.spc.zst", "web.1", Some("Spc")),
+            ("web.txt", "web.txt", None),
+            ("csv", "csv", None),
+        ] {
+            let expected = (before.to_owned(), format.map(str::to_owned));
+            assert_eq!(of(file), expected, "{file}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `[[clients]]`: recorded streams in the place of programs, as a scenario's file says them.
+
+use super::SweepError;
+use crate::event::SECOND;
+use crate::streams::Stored;
+use crate::streams::read::{BlockBytes, Columns, Format, FormatName};
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// A recorded stream, or one client of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientTable {
+    /// What its client is called; of several clients, with the number of each behind it. The file's name where left out.
+    pub name: Option<String>,
+    /// The stream's file.
+    pub stream: PathBuf,
+    /// Its format; what the file's name says where left out.
+    pub format: Option<FormatName>,
+    /// Of CSV: which column is what, as `gleaner export --stream-params` has it. Those that Gleaner writes where left out.
+    pub params: Option<String>,
+    /// The size of a volume's blocks; 4096 where left out.
+    pub block_bytes: Option<u32>,
+    /// What its objects are; what the format says where left out.
+    pub store: Option<Store>,
+    /// Only the client of this number (SPC: the ASU; CSV: what the column says); each of the stream's where left out.
+    pub client: Option<u32>,
+    /// The host that the client works on, by id or name; of several clients a list of one for each, in the order of their numbers. None
+    /// where left out.
+    #[serde(default, deserialize_with = "one_or_several")]
+    pub host: Vec<String>,
+    /// When the stream's first request of all is made, in s since the simulation's begin.
+    #[serde(default)]
+    pub begin_s: f64,
+}
+
+/// What the objects of a stream are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Store {
+    /// Blocks of a volume, by number.
+    Volume,
+    /// Named, each of its own size.
+    Objects,
+}
+
+/// A table that makes sense.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// What clients are called, and whether their numbers are behind it though there be one alone.
+    pub(super) name: String,
+    pub(super) is_numbered: bool,
+    pub(super) stream: PathBuf,
+    pub(super) format: Format,
+    pub(super) stored: Stored,
+    pub(super) client: Option<u32>,
+    pub(super) hosts: Vec<String>,
+    pub(super) begin_ns: u64,
+}
+
+impl ClientTable {
+    /// What it says, looked at; nothing is opened.
+    pub(super) fn recording(&self, length_ns: u64) -> Result<Recording, SweepError> {
+        let (of_file, said) = FormatName::of_file(&self.stream);
+        let Some(format) = self.format.or(said) else {
+            return Err(wrong(
+                "stream",
+                self.stream.display(),
+                "its name does not say what is in it: write `format`, one of oracleGeneral, csv, spc, blocks",
+            ));
+        };
+        let is_of_blocks = matches!(format, FormatName::Spc | FormatName::Blocks);
+        let store = self.store.unwrap_or(match is_of_blocks {
+            true => Store::Volume,
+            false => Store::Objects,
+        });
+        let block = self.block(is_of_blocks || store == Store::Volume)?;
+        Ok(Recording {
+            name: self.name.clone().unwrap_or(of_file),
+            is_numbered: self.name.is_none() && self.client.is_some(),
+            stream: self.stream.clone(),
+            format: self.format_of(format, block)?,
+            stored: match store {
+                Store::Volume => Stored::AsVolume(block),
+                Store::Objects => Stored::AsObjects,
+            },
+            client: self.client,
+            hosts: self.host.clone(),
+            begin_ns: self.begin_ns(length_ns)?,
+        })
+    }
+
+    fn block(&self, has_blocks: bool) -> Result<BlockBytes, SweepError> {
+        let Some(bytes) = self.block_bytes else {
+            return Ok(BlockBytes::default());
+        };
+        if !has_blocks {
+            let reason =
+                "objects that are named have no blocks: leave it out, or write store = \"volume\"";
+            return Err(wrong("block_bytes", bytes, reason));
+        }
+        let reason = "a power of two from 512 on";
+        BlockBytes::new(bytes).ok_or_else(|| wrong("block_bytes", bytes, reason))
+    }
+
+    fn format_of(&self, name: FormatName, block: BlockBytes) -> Result<Format, SweepError> {
+        let columns = match (&self.params, name) {
+            (None, _) => Columns::ours(),
+            (Some(text), FormatName::Csv) => {
+                Columns::of(text).map_err(|e| wrong("params", text, e))?
+            }
+            (Some(text), _) => {
+                let reason = "it says which column of a csv is what, and the stream is none";
+                return Err(wrong("params", text, reason));
+            }
+        };
+        Ok(match name {
+            FormatName::OracleGeneral => Format::OracleGeneral,
+            FormatName::Csv => Format::Csv(columns),
+            FormatName::Spc => Format::Spc(block),
+            FormatName::Blocks => Format::BlockCsv(block),
+        })
+    }
+
+    fn begin_ns(&self, length_ns: u64) -> Result<u64, SweepError> {
+        let begin_ns = self.begin_s * SECOND as f64;
+        if (0.0..length_ns as f64).contains(&begin_ns) {
+            return Ok(begin_ns as u64);
+        }
+        let reason = "0 or more, and before the simulation's end (`days`)";
+        Err(wrong("begin_s", self.begin_s, reason))
+    }
+}
+
+/// For a key of a table: its value, and what is wrong with it.
+pub(super) fn wrong(key: &'static str, value: impl ToString, reason: impl ToString) -> SweepError {
+    SweepError::Client {
+        key,
+        value: value.to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+/// A string, or a list of them.
+fn one_or_several<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a host's id or name, or a list of them")]
+    enum Hosts {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Hosts::deserialize(from)? {
+        Hosts::One(host) => vec![host],
+        Hosts::Several(hosts) => hosts,
+    })
+}
