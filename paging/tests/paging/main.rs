@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod attach;
+mod bystanders;
 mod clerk;
 mod giving_back;
 mod granting;

@@ -1,0 +1,49 @@
+//! Programs that a test has nothing to do with, and whose pages are in its swap all the same: a kernel may put there whatever is cold
+//! (DAMON's `pageout`). A test that takes the swap's server away would end them.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+const PAGE: u64 = 4096;
+/// Bit 62 of an entry: the page is in swap (Documentation/admin-guide/mm/pagemap.rst).
+const IS_SWAPPED: u64 = 1 << 62;
+
+/// Has every process but this one read what it has in swap, which brings it back into memory.
+pub(crate) fn bring_back_all_but(pid: u32) {
+    let processes = fs::read_dir("/proc").unwrap();
+    let others = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    for other in others.filter(|other: &u32| *other != pid) {
+        // It may have ended meanwhile; the kernel's own have nothing there.
+        let _ = bring_back(other);
+    }
+}
+
+fn bring_back(pid: u32) -> io::Result<()> {
+    let open = |name: &str| File::open(format!("/proc/{pid}/{name}"));
+    let (pagemap, memory) = (open("pagemap")?, open("mem")?);
+    let mut mapping = 0..0;
+    for line in fs::read_to_string(format!("/proc/{pid}/smaps"))?.lines() {
+        if let Some(swapped) = line.strip_prefix("Swap:") {
+            if swapped.trim() != "0 kB" {
+                for page in mapping.clone() {
+                    let mut entry = [0; 8];
+                    pagemap.read_exact_at(&mut entry, page * 8)?;
+                    if u64::from_ne_bytes(entry) & IS_SWAPPED != 0 {
+                        memory.read_exact_at(&mut [0], page * PAGE)?;
+                    }
+                }
+            }
+        } else if let Some(pages) = pages(line) {
+            mapping = pages;
+        }
+    }
+    Ok(())
+}
+
+/// The pages of a mapping, of the line that begins it: `7f00-7f10 rw-p …`.
+fn pages(line: &str) -> Option<std::ops::Range<u64>> {
+    let (begin, end) = line.split_whitespace().next()?.split_once('-')?;
+    let page = |address| Some(u64::from_str_radix(address, 16).ok()? / PAGE);
+    Some(page(begin)?..page(end)?)
+}
