@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--stolen", type=float, default=2, metavar="PERCENT", help="of CPU time that others may have had meanwhile")
     parser.add_argument("--json", type=Path, help="write the figures there as well")
     args = parser.parse_args()
-    for tool, package in (("fio", "fio"), ("nbdkit", "nbdkit"), ("qemu-nbd", "qemu-utils"), ("taskset", "util-linux")):
+    for tool, package in (("fio", "fio"), ("nbdkit", "nbdkit"), ("qemu-nbd", "qemu-utils"), ("taskset", "util-linux"), ("ip", "iproute2")):
         subprocess.run([ROOT / "tests/need", tool, package], check=True)
     folder = Path(tempfile.mkdtemp(prefix="gleaner-bench-", dir="/dev/shm"))
     results: dict[Case, dict[str, list[dict]]] = {}
