@@ -232,6 +232,7 @@ impl Inner {
             term_ms: self.term_ms(),
             least_ms: None,
             placement: None,
+            avoid: Vec::new(),
         };
         let leases = recruiters.lease(&wanted).map_err(|e| e.to_string())?;
         let lease = leases.first().ok_or("no lease")?;

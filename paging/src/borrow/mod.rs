@@ -27,7 +27,13 @@ pub struct Wanted {
     /// How hosts are chosen; `None`: as the recruiter is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
+    /// Ids of hosts that could not be reached a moment ago; at most [`MOST_AVOIDED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<String>,
 }
+
+/// Longest list of hosts to avoid that recruiters accept.
+pub const MOST_AVOIDED: usize = 64;
 
 /// A lease, as its recruiter tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -89,6 +89,7 @@ fn wanted() -> Wanted {
         term_ms: 60_000,
         least_ms: None,
         placement: None,
+        avoid: Vec::new(),
     }
 }
 

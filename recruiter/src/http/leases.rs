@@ -30,6 +30,8 @@ const LEAST_TERM_MS: i64 = 1000;
 const MOST_TERM_MS: i64 = 86_400_000;
 /// The longest that may be hoped for.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
+/// Longest list of hosts to avoid.
+const MOST_AVOIDED: usize = 64;
 /// A key is told in every announcement.
 const KEY_CHARS: usize = 64;
 
@@ -64,6 +66,10 @@ pub(crate) struct LeaseRequest {
     /// How hosts are chosen; absent: as the recruiter is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     placement: Option<PlacementName>,
+    /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 64)]
+    avoid: Vec<String>,
 }
 
 fn one_copy() -> i64 {
@@ -159,12 +165,19 @@ fn checked(
     if asked.least_ms.is_some_and(|ms| !possible.contains(&ms)) {
         return wrong("least_ms is from 1 to 2592000000: 30 days");
     }
+    if asked.avoid.len() > MOST_AVOIDED {
+        return wrong("avoid names at most 64 hosts");
+    }
+    for host_id in &asked.avoid {
+        check_id(host_id, "a host id of avoid")?;
+    }
     let wanted = Wanted {
         client: lessee.client,
         key: asked.key,
         bytes,
         copies,
         least_ms: asked.least_ms,
+        avoid: asked.avoid,
     };
     Ok((wanted, asked.term_ms, placement))
 }

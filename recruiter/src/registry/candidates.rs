@@ -17,11 +17,11 @@ const RETRY_MS: i64 = 30_000;
 /// What hosts are compared by where no least time is asked for.
 const USUAL_MS: i64 = 3_600_000;
 
-/// Hosts with room that have none of the leases yet; at least `missing`.
+/// Hosts with room that are none of `excluded`; at least `missing`.
 pub(super) fn of(
     registry: &Registry,
     wanted: &Wanted,
-    taken: &[&str],
+    excluded: &[&str],
     missing: usize,
 ) -> Result<Vec<Candidate>, Refusal> {
     let bytes = wanted.slabs_bytes();
@@ -29,7 +29,7 @@ pub(super) fn of(
     let mut with_room = 0;
     let mut candidates = Vec::new();
     for (host_id, host) in &registry.hosts {
-        if host.link.is_none() || free(host) < bytes || taken.contains(&&**host_id) {
+        if host.link.is_none() || free(host) < bytes || excluded.contains(&&**host_id) {
             continue;
         }
         with_room += 1;
@@ -93,13 +93,22 @@ fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal 
     Refusal {
         kind: RefusalKind::NoMemory,
         detail: format!(
-            "{with_room} of {} hosts have {} free, and {} with as much are needed; the most that is free on one host is {}",
+            "{with_room} of {} hosts{} have {} free, and {} with as much are needed; the most that is free on one host is {}",
             linked().count(),
+            avoided(wanted),
             Bytes(bytes as f64),
             wanted.copies,
             Bytes(most as f64),
         ),
         retry_in_ms: Some(retry_in_ms.clamp(LEAST_RETRY_MS, MOST_RETRY_MS)),
+    }
+}
+
+/// Words for the hosts that the client left out.
+fn avoided(wanted: &Wanted) -> String {
+    match wanted.avoid.len() {
+        0 => String::new(),
+        count => format!(" ({count} left out as the client asked)"),
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Wanted {
     pub copies: usize,
     /// For how long it should stay, at least.
     pub least_ms: Option<i64>,
+    /// Ids of hosts that the client failed to reach: they get none of the leases.
+    pub avoid: Vec<String>,
 }
 
 impl Wanted {
@@ -75,12 +77,13 @@ impl Registry {
         }
         let bytes = wanted.slabs_bytes();
         limits::check(self, wanted, missing)?;
-        let taken: Vec<&str> = plan
+        let excluded: Vec<&str> = plan
             .found
             .iter()
             .map(|lease| lease.host_id.as_str())
+            .chain(wanted.avoid.iter().map(String::as_str))
             .collect();
-        let candidates = candidates::of(self, wanted, &taken, missing)?;
+        let candidates = candidates::of(self, wanted, &excluded, missing)?;
         let most = bytes.saturating_mul(missing as u64);
         self.pending.insert(key, (most, missing));
         Ok(Plan { candidates, ..plan })

@@ -62,6 +62,7 @@ fn wanted(client: &str, key: &str, bytes: u64, copies: usize) -> Wanted {
         bytes,
         copies,
         least_ms: None,
+        avoid: Vec::new(),
     }
 }
 
@@ -275,6 +276,31 @@ fn a_least_time_wants_what_is_sure_enough() {
     }
     let refusal = registry.plan(&for_ms(7_200_000, 16), 0).unwrap_err();
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
+}
+
+#[test]
+fn a_host_that_the_client_cannot_reach_is_left_out_for_that_client() {
+    let mut registry = registry();
+    for host in [1, 2] {
+        let announced = said(host, 64 * MIB, &[]);
+        registry
+            .announced(&id(host), u64::from(host), announced, 0)
+            .unwrap();
+    }
+    let avoiding = |hosts: &[u8]| Wanted {
+        avoid: hosts.iter().map(|&host| id(host).to_string()).collect(),
+        ..wanted("a", "k", MIB, 1)
+    };
+    let plan = registry.plan(&avoiding(&[1]), 0).unwrap();
+    let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
+    assert_eq!(hosts, [id(2)]);
+    registry.finished(&avoiding(&[1]));
+    let refusal = registry.plan(&avoiding(&[1, 2]), 0).unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::NoMemory);
+    assert!(refusal.detail.contains("2 left out"), "{refusal:?}");
+    // Another client still gets them: nobody marks a host as bad for others.
+    let plan = registry.plan(&wanted("b", "k", MIB, 1), 0).unwrap();
+    assert_eq!(plan.candidates.len(), 2);
 }
 
 #[test]

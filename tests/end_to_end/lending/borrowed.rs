@@ -44,6 +44,7 @@ fn wanted(key: &str, copies: u32) -> Wanted {
         term_ms: TERM_MS,
         least_ms: None,
         placement: Some("random".to_owned()),
+        avoid: Vec::new(),
     }
 }
 

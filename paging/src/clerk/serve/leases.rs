@@ -4,6 +4,7 @@
 //! their hosts have the memory back.
 
 use super::config::Borrowing;
+use super::unreachable::Unreachable;
 use gleaner_paging::borrow::{BorrowError, Granted, Recruiters, Wanted};
 use gleaner_paging::device::PAGE;
 use gleaner_paging::device::run::{Demand, Handle, Source, Told};
@@ -26,6 +27,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// One lease.
 struct Held {
+    host: String,
     renewed: Instant,
     is_leaving: bool,
 }
@@ -42,6 +44,7 @@ pub(super) struct Leases {
     session: String,
     asked: u64,
     held: BTreeMap<String, Held>,
+    unreachable: Unreachable,
     not_before: Instant,
     said: String,
 }
@@ -52,6 +55,7 @@ impl Leases {
         trust: Option<Arc<ClientTrust>>,
         borrowing: Borrowing,
         (pages, copies): (u32, usize),
+        refraction: Duration,
         handle: Handle,
         session: String,
     ) -> Self {
@@ -65,6 +69,7 @@ impl Leases {
             session,
             asked: 0,
             held: BTreeMap::new(),
+            unreachable: Unreachable::new(refraction),
             not_before: Instant::now(),
             said: String::new(),
         }
@@ -88,6 +93,7 @@ impl Leases {
                         let released = self.recruiters.release(&lease);
                         self.tell(released.err());
                     }
+                    Told::Unreachable(lease) => self.unreachable(&lease),
                     Told::Over(lease) => {
                         self.held.remove(&lease);
                     }
@@ -101,6 +107,21 @@ impl Leases {
         for lease in self.held.keys() {
             let _ = self.recruiters.release(lease); // else it ends by itself
         }
+    }
+
+    /// Ends a lease whose server never answered, and asks for none on that host for a while.
+    fn unreachable(&mut self, lease: &str) {
+        if let Some(held) = self.held.remove(lease) {
+            eprintln!(
+                "gleaner-clerk: host {} does not serve its lease {lease}: no lease there for {} s; \
+                 is its memory server's port open to this host?",
+                held.host,
+                self.unreachable.refraction.as_secs()
+            );
+            self.unreachable.add(held.host, Instant::now());
+        }
+        let released = self.recruiters.release(lease);
+        self.tell(released.err());
     }
 
     /// One lease more when half of one is not free, one less when two and a half are.
@@ -125,6 +146,7 @@ impl Leases {
             term_ms: TERM_MS,
             least_ms: None,
             placement: self.borrowing.placement.clone(),
+            avoid: self.unreachable.hosts(Instant::now()),
         };
         self.asked += 1;
         match self.recruiters.lease(&wanted) {
@@ -148,10 +170,11 @@ impl Leases {
     }
 
     fn join(&mut self, granted: Granted) {
-        let id = granted.lease_id.clone();
+        let (id, host) = (granted.lease_id.clone(), granted.host_id.clone());
         match self.source(granted) {
             Ok(source) => {
                 let held = Held {
+                    host,
                     renewed: Instant::now(),
                     is_leaving: false,
                 };
@@ -159,9 +182,9 @@ impl Leases {
                 self.handle.join(source);
             }
             Err(why) => {
-                eprintln!("gleaner-clerk: lease {id} is of no use: {why}");
+                eprintln!("gleaner-clerk: lease {id} cannot be used: {why}");
                 let _ = self.recruiters.release(&id); // else it ends by itself
-                self.not_before = Instant::now() + PAUSE;
+                self.unreachable.add(host, Instant::now());
             }
         }
     }

@@ -4,6 +4,7 @@ mod config;
 mod itself;
 mod leases;
 mod status;
+mod unreachable;
 
 pub(crate) use config::{Config, DAEMON};
 pub(crate) use status::ask as ask_status;
@@ -69,7 +70,15 @@ pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
         let handle = running.handle.clone();
         let device = (config.device.pages, config.device.copies);
         let borrowing = config.borrowing.clone();
-        let leases = Leases::new(recruiters, trust, borrowing, device, handle, session);
+        let leases = Leases::new(
+            recruiters,
+            trust,
+            borrowing,
+            device,
+            config.refraction,
+            handle,
+            session,
+        );
         std::thread::spawn(move || leases.keep(&hears))
     });
     println!("nbd+unix:///?socket={}", config.listen.display());

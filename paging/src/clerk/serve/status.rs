@@ -79,9 +79,12 @@ fn words(status: &DeviceStatus) -> String {
         "device    {} of {} in use, {copies}; {}; {} clients",
         bytes(status.stored_bytes),
         bytes(status.size_bytes),
-        match status.has_all_copies {
-            true => "all copies are there",
-            false => "copies are being made",
+        match (status.has_all_copies, status.unreachable_bytes) {
+            (true, _) => "all copies are reachable".to_owned(),
+            (false, 0) => "copies are being made".to_owned(),
+            (false, unreachable) => {
+                format!("{} of copies are unreachable", bytes(unreachable))
+            }
         },
         status.clients_count,
     );

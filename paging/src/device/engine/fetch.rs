@@ -1,6 +1,7 @@
 //! Reading: from what is on its way, a server, another one, the disk; in that order.
 
-use super::{Action, Device, Op, Timed};
+use super::complete::Kind as Completion;
+use super::{Action, Device, Op};
 use crate::device::frames::{Contents, Kind, PAGE, PageBytes};
 use crate::device::servers::Standing;
 use crate::device::table::{COPIES, Entry, Place};
@@ -117,14 +118,10 @@ impl Device {
             }
         }
         if entry.is_on_disk() && tried & DISK == 0 {
-            let op = self.ops.insert(Timed {
-                op: read(None),
-                server: None,
-                sent_us: Some(self.now_us),
-            });
+            let op = self.insert_for_disk(read(None));
             return self.actions.push_back(Action::DiskRead {
                 page,
-                op: op as u64,
+                op,
                 bytes: self.spare.pop().unwrap_or_default(),
             });
         }
@@ -158,16 +155,16 @@ impl Device {
         }
     }
 
-    /// A server's answer to [`Action::Read`]: what it sent, which may be changed here.
-    pub fn server_read(&mut self, op: u64, bytes: &mut [u8; PAGE]) {
-        if let Some(op) = self.answered(op) {
+    /// A server's answer to [`Action::Read`]: the page as it was sent, decrypted in place.
+    pub fn server_read(&mut self, server: u8, op: u64, bytes: &mut [u8; PAGE]) {
+        if let Some(op) = self.answered(Some(server), op, Completion::Read) {
             self.came(op, bytes);
         }
     }
 
     /// The disk's answer to [`Action::DiskRead`].
     pub fn disk_read(&mut self, op: u64, mut bytes: Arc<PageBytes>, is_read: bool) {
-        if let Some(op) = self.answered(op) {
+        if let Some(op) = self.answered(None, op, Completion::Read) {
             if is_read {
                 self.came(op, &mut Arc::make_mut(&mut bytes).0);
             } else {

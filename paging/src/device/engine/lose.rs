@@ -1,6 +1,7 @@
 //! Servers come, go, and are given up.
 
-use super::{Action, Device, Op, Purpose};
+use super::complete::Kind as Completion;
+use super::{Action, Device, Distrust, Op, Purpose};
 use crate::device::servers::Standing;
 use crate::device::table::Place;
 use crate::nbd::wire::Fault;
@@ -123,8 +124,8 @@ impl Device {
     }
 
     /// A server answered with an error.
-    pub fn server_failed(&mut self, op: u64, fault: Fault) {
-        let Some(op) = self.answered(op) else {
+    pub fn server_failed(&mut self, server: u8, op: u64, fault: Fault) {
+        let Some(op) = self.answered(Some(server), op, Completion::Error) else {
             return;
         };
         let (Op::Read {
@@ -180,7 +181,8 @@ impl Device {
     /// To be called a few times a second: gives up what takes too long, and goes on with what is done in the background.
     pub fn tick(&mut self) {
         for number in self.silent() {
-            self.actions.push_back(Action::Disconnect(number));
+            self.actions
+                .push_back(Action::Disconnect(number, Distrust::Silent));
             self.server_down(number);
         }
         let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;

@@ -3,6 +3,7 @@
 //! Whoever drives it does the actions and tells what came of them. That way every order of events can be tried by a test, and one
 //! thread serves all connections without waiting for any.
 
+mod complete;
 mod fetch;
 mod jobs;
 mod lose;
@@ -54,6 +55,15 @@ pub struct Settings {
     pub give_up_after_ms: i64,
 }
 
+/// Reason for closing the connection to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distrust {
+    /// A request had no answer in time.
+    Silent,
+    /// An answer belongs to no request of this connection.
+    Unasked,
+}
+
 /// What is to be done.
 #[derive(Debug)]
 pub enum Action {
@@ -97,8 +107,8 @@ pub enum Action {
     },
     /// Answer a client.
     Answer(Answer),
-    /// Close the connection: the server does not answer.
-    Disconnect(u8),
+    /// Close the connection to this server.
+    Disconnect(u8, Distrust),
     /// Nothing is stored there any more: end the lease.
     Release(u8),
     /// For the log.
@@ -126,11 +136,14 @@ enum Op {
     },
 }
 
-/// With what it is timed.
+/// A request with its target and its time.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     op: Op,
+    /// `None`: the disk.
     server: Option<u8>,
+    /// Distinguishes this request from earlier ones of the same key.
+    generation: u32,
     /// `None`: it waits for its turn, and nothing of it has gone out.
     sent_us: Option<i64>,
 }
@@ -199,6 +212,8 @@ pub struct Device {
     servers: Servers,
     frames: Frames,
     ops: Slab<Timed>,
+    /// Generation of the newest request in `ops`.
+    generation: u32,
     jobs: Jobs,
     /// Last version that was given out.
     version: u64,
@@ -232,6 +247,7 @@ impl Device {
             servers: Servers::default(),
             frames: Frames::new(settings.frames),
             ops: Slab::with_capacity(settings.frames as usize * 4),
+            generation: 0,
             jobs: Jobs::default(),
             version: 0,
             stored_pages: 0,
@@ -316,11 +332,7 @@ impl Device {
 
     /// Sends a request to its server, or has it wait for its turn there.
     fn send(&mut self, server: u8, op: Op) {
-        let key = self.ops.insert(Timed {
-            op,
-            server: Some(server),
-            sent_us: None,
-        });
+        let key = self.insert(op, Some(server), None);
         let Some(at) = self.servers.get_mut(server) else {
             return;
         };
@@ -337,11 +349,12 @@ impl Device {
             return;
         };
         timed.sent_us = Some(self.now_us);
+        let number = complete::number(key, timed.generation);
         let action = match timed.op {
             Op::Read { from, .. } => from.and_then(Place::at).map(|(server, slot)| Action::Read {
                 server,
                 slot,
-                op: key as u64,
+                op: number,
             }),
             Op::Write { frame, place, .. } => {
                 let bytes = self.frames.get(frame).bytes.clone();
@@ -350,37 +363,11 @@ impl Device {
                     .map(|(bytes, (server, slot))| Action::Write {
                         server,
                         slot,
-                        op: key as u64,
+                        op: number,
                         bytes,
                     })
             }
         };
         self.actions.extend(action);
-    }
-
-    /// A server's answer has come: the request, and the next ones may go.
-    fn answered(&mut self, op: u64) -> Option<Op> {
-        let timed = self.ops.try_remove(op as usize)?;
-        let sent_us = timed.sent_us.unwrap_or(self.now_us);
-        let took_us = self.now_us - sent_us;
-        let took_us = u64::try_from(took_us).unwrap_or(0);
-        if let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) {
-            server.heard_us = self.now_us;
-            server.answered_sent_us = server.answered_sent_us.max(sent_us);
-            server.window.answered(took_us);
-            server.counters.total_us += took_us;
-            server.in_flight = server.in_flight.saturating_sub(1);
-            let mut next = Vec::new();
-            while server.in_flight < server.window.size()
-                && let Some(key) = server.backlog.pop_front()
-            {
-                server.in_flight += 1;
-                next.push(key);
-            }
-            for key in next {
-                self.dispatch(key as usize);
-            }
-        }
-        Some(timed.op)
     }
 }

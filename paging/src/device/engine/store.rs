@@ -1,6 +1,7 @@
 //! Writing: into a frame, and from there to every place that is to have it.
 
-use super::{Action, Device, Op, Timed};
+use super::complete::Kind as Completion;
+use super::{Action, Device, Op};
 use crate::device::frames::{Contents, Kind, PAGE};
 use crate::device::servers::Standing;
 use crate::device::table::{COPIES, Entry, Place};
@@ -220,16 +221,9 @@ impl Device {
                 copy: None,
                 place: Place::NONE,
             };
-            let op = self.ops.insert(Timed {
-                op,
-                server: None,
-                sent_us: Some(self.now_us),
-            });
-            self.actions.push_back(Action::DiskWrite {
-                page,
-                op: op as u64,
-                bytes,
-            });
+            let op = self.insert_for_disk(op);
+            self.actions
+                .push_back(Action::DiskWrite { page, op, bytes });
         }
     }
 
@@ -285,9 +279,11 @@ impl Device {
         self.totals.evicted += 1;
     }
 
-    /// A server's answer to [`Action::Write`]: it has it.
-    pub fn server_wrote(&mut self, op: u64) {
-        let Some(Op::Write { frame, place, .. }) = self.answered(op) else {
+    /// A server's answer to [`Action::Write`]: the page is stored there.
+    pub fn server_wrote(&mut self, server: u8, op: u64) {
+        let Some(Op::Write { frame, place, .. }) =
+            self.answered(Some(server), op, Completion::Write)
+        else {
             return;
         };
         if let Some((server, _)) = place.at()
@@ -300,7 +296,7 @@ impl Device {
 
     /// The disk's answer to [`Action::DiskWrite`].
     pub fn disk_wrote(&mut self, op: u64, is_written: bool) {
-        let Some(Op::Write { frame, .. }) = self.answered(op) else {
+        let Some(Op::Write { frame, .. }) = self.answered(None, op, Completion::Write) else {
             return;
         };
         self.frames.get_mut(frame).is_on_disk = is_written;

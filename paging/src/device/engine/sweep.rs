@@ -50,10 +50,19 @@ impl Sweep {
 }
 
 impl Device {
-    /// Whether every page has as many copies as it should, as far as there are pages to look at.
+    /// Whether every page at servers has as many copies as it should, all of them at servers that are connected.
     #[must_use]
     pub fn has_all_copies(&self) -> bool {
-        !self.sweep.is_short
+        !self.sweep.is_short && self.unreachable_pages() == 0
+    }
+
+    /// Copies at servers that are not connected.
+    #[must_use]
+    pub fn unreachable_pages(&self) -> u32 {
+        let down = self.servers.iter().map(|(_, server)| server);
+        down.filter(|server| server.standing == Standing::Down)
+            .map(|server| server.used)
+            .sum()
     }
 
     /// A page that is nowhere but at servers, and at too few of them.

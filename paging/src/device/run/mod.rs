@@ -65,6 +65,8 @@ pub enum StartError {
 pub enum Told {
     /// Nothing is stored there any more: it can be ended.
     Released(String),
+    /// Its server could not be connected in time: the lease can be ended.
+    Unreachable(String),
     /// Its server says that it is over.
     Over(String),
     /// How things stand, now and then.

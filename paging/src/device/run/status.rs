@@ -17,8 +17,11 @@ pub struct DeviceStatus {
     pub clients_count: usize,
     /// Whether there is a copy on disk.
     pub has_disk: bool,
-    /// Whether each page has as many copies as it should, as far as servers have it at all.
+    /// Whether each page at servers has as many copies as it should, all of them reachable.
     pub has_all_copies: bool,
+    /// Copies of pages at servers that are not connected: they count again only when the server is back.
+    #[serde(default)]
+    pub unreachable_bytes: u64,
     /// Pages, as counted since the start.
     pub pages: Totals,
     /// Where they are.

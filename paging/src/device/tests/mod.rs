@@ -4,7 +4,7 @@ mod world;
 
 use super::Revocation;
 use proptest::prelude::*;
-use world::{PAGES, Step, World, step};
+use world::{Forgery, PAGES, Step, World, step};
 
 fn revocation() -> impl Strategy<Value = Revocation> {
     prop_oneof![
@@ -228,6 +228,40 @@ fn a_server_that_changes_pages_is_found_out_and_left() {
     finish(&mut world);
     assert!(world.contents().into_iter().all(|is_right| is_right));
     assert_eq!(world.device.totals().wrong, wrong);
+}
+
+#[test]
+fn copies_that_cannot_be_reached_do_not_count() {
+    let mut world = World::new(2, false, 2, 16, Revocation::Migrate);
+    for page in 0..PAGES {
+        world.do_step(&Step::Write(page, 7));
+    }
+    finish(&mut world);
+    assert!(world.device.has_all_copies());
+    world.do_step(&Step::Down(1));
+    // However long nobody looks: there is one copy of each page within reach.
+    finish(&mut world);
+    assert!(!world.device.has_all_copies());
+    assert_eq!(world.device.unreachable_pages(), PAGES);
+    world.do_step(&Step::Up(1));
+    finish(&mut world);
+    assert!(world.device.has_all_copies());
+}
+
+#[test]
+fn a_forged_answer_takes_no_copy_from_the_disk() {
+    let mut world = World::new(1, true, 1, 16, Revocation::Migrate);
+    for page in 0..PAGES {
+        world.do_step(&Step::Write(page, 9));
+        // Each page is still on its way to the disk, and the server answers that request in its stead.
+        world.do_step(&Step::Forge(0, 0, Forgery::Failed));
+        world.do_step(&Step::Forge(0, 0, Forgery::Wrote));
+        world.do_step(&Step::Up(0));
+    }
+    world.settle();
+    world.do_step(&Step::Gone(0));
+    assert!(world.contents().into_iter().all(|is_right| is_right));
+    assert_eq!(world.device.totals().lost, 0);
 }
 
 #[test]

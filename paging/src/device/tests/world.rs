@@ -32,7 +32,29 @@ pub(super) enum Step {
     Silent(usize),
     /// What a connection that is gone has left is written after all.
     Late(usize),
+    /// A server answers a request that another server, the disk or nobody was sent.
+    Forge(usize, usize, Forgery),
+    /// A server answers its own request as if it were of the other kind.
+    Mistype(usize),
+    /// A server answers one request twice.
+    Repeat(usize),
     Wait(i64),
+}
+
+/// Kind of a forged answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Forgery {
+    Read,
+    Wrote,
+    Failed,
+}
+
+fn forgery() -> impl Strategy<Value = Forgery> {
+    prop_oneof![
+        Just(Forgery::Read),
+        Just(Forgery::Wrote),
+        Just(Forgery::Failed)
+    ]
 }
 
 pub(super) fn step(servers: usize) -> impl Strategy<Value = Step> {
@@ -54,7 +76,10 @@ pub(super) fn step(servers: usize) -> impl Strategy<Value = Step> {
         1 => (server.clone(), 0..8u32).prop_map(|(s, slot)| Step::GiveBack(s, slot)),
         1 => server.clone().prop_map(Step::Full),
         1 => server.clone().prop_map(Step::Silent),
-        3 => server.prop_map(Step::Late),
+        3 => server.clone().prop_map(Step::Late),
+        2 => (server.clone(), 0..16usize, forgery()).prop_map(|(s, nth, kind)| Step::Forge(s, nth, kind)),
+        1 => server.clone().prop_map(Step::Mistype),
+        1 => server.prop_map(Step::Repeat),
         4 => (1..3000i64).prop_map(Step::Wait),
     ]
 }
@@ -157,7 +182,7 @@ impl World {
         while let Some(action) = self.device.next_action() {
             match action {
                 Action::Answer(answer) => self.check(answer),
-                Action::Disconnect(number) => {
+                Action::Disconnect(number, _) => {
                     // The connection is new, and with it the server's attention.
                     self.drop_requests(number);
                     if let Some(host) = self.host(number) {
@@ -286,6 +311,9 @@ impl World {
             Step::Full(host) => self.hosts[host].is_full = true,
             Step::Silent(host) => self.hosts[host].is_silent = true,
             Step::Late(host) => self.write_late(host),
+            Step::Forge(host, nth, kind) => self.forge(host, nth, kind),
+            Step::Mistype(host) => self.mistype(host),
+            Step::Repeat(host) => self.repeat(host),
             Step::Zero(_) => {}
             Step::Wait(ms) => self.wait(ms),
         }
@@ -309,6 +337,73 @@ impl World {
         self.pages[page as usize].push(now);
         self.device.write(job, page, at, bytes, false);
         self.device.end(job);
+    }
+
+    /// Number by which a connected server is known to the device.
+    fn connected(&self, host: usize) -> Option<u8> {
+        let host = &self.hosts[host];
+        host.number.filter(|_| host.is_up)
+    }
+
+    fn forge(&mut self, host: usize, nth: usize, kind: Forgery) {
+        let Some(number) = self.connected(host) else {
+            return;
+        };
+        let op_of = |action: &Action| match action {
+            Action::Read { server, op, .. } | Action::Write { server, op, .. } => {
+                (*server != number).then_some(*op)
+            }
+            Action::DiskRead { op, .. } | Action::DiskWrite { op, .. } => Some(*op),
+            _ => None,
+        };
+        let others: Vec<u64> = self.under_way.iter().filter_map(op_of).collect();
+        // Small numbers are keys of the table, without a generation.
+        let op = others.get(nth).copied().unwrap_or(nth as u64);
+        self.lie(number, op, kind);
+    }
+
+    /// The first request that a connected server was sent and has not answered.
+    fn own(&self, number: u8) -> Option<usize> {
+        let is_own = |action: &Action| matches!(action, Action::Read { server, .. } | Action::Write { server, .. } if *server == number);
+        self.under_way.iter().position(is_own)
+    }
+
+    fn mistype(&mut self, host: usize) {
+        let Some(number) = self.connected(host) else {
+            return;
+        };
+        match self.own(number).map(|at| &self.under_way[at]) {
+            Some(Action::Read { op, .. }) => self.lie(number, *op, Forgery::Wrote),
+            Some(Action::Write { op, .. }) => self.lie(number, *op, Forgery::Read),
+            _ => {}
+        }
+    }
+
+    fn repeat(&mut self, host: usize) {
+        let Some(number) = self.connected(host) else {
+            return;
+        };
+        let Some(at) = self.own(number) else {
+            return;
+        };
+        let (op, kind) = match self.under_way.remove(at) {
+            Action::Read { op, .. } => (op, Forgery::Read),
+            Action::Write { op, .. } => (op, Forgery::Failed),
+            other => panic!("{other:?}"),
+        };
+        self.device.server_failed(number, op, Fault::Io);
+        self.lie(number, op, kind);
+    }
+
+    /// A lie closes the connection that it came by, and completes nothing.
+    fn lie(&mut self, number: u8, op: u64, kind: Forgery) {
+        let before = self.device.totals().disconnects;
+        match kind {
+            Forgery::Read => self.device.server_read(number, op, &mut [0xEE; PAGE]),
+            Forgery::Wrote => self.device.server_wrote(number, op),
+            Forgery::Failed => self.device.server_failed(number, op, Fault::Shutdown),
+        }
+        assert_eq!(self.device.totals().disconnects, before + 1);
     }
 
     fn lose(&mut self, host: usize, for_good: bool) {
@@ -355,10 +450,10 @@ impl World {
                     return;
                 }
                 if host.given_back.contains(&slot) {
-                    return self.device.server_failed(op, Fault::Shutdown);
+                    return self.device.server_failed(server, op, Fault::Shutdown);
                 }
                 let mut bytes = host.slots.get(&slot).copied().unwrap_or([0; PAGE]);
-                self.device.server_read(op, &mut bytes);
+                self.device.server_read(server, op, &mut bytes);
             }
             Action::Write {
                 server,
@@ -373,13 +468,13 @@ impl World {
                     return;
                 }
                 if host.given_back.contains(&slot) {
-                    return self.device.server_failed(op, Fault::Shutdown);
+                    return self.device.server_failed(server, op, Fault::Shutdown);
                 }
                 if host.is_full && !host.slots.contains_key(&slot) {
-                    return self.device.server_failed(op, Fault::NoSpace);
+                    return self.device.server_failed(server, op, Fault::NoSpace);
                 }
                 host.slots.insert(slot, bytes.0);
-                self.device.server_wrote(op);
+                self.device.server_wrote(server, op);
             }
             Action::DiskRead {
                 page,

@@ -194,7 +194,7 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     let at = random.next_u32() as usize % hosts.len();
     let host = &mut hosts[at];
     let for_a_while = Duration::from_millis(u64::from(50 + random.next_u32() % 700));
-    match random.next_u32() % 5 {
+    match random.next_u32() % 6 {
         0 => {
             host.kill();
             thread::sleep(for_a_while);
@@ -214,6 +214,12 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
             host.relay.set(Mood::Well);
             "partitioned"
         }
+        4 => {
+            host.relay.set(Mood::Forging);
+            thread::sleep(for_a_while);
+            host.relay.set(Mood::Well);
+            "forging"
+        }
         3 => {
             host.relay.cut();
             "cut"
@@ -225,6 +231,32 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
             "lying"
         }
     }
+}
+
+/// Sum over the servers.
+fn disconnects(status: &Value) -> u64 {
+    let servers = status["servers"].as_array().unwrap();
+    servers
+        .iter()
+        .filter_map(|server| server["disconnects"].as_u64())
+        .sum()
+}
+
+#[test]
+fn forged_answers_end_a_connection_and_no_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk").display().to_string();
+    let mut clerk = Clerk::start(2, &["--disk", &disk], QUICK);
+    let outcome = clerk.under_load(23, |clerk| {
+        clerk.hosts[0].relay.set(Mood::Forging);
+        wait_for("the forger's connection to end", || {
+            (disconnects(&clerk.status()) > 0).then_some(())
+        });
+        clerk.hosts[0].relay.set(Mood::Well);
+    });
+    assert_eq!(outcome.errors, 0, "{outcome:?}");
+    let pages = &clerk.status()["pages"];
+    assert_eq!(pages["lost"], 0, "{pages}");
 }
 
 const QUICK: &str =

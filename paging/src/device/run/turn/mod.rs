@@ -8,7 +8,7 @@ use super::disk::{Disk, Done, Wanted};
 use super::server::{Connection, Reply};
 use super::status::{DeviceStatus, ServerStatus};
 use super::{Handle, Message, Told};
-use crate::device::engine::{Action, Device};
+use crate::device::engine::{Action, Device, Distrust};
 use crate::device::frames::PAGE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
@@ -240,7 +240,7 @@ impl Turn {
         let Some(held) = self.servers.get_mut(&key) else {
             return;
         };
-        let Some(connection) = &mut held.connection else {
+        let (Some(number), Some(connection)) = (held.number, &mut held.connection) else {
             return;
         };
         let mut hear = || -> io::Result<()> {
@@ -250,9 +250,9 @@ impl Turn {
                 }
                 while let Some(reply) = connection.next_reply()? {
                     match reply {
-                        Reply::Read(op, bytes) => self.device.server_read(op, bytes),
-                        Reply::Wrote(op) => self.device.server_wrote(op),
-                        Reply::Failed(op, fault) => self.device.server_failed(op, fault),
+                        Reply::Read(op, bytes) => self.device.server_read(number, op, bytes),
+                        Reply::Wrote(op) => self.device.server_wrote(number, op),
+                        Reply::Failed(op, fault) => self.device.server_failed(number, op, fault),
                     }
                 }
             }
@@ -317,9 +317,13 @@ impl Turn {
                 }
                 self.device.recycle(answer.bytes);
             }
-            Action::Disconnect(number) => {
+            Action::Disconnect(number, why) => {
+                let why = match why {
+                    Distrust::Silent => io::ErrorKind::TimedOut,
+                    Distrust::Unasked => io::ErrorKind::InvalidData,
+                };
                 if let Some((key, _)) = self.held(number) {
-                    self.disconnected(key, &io::ErrorKind::TimedOut.into());
+                    self.disconnected(key, &why.into());
                 }
             }
             Action::Release(number) => self.release(number),
@@ -386,6 +390,7 @@ impl Turn {
             clients_count: self.clients.len(),
             has_disk: self.disk.is_some(),
             has_all_copies: self.device.has_all_copies(),
+            unreachable_bytes: u64::from(self.device.unreachable_pages()) * PAGE as u64,
             pages: self.device.totals(),
             servers: self.device.servers().into_iter().map(server).collect(),
         }

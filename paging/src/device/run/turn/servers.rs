@@ -111,7 +111,7 @@ impl Turn {
         let keys = self.servers.iter().filter(|(_, held)| is_hopeless(held));
         for key in keys.map(|(key, _)| *key).collect::<Vec<_>>() {
             let lease = self.servers.remove(&key).and_then(|held| held.source.lease);
-            let _ = lease.map(|lease| self.told.send(Told::Released(lease)));
+            let _ = lease.map(|lease| self.told.send(Told::Unreachable(lease)));
         }
     }
 

@@ -1,0 +1,108 @@
+//! Answers are held against their requests: connection, kind and generation.
+//!
+//! Servers and the disk share one table of requests, and a server chooses the number that it answers. A number alone must therefore
+//! complete nothing: an answer counts only for a request that was sent to that very server, and of that kind.
+
+use super::{Action, Device, Distrust, Op, Timed};
+use crate::device::servers::Standing;
+
+/// Kind of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read,
+    Write,
+    /// An error answers requests of either kind.
+    Error,
+}
+
+/// Number of a request on the wire: key, and 31 bits of generation above it. The highest bit is left to the connection.
+pub(super) fn number(key: usize, generation: u32) -> u64 {
+    u64::from(generation) << 32 | (key as u64 & u64::from(u32::MAX))
+}
+
+impl Device {
+    pub(super) fn insert(&mut self, op: Op, server: Option<u8>, sent_us: Option<i64>) -> usize {
+        self.generation = (self.generation + 1) & (u32::MAX >> 1);
+        self.ops.insert(Timed {
+            op,
+            server,
+            generation: self.generation,
+            sent_us,
+        })
+    }
+
+    /// Enters a request to the disk. Returns its number.
+    pub(super) fn insert_for_disk(&mut self, op: Op) -> u64 {
+        let key = self.insert(op, None, Some(self.now_us));
+        number(key, self.generation)
+    }
+
+    /// Takes out the request that the disk (`None`) or a server answers.
+    ///
+    /// An answer that fits no request of its sender completes nothing. A server that sends one is disconnected and distrusted.
+    pub(super) fn answered(&mut self, server: Option<u8>, op: u64, kind: Kind) -> Option<Op> {
+        let key = (op & u64::from(u32::MAX)) as usize;
+        let is_answer = |timed: &Timed| {
+            let is_of_kind = match timed.op {
+                Op::Read { .. } => kind != Kind::Write,
+                Op::Write { .. } => kind != Kind::Read,
+            };
+            timed.server == server
+                && number(key, timed.generation) == op
+                && timed.sent_us.is_some()
+                && is_of_kind
+        };
+        if !self.ops.get(key).is_some_and(is_answer) {
+            if let Some(server) = server {
+                self.unasked(server);
+            }
+            return None;
+        }
+        let timed = self.ops.try_remove(key)?;
+        self.heard(&timed);
+        Some(timed.op)
+    }
+
+    /// A server's answer moves its window on, and the next requests go out.
+    fn heard(&mut self, timed: &Timed) {
+        let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) else {
+            return;
+        };
+        let sent_us = timed.sent_us.unwrap_or(self.now_us);
+        let took_us = u64::try_from(self.now_us - sent_us).unwrap_or(0);
+        server.heard_us = self.now_us;
+        server.answered_sent_us = server.answered_sent_us.max(sent_us);
+        server.window.answered(took_us);
+        server.counters.total_us += took_us;
+        server.in_flight = server.in_flight.saturating_sub(1);
+        let mut next = Vec::new();
+        while server.in_flight < server.window.size()
+            && let Some(key) = server.backlog.pop_front()
+        {
+            server.in_flight += 1;
+            next.push(key);
+        }
+        for key in next {
+            self.dispatch(key as usize);
+        }
+    }
+
+    /// A server answered a request that it was never sent, or with the answer to another kind of request.
+    fn unasked(&mut self, number: u8) {
+        let Some(server) = self.servers.get(number) else {
+            return;
+        };
+        // The connection is closed already: the rest of what it had sent is of no account.
+        if !matches!(server.standing, Standing::Up | Standing::Draining) {
+            return;
+        }
+        let host = server.host.clone();
+        self.note(format!(
+            "host {host} answered a request that it was not sent: its connection is closed, nothing that it stores is touched"
+        ));
+        self.distrust(number);
+        self.actions
+            .push_back(Action::Disconnect(number, Distrust::Unasked));
+        self.server_down(number);
+    }
+}
