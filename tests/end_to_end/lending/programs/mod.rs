@@ -19,23 +19,55 @@ const LIMIT_BYTES: u64 = 48 * MIB;
 const LEAST_SWAPPED_BYTES: u64 = 16 * MIB;
 const RATE: &str = "1gbit";
 
-/// A control group with little memory.
-struct Group(PathBuf);
+/// A control group with little memory, whose programs wait for room instead of being killed.
+///
+/// While most of a group lies in swap, the kernel may find nothing to reclaim for a moment and kill the program; a desktop's swap is
+/// not the subject of that. Version 1 has a switch for it, version 2 the limit that throttles (Documentation/admin-guide: cgroup-v1/memory.rst,
+/// cgroup-v2.rst).
+struct Group {
+    path: PathBuf,
+    is_first: bool,
+}
 
 impl Group {
     fn new() -> Self {
         let first = Path::new("/sys/fs/cgroup/memory");
         let is_first = first.join("cgroup.procs").exists();
-        let (root, limit) = if is_first {
-            (first, "memory.limit_in_bytes")
+        let root = if is_first {
+            first
         } else {
-            (Path::new("/sys/fs/cgroup"), "memory.max")
+            Path::new("/sys/fs/cgroup")
         };
         let path = root.join(format!("gleaner-programs-{}", std::process::id()));
         fs::create_dir(&path).unwrap();
-        let group = Self(path);
-        fs::write(group.0.join(limit), LIMIT_BYTES.to_string()).unwrap();
+        let group = Self { path, is_first };
+        group.limit(LIMIT_BYTES);
+        if is_first {
+            fs::write(group.path.join("memory.oom_control"), "1").unwrap();
+        }
         group
+    }
+
+    fn limit(&self, bytes: u64) {
+        let limit = if self.is_first {
+            "memory.limit_in_bytes"
+        } else {
+            "memory.high"
+        };
+        // Lowering fails while nothing can be reclaimed: the next call does it.
+        let _ = fs::write(self.path.join(limit), bytes.to_string());
+    }
+
+    /// Gives programs that wait for room a little more for a moment.
+    fn relieve(&self) {
+        if !self.is_first {
+            return;
+        }
+        let state = fs::read_to_string(self.path.join("memory.oom_control")).unwrap();
+        if state.contains("under_oom 1") {
+            self.limit(LIMIT_BYTES + MIB);
+        }
+        self.limit(LIMIT_BYTES);
     }
 
     /// The same command, in it from its first page on.
@@ -43,7 +75,7 @@ impl Group {
         let mut command = Command::new("sh");
         command
             .args(["-c", r#"echo 0 >"$0" && exec "$@""#])
-            .arg(self.0.join("cgroup.procs"))
+            .arg(self.path.join("cgroup.procs"))
             .args(words);
         command
     }
@@ -52,7 +84,9 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         // Busy until the kernel has seen its processes end.
-        wait_for("the group to be empty", || fs::remove_dir(&self.0).is_ok());
+        wait_for("the group to be empty", || {
+            fs::remove_dir(&self.path).is_ok()
+        });
     }
 }
 
@@ -160,6 +194,7 @@ impl Called {
         let mut running = Ends(command.stderr(file).spawn().unwrap());
         let (mut most_bytes, mut meanwhile, mut ended) = (0, Some(meanwhile), None);
         wait_for(self.name, || {
+            group.relieve();
             most_bytes = most_bytes.max(swap.used_bytes());
             if most_bytes >= LEAST_SWAPPED_BYTES
                 && let Some(meanwhile) = meanwhile.take()
