@@ -116,7 +116,10 @@ fn said(status: &Status) -> String {
                 bytes(quota.lent_bytes),
                 bytes(quota.free_bytes),
                 host.leases_count.to_string(),
-                reason(quota.reason).to_owned(),
+                match host.address {
+                    Some(_) => reason(quota.reason).to_owned(),
+                    None => "serves no pages".to_owned(),
+                },
                 heard,
             ]);
         }

@@ -70,9 +70,11 @@ pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
         "gleaner-memoryd",
         format!("{} for itself", size(lending.own_bytes)),
     ));
-    if let Some(pages) = &lending.pages {
-        lines.push(("pages", served(pages)));
-    }
+    let pages = lending.pages.as_ref().map_or_else(
+        || "served nowhere, so no lease is placed here: `listen` in memoryd.toml".to_owned(),
+        served,
+    );
+    lines.push(("pages", pages));
     let agent = if lending.hears_agent {
         "heard"
     } else {
@@ -88,6 +90,11 @@ pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
     let mut text = String::new();
     for (label, said) in lines {
         let _ = writeln!(text, "{label:<15}  {said}");
+    }
+    if lending.are_leases_hidden {
+        text.push_str(
+            "\nLeases are shown to root and to the group of the daemon's socket (gleaner).\n",
+        );
     }
     if !lending.leases.is_empty() {
         let header = ["lease", "client", "granted", "held", "ends in"];

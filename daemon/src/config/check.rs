@@ -26,6 +26,9 @@ pub struct Checked {
     pub overrides: Vec<Override>,
     /// What is wrong.
     pub problem: Option<Problem>,
+    /// Notes on what a valid configuration leaves without effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What is wrong, and where.
@@ -55,11 +58,19 @@ pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
         },
         overrides: resolved.map_or_else(|_| Vec::new(), |origin| origin.overrides().to_vec()),
         problem: resolved.err().map(problem),
+        notes: Vec::new(),
     }
 }
 
 impl Checked {
-    /// For people: a line.
+    /// Adds notes on what a valid configuration leaves without effect.
+    #[must_use]
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = &'static str>) -> Self {
+        self.notes.extend(notes.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// For people: a line, and one for each note.
     #[must_use]
     pub fn text(&self) -> String {
         let program = &self.program;
@@ -72,11 +83,16 @@ impl Checked {
         };
         let by = |by: &Override| format!("{} ({})", by.variable, by.key);
         let by: Vec<_> = self.overrides.iter().map(by).collect();
-        if by.is_empty() {
-            return format!("{program}: {read}\n");
+        let mut text = if by.is_empty() {
+            format!("{program}: {read}\n")
+        } else {
+            let wins = if by.len() == 1 { "wins" } else { "win" };
+            format!("{program}: {read}; {} {wins} over it\n", by.join(", "))
+        };
+        for note in &self.notes {
+            text.push_str(&format!("{program}: {note}\n"));
         }
-        let wins = if by.len() == 1 { "wins" } else { "win" };
-        format!("{program}: {read}; {} {wins} over it\n", by.join(", "))
+        text
     }
 
     /// Tells it, what is wrong on standard error unless it is JSON; the program's exit code.

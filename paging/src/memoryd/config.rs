@@ -9,12 +9,14 @@ use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Of all leases' clients together; each opens a few.
 const MOST_CONNECTIONS: u64 = 256;
+/// IANA's port for NBD.
+const PAGES_PORT: u16 = 10809;
 
 /// As part of the names of the file and of variables.
 pub(crate) const DAEMON: &str = "memoryd";
@@ -59,10 +61,31 @@ struct ConfigFile {
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
     #[serde(deserialize_with = "listen")]
-    listen: Option<SocketAddr>,
+    listen: Listen,
     #[serde(deserialize_with = "address")]
     address: Option<String>,
     connections_limit: Option<u64>,
+}
+
+/// Address at which leases' pages are served, as it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Listen {
+    /// [`PAGES_PORT`] of every address where a recruiter is on another machine; else nowhere.
+    #[default]
+    Auto,
+    Nowhere,
+    At(SocketAddr),
+}
+
+impl Listen {
+    fn resolve(self, recruiters: &[String], grants: bool) -> Option<SocketAddr> {
+        let is_offered = grants && recruiters.iter().any(|url| url.starts_with("https://"));
+        match self {
+            Self::Auto => is_offered.then_some((Ipv4Addr::UNSPECIFIED, PAGES_PORT).into()),
+            Self::Nowhere => None,
+            Self::At(address) => Some(address),
+        }
+    }
 }
 
 /// Whether guests' pages are locked in memory.
@@ -97,10 +120,28 @@ pub(crate) struct Recruiters {
 pub(crate) struct Serving {
     /// `None`: they are not.
     pub(crate) listen: Option<SocketAddr>,
+    /// Whether a recruiter may lease memory of this host to clients.
+    pub(crate) is_offered: bool,
+    /// Whether this host has certificates: a recruiter asks for them.
+    pub(crate) has_certificates: bool,
     /// What clients are told, as `HOST:PORT`, where that is another one.
     pub(crate) address: Option<String>,
     /// More at a time are closed at once.
     pub(crate) most_connections: u64,
+}
+
+impl Serving {
+    fn fixed(&self) -> (Option<SocketAddr>, Option<&str>, u64) {
+        (self.listen, self.address.as_deref(), self.most_connections)
+    }
+
+    /// Warning where memory is offered whose pages nobody could read or write.
+    pub(crate) fn note(&self) -> Option<&'static str> {
+        (self.is_offered && self.listen.is_none()).then_some(
+            "no address serves pages, so recruiters place no lease here: set `listen` in memoryd.toml, like \"0.0.0.0:10809\" \
+             (\"127.0.0.1:10809\" where clients run on this machine), or `grants = false`",
+        )
+    }
 }
 
 /// What the daemon is to do.
@@ -163,7 +204,14 @@ impl Config {
             state: state.unwrap_or_else(|| folders::state("memoryd")),
             announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms).max(1),
             serving: Serving {
-                listen: file.listen,
+                listen: file
+                    .listen
+                    .resolve(&file.recruiters, file.grants.unwrap_or(true)),
+                is_offered: file.grants.unwrap_or(true) && !file.recruiters.is_empty(),
+                has_certificates: file
+                    .recruiters
+                    .iter()
+                    .any(|url| url.starts_with("https://")),
                 address: file.address.clone(),
                 most_connections: file.connections_limit.unwrap_or(MOST_CONNECTIONS),
             },
@@ -186,7 +234,7 @@ impl Config {
             ("authority", ours.authority != theirs.authority),
             (
                 "listen, address, connections_limit",
-                self.serving != next.serving,
+                self.serving.fixed() != next.serving.fixed(),
             ),
             (
                 "announce_every",
@@ -266,13 +314,15 @@ fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Err
     ))
 }
 
-fn listen<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
+fn listen<'de, D: Deserializer<'de>>(value: D) -> Result<Listen, D::Error> {
     let text = String::deserialize(value)?;
-    if text.is_empty() {
-        return Ok(None);
+    let wrong =
+        |_| D::Error::custom("an address with a port, like 0.0.0.0:10809, \"auto\", or \"\"");
+    match &text[..] {
+        "" => Ok(Listen::Nowhere),
+        "auto" => Ok(Listen::Auto),
+        text => text.parse().map(Listen::At).map_err(wrong),
     }
-    let wrong = |_| D::Error::custom("an address with a port, like 0.0.0.0:10809, or \"\"");
-    text.parse().map(Some).map_err(wrong)
 }
 
 fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
@@ -315,6 +365,23 @@ mod tests {
             let with = format!("{:?}", resolve(&key.text).unwrap());
             assert!(with == empty || !key.is_default, "{}", key.text);
         }
+    }
+
+    #[test]
+    fn a_host_that_offers_leases_to_other_machines_serves_them_unless_told_otherwise() {
+        let listen = |text: &str| resolve(text).unwrap().serving.listen;
+        let far = "recruiters = [\"https://recruiter.example:7444\"]\n";
+        let every = Some(SocketAddr::from(([0, 0, 0, 0], 10809)));
+        assert_eq!(listen(far), every);
+        assert_eq!(listen(&format!("{far}listen = \"auto\"")), every);
+        assert_eq!(listen(&format!("{far}listen = \"\"")), None);
+        assert_eq!(listen(&format!("{far}grants = false")), None);
+        assert_eq!(
+            listen(&format!("{far}listen = \"192.0.2.1:1\"")),
+            Some(SocketAddr::from(([192, 0, 2, 1], 1)))
+        );
+        assert_eq!(listen("recruiters = [\"http://127.0.0.1:7490\"]"), None);
+        assert_eq!(listen(""), None);
     }
 
     #[test]

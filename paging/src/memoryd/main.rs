@@ -43,7 +43,11 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::CheckConfig { json } => {
             let loaded = Config::load(&args.global);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);
-            return Ok(check(DAEMON, found).tell(json)?);
+            let note = loaded
+                .as_ref()
+                .ok()
+                .and_then(|loaded| loaded.values.serving.note());
+            return Ok(check(DAEMON, found).with_notes(note).tell(json)?);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use std::sync::{Arc, Once, OnceLock};
 
 /// Listens and serves; where clients are to come. Nothing of it where no address is configured.
 ///
-/// By TLS as this host, to the clients of its leases; without, to programs of this machine at a loopback address.
+/// By TLS as this host, to the clients of its leases. Without TLS only at a loopback address, where recruiters are of this machine.
 ///
 /// # Errors
 /// When nothing can listen there.
@@ -25,7 +25,7 @@ pub(crate) fn start(
     let Some(listen) = serving.listen else {
         return Ok(None);
     };
-    let door = if listen.ip().is_loopback() {
+    let door = if listen.ip().is_loopback() && !serving.has_certificates {
         Door::Open
     } else {
         by_tls(certificates)

@@ -2,7 +2,7 @@
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
-use crate::core::{Core, Ends, Told};
+use crate::core::{Core, Ends, Look, Told};
 use crate::reload::Reload;
 use crate::standalone::Standalone;
 use crate::{itself, link, pages};
@@ -12,6 +12,7 @@ use gleaner_paging::nbd::Load;
 use gleaner_paging::store::Store;
 use gleaner_trust::ClientPaths;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::iter;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -68,6 +69,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
     let Ends {
         links,
         looks,
+        kept,
         inbox,
     } = ends;
     let reload = Reload {
@@ -84,13 +86,27 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
     thread::Builder::new()
         .name("look".to_owned())
         .spawn(move || {
-            while let Ok(connection) = looks.recv() {
+            while let Ok(first) = looks.recv() {
+                // Of all that came together one look and one write, of the newest wishes, will do.
+                let all: Vec<Look> = iter::once(first).chain(looks.try_iter()).collect();
+                if let Some(wishes) = all.iter().rev().find_map(|look| look.wishes.as_ref())
+                    && let Err(e) = kept.write(wishes)
+                {
+                    eprintln!(
+                        "gleaner-memoryd: the owner's wish holds until the daemon ends, no longer: {e}"
+                    );
+                }
                 let memory = itself::memory(&guests).unwrap_or_default();
-                if !inbox.tell(Told::Looked { connection, memory }) {
-                    return;
+                for Look { connection, .. } in all {
+                    if !inbox.tell(Told::Looked { connection, memory }) {
+                        return;
+                    }
                 }
             }
         })?;
+    if let Some(note) = config.serving.note() {
+        eprintln!("gleaner-memoryd: {note}");
+    }
     let mut links_as = link_settings(&config);
     links_as.pages = pages::start(&config.serving, &links_as.certificates, store, load)?;
     let links = link::start(&links_as, links)?;

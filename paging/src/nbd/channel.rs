@@ -1,6 +1,7 @@
 //! One connection: TCP, a Unix socket, or TLS over one of them.
 
 use super::negotiate::NegotiationError;
+use super::strangers::{Place, Strangers};
 use gleaner_trust::Peer;
 use rustix::net::sockopt;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -36,6 +37,14 @@ impl Plain {
         let millis = u32::try_from(DEAD_AFTER.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(&stream, millis)?;
         Ok(Self::Tcp(stream))
+    }
+
+    /// A place among the strangers; none is needed for programs of this machine at a Unix socket.
+    pub(super) fn stranger(&self, strangers: &Arc<Strangers>) -> io::Result<Option<Place>> {
+        match self {
+            Self::Tcp(stream) => strangers.enter(stream).map(Some),
+            Self::Unix(_) => Ok(None),
+        }
     }
 
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {

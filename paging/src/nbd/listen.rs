@@ -4,6 +4,7 @@ use super::channel::{Channel, Plain};
 use super::export::{Contents, Exports};
 use super::load::Load;
 use super::negotiate::{Door, NegotiationError, Outcome, negotiate};
+use super::strangers::{self, Strangers};
 use super::transmit::{TransmissionError, transmit};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -81,7 +82,7 @@ impl Listener {
         }
     }
 
-    /// Serves for ever; beyond `most_connections` those that come are closed at once.
+    /// Serves for ever. Beyond `most_connections` clients those that come are closed once they have said what they want.
     ///
     /// # Errors
     /// When no thread can be had to begin with.
@@ -96,20 +97,24 @@ impl Listener {
         E: Exports<Contents: Contents> + 'static,
     {
         let journal = Arc::new(Journal::default());
+        let strangers = Arc::new(Strangers::default());
         let serve = move || {
             loop {
                 match self.accept() {
-                    Ok(plain) if load.connect(most_connections) => {
+                    Ok(plain) => {
+                        let Ok(place) = plain.stranger(&strangers) else {
+                            continue;
+                        };
                         let guest = Guest {
                             exports: exports.clone(),
                             door: door.clone(),
                             load: load.clone(),
+                            most_connections,
                             journal: journal.clone(),
                         };
                         // Dropped with what it holds where no thread can be had.
-                        let _ = named("pages").spawn(move || guest.serve(plain));
+                        let _ = named("pages").spawn(move || guest.serve(plain, place));
                     }
-                    Ok(_) => {}
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(_) => thread::sleep(PAUSE),
                 }
@@ -142,11 +147,12 @@ fn named(name: &str) -> thread::Builder {
         .stack_size(STACK_BYTES)
 }
 
-/// One connection's share of the server; counted as long as it is there.
+/// One connection's share of the server.
 struct Guest<E> {
     exports: Arc<E>,
     door: Door,
     load: Arc<Load>,
+    most_connections: u64,
     journal: Arc<Journal>,
 }
 
@@ -177,18 +183,22 @@ impl Broken {
 }
 
 impl<E: Exports<Contents: Contents>> Guest<E> {
-    fn serve(self, plain: Plain) {
-        match self.talk(plain) {
+    fn serve(self, plain: Plain, place: Option<strangers::Place>) {
+        match self.talk(plain, place) {
             Err(broken) if broken.is_news() => self.journal.tell(&broken.to_string()),
             _ => {}
         }
     }
 
-    fn talk(&self, plain: Plain) -> Result<(), Broken> {
+    fn talk(&self, plain: Plain, place: Option<strangers::Place>) -> Result<(), Broken> {
         let channel = Channel::Plain(plain);
         let Outcome::Transmit(channel, contents) =
             negotiate(channel, &*self.exports, &self.door, PATIENCE)?
         else {
+            return Ok(());
+        };
+        drop(place);
+        let Some(_counted) = Counted::of(&self.load, self.most_connections) else {
             return Ok(());
         };
         channel.set_patience(None).map_err(TransmissionError::Io)?;
@@ -201,9 +211,19 @@ impl<E: Exports<Contents: Contents>> Guest<E> {
     }
 }
 
-impl<E> Drop for Guest<E> {
+/// A connection that serves pages, counted as long as it is there.
+struct Counted<'a>(&'a Load);
+
+impl<'a> Counted<'a> {
+    /// `None`: there are as many already.
+    fn of(load: &'a Load, most: u64) -> Option<Self> {
+        load.connect(most).then_some(Self(load))
+    }
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.load.disconnect();
+        self.0.disconnect();
     }
 }
 

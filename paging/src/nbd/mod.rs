@@ -11,6 +11,7 @@ mod listen;
 mod load;
 mod negotiate;
 mod share;
+mod strangers;
 mod transmit;
 pub mod wire;
 

@@ -102,6 +102,60 @@ fn as_nobody(daemon: &Daemon, command: &str) -> OwnerReply {
 }
 
 #[test]
+fn a_user_without_privilege_sees_no_lease_no_client_and_no_time_of_the_owners() {
+    let host = Host::new();
+    let daemon = host.daemon();
+    let mut agent = host.agent();
+    agent.lend(&daemon);
+    let seen = daemon.status();
+    assert!(!seen.leases.is_empty() && !seen.are_leases_hidden);
+    assert!(seen.quota.idle_for_ms.is_some());
+    let command = r#"{"command":"status"}"#;
+    let OwnerReply::Lending(lending) = as_nobody(&daemon, command) else {
+        panic!("no status");
+    };
+    assert!(lending.are_leases_hidden && lending.leases.is_empty());
+    assert_eq!(lending.quota.lent_bytes, SIZE);
+    let quota = &lending.quota;
+    assert_eq!((quota.idle_for_ms, quota.idle_in_ms), (None, None));
+    let OwnerReply::Refused(refusal) = as_nobody(&daemon, r#"{"command":"log"}"#) else {
+        panic!("the log was shown");
+    };
+    assert_eq!(refusal.kind, RefusalKind::NotYours);
+    // What is given back by their own word names no client either.
+    let OwnerReply::Lending(lending) = as_nobody(&daemon, r#"{"command":"pause"}"#) else {
+        panic!("no answer");
+    };
+    assert_eq!(lending.resident_bytes, 0);
+    assert!(lending.given_back.unwrap().clients.is_empty());
+}
+
+#[test]
+fn a_flood_of_caps_is_written_as_the_newest_and_holds_up_nobody() {
+    let host = Host::new();
+    let daemon = host.daemon();
+    let flood = |from: u64| {
+        let mut stream = std::os::unix::net::UnixStream::connect(daemon.socket()).unwrap();
+        for bytes in 0..8 {
+            let command = OwnerCommand::Cap {
+                bytes: Some((from * 8 + bytes) * MIB),
+            };
+            let line = serde_json::to_string(&command).unwrap() + "\n";
+            stream.write_all(line.as_bytes()).unwrap();
+        }
+        stream
+    };
+    let crowd: Vec<_> = (0..30).map(flood).collect();
+    // The answer comes after all of them were heard, and what it says outlasts a restart.
+    let cap = OwnerCommand::Cap {
+        bytes: Some(3 * MIB),
+    };
+    assert_eq!(daemon.lending(cap).cap_bytes, Some(3 * MIB));
+    drop((crowd, daemon));
+    assert_eq!(host.daemon().status().cap_bytes, Some(3 * MIB));
+}
+
+#[test]
 fn everybody_may_take_memory_back_and_undo_what_is_theirs() {
     let host = Host::new();
     let daemon = host.daemon();

@@ -29,7 +29,11 @@ pub(super) fn of(
     let mut with_room = 0;
     let mut candidates = Vec::new();
     for (host_id, host) in &registry.hosts {
-        if host.link.is_none() || free(host) < bytes || excluded.contains(&&**host_id) {
+        if host.link.is_none()
+            || host.address.is_none()
+            || free(host) < bytes
+            || excluded.contains(&&**host_id)
+        {
             continue;
         }
         with_room += 1;
@@ -84,6 +88,17 @@ fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, for_ms: i
 
 fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal {
     let linked = || registry.hosts.values().filter(|host| host.link.is_some());
+    let serving = linked().filter(|host| host.address.is_some()).count();
+    if serving == 0 && linked().any(|host| free(host) > 0) {
+        return Refusal {
+            kind: RefusalKind::NoMemory,
+            detail: format!(
+                "{} hosts offer memory and none serves pages: `listen` in their memoryd.toml says where",
+                linked().count()
+            ),
+            retry_in_ms: Some(RETRY_MS),
+        };
+    }
     let most = linked().map(free).max().unwrap_or_default();
     let bytes = wanted.slabs_bytes();
     let idle_in = linked()

@@ -51,6 +51,7 @@ fn said(host: u8, quota_bytes: u64, leases: &[Lease]) -> Announcement {
             ..HostQuota::default()
         },
         leases: leases.to_vec(),
+        address: Some("192.0.2.1:10809".into()),
         ..Announcement::default()
     }
 }
@@ -276,6 +277,24 @@ fn a_least_time_wants_what_is_sure_enough() {
     }
     let refusal = registry.plan(&for_ms(7_200_000, 16), 0).unwrap_err();
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
+}
+
+#[test]
+fn a_host_that_serves_no_pages_gets_no_lease() {
+    let mut registry = registry();
+    let silent = Announcement {
+        address: None,
+        ..said(1, 64 * MIB, &[])
+    };
+    registry.announced(&id(1), 1, silent, 0).unwrap();
+    let refusal = registry.plan(&wanted("a", "k", MIB, 1), 0).unwrap_err();
+    assert!(refusal.detail.contains("none serves pages"), "{refusal:?}");
+    registry
+        .announced(&id(2), 2, said(2, 64 * MIB, &[]), 0)
+        .unwrap();
+    let plan = registry.plan(&wanted("a", "k", MIB, 1), 0).unwrap();
+    let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
+    assert_eq!(hosts, [id(2)]);
 }
 
 #[test]

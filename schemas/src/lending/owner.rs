@@ -49,8 +49,11 @@ pub struct Lending {
     pub time_ms: i64,
     /// What may be lent, and why.
     pub quota: HostQuota,
-    /// Every lease.
+    /// Every lease; none where [`Self::are_leases_hidden`].
     pub leases: Vec<Lease>,
+    /// The user who asked is neither root nor of the socket's group: leases, clients and the owner's times are left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub are_leases_hidden: bool,
     /// Memory that guests' pages take up now.
     pub resident_bytes: u64,
     /// Of that, in huge pages.

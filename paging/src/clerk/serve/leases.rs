@@ -198,7 +198,7 @@ impl Leases {
             .parse::<SocketAddr>()
             .is_ok_and(|at| at.ip().is_loopback());
         let tls = match &self.trust {
-            _ if is_here => None,
+            None if is_here => None,
             None => {
                 return Err(format!(
                     "host {host} is elsewhere, and there is no certificate: `gleaner pki issue --client` makes one"

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 const MOST_CLIENTS: usize = 32;
 /// A command is short.
 const LONGEST_LINE: usize = 4096;
+/// Commands that one read may bring; a client that does not wait for answers is disconnected.
+const MOST_COMMANDS: usize = 8;
 /// A client that lets more than this wait does not listen.
 const MOST_WAITING: usize = 4 << 20;
 
@@ -160,12 +162,13 @@ impl Control {
                         command: serde_json::from_slice(&line).map_err(|e| e.to_string()),
                     });
                 }
-                client.line.len() > LONGEST_LINE
+                client.line.len() > LONGEST_LINE || asked.len() > MOST_COMMANDS
             }
             Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         };
         if is_over {
             self.clients.remove(&connection);
+            asked.truncate(MOST_COMMANDS);
         }
         asked
     }
@@ -275,6 +278,17 @@ mod tests {
         assert_eq!(control.streams().count(), 0);
         drop(control);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_flood_of_commands_costs_its_sender_the_connection() {
+        let (_folder, path, mut control) = control();
+        let mut client = UnixStream::connect(&path).unwrap();
+        control.accept();
+        let flood = b"{\"command\":\"cap\",\"bytes\":1}\n".repeat(100);
+        client.write_all(&flood).unwrap();
+        assert_eq!(control.hear(1).len(), MOST_COMMANDS);
+        assert_eq!(control.streams().count(), 0);
     }
 
     #[test]

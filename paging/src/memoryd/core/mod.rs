@@ -49,18 +49,21 @@ pub(crate) struct Core {
     control: Control,
     pressure: Option<Pressure>,
     links: Links,
-    /// Asks where memory is, for a connection of the owner's control.
-    looks: Sender<u64>,
+    /// Asks where memory is, and has wishes written, for a connection of the owner's control.
+    looks: Sender<Look>,
     /// What commands gave back whose answers wait for that look.
-    unanswered: BTreeMap<u64, Option<GivenBack>>,
+    unanswered: BTreeMap<u64, Unanswered>,
     /// Becomes readable on SIGTERM and SIGINT.
     end: UnixStream,
-    kept: Kept,
     wishes: Wishes,
+    /// Whether [`Self::wishes`] are not handed to be written yet.
+    has_new_wishes: bool,
     log: Log,
     lent: Lent,
     served: Served,
     serves_pages: bool,
+    /// Memory is offered whose pages nobody could read or write.
+    is_useless: bool,
     host_id: String,
     incarnation: String,
     standalone: Option<Standalone>,
@@ -74,12 +77,29 @@ pub(crate) struct Core {
     status: String,
 }
 
+/// A command of the owner's whose answer needs what takes time: done by another thread.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) connection: u64,
+    /// To be written before the answer.
+    pub(crate) wishes: Option<Wishes>,
+}
+
+/// A command that waits for [`Told::Looked`].
+#[derive(Debug)]
+struct Unanswered {
+    given_back: Option<GivenBack>,
+    is_privileged: bool,
+}
+
 /// What the other threads need of the core.
 pub(crate) struct Ends {
     /// One a recruiter, in their order.
     pub(crate) links: Vec<LinkEnd>,
-    /// Asked where memory is; to be answered by [`Told::Looked`].
-    pub(crate) looks: Receiver<u64>,
+    /// Asked where memory is; to be answered by [`Told::Looked`], once the wishes are written.
+    pub(crate) looks: Receiver<Look>,
+    /// Where they are written.
+    pub(crate) kept: Kept,
     pub(crate) inbox: Inbox,
 }
 
@@ -119,6 +139,7 @@ impl Core {
         let ends = Ends {
             links: link_ends,
             looks: looked_for,
+            kept,
             inbox: links.inbox(),
         };
         let core = Self {
@@ -130,12 +151,13 @@ impl Core {
             looks,
             unanswered: BTreeMap::new(),
             end,
-            kept,
             wishes,
+            has_new_wishes: false,
             log: Log::open(&config.state),
             lent: Lent::default(),
             served: Served::new(load, clock::boot_ms()),
             serves_pages: config.serving.listen.is_some(),
+            is_useless: config.serving.note().is_some(),
             host_id: config.recruiters.host_id.clone().unwrap_or_default(),
             incarnation: format!("{generation:016x}"),
             standalone,
@@ -273,6 +295,9 @@ impl Core {
 
     /// What it does, in a few words.
     fn doing(&self) -> String {
+        if self.is_useless {
+            return "lends nothing: no address serves pages (`listen`)".to_owned();
+        }
         let quota = self.quota();
         let lent = Bytes::from(quota.lent_bytes);
         if quota.lent_bytes > 0 {
@@ -345,8 +370,8 @@ impl Core {
 
     /// Where memory is, as the kernel tells it, goes to the owner who asked.
     fn answer_owner(&mut self, connection: u64, memory: Memory) {
-        if let Some(given_back) = self.unanswered.remove(&connection) {
-            let lending = self.lending(memory, given_back);
+        if let Some(asked) = self.unanswered.remove(&connection) {
+            let lending = self.lending(memory, asked);
             let reply = OwnerReply::Lending(Box::new(lending));
             self.control.reply(connection, &reply);
         }

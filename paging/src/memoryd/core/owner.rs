@@ -1,13 +1,13 @@
 //! The owner's commands: who may, and what comes of them.
 
-use super::Core;
 use super::control::{Asked, Peer};
+use super::{Core, Look, Unanswered};
 use crate::clock;
 use crate::itself::Memory;
 use crate::wishes::{Cap, Pause, Wishes};
 use gleaner_policy::lending::Event;
 use gleaner_schemas::lending::{
-    GivenBack, Lending, OwnerCommand, OwnerReply, Refusal, RefusalKind,
+    GivenBack, HostQuota, Lending, OwnerCommand, OwnerReply, Refusal, RefusalKind,
 };
 use std::time::Instant;
 
@@ -25,6 +25,11 @@ impl Core {
             Err(why) => Err(refusal(
                 RefusalKind::Malformed,
                 format!("not understood: {why}"),
+            )),
+            Ok(OwnerCommand::Log) if !is_privileged => Err(refusal(
+                RefusalKind::NotYours,
+                "the log tells when the owner came and went: root may read it, and the group of the daemon's socket"
+                    .to_owned(),
             )),
             Ok(OwnerCommand::Log) => {
                 let given_back = self.log.lines();
@@ -80,8 +85,14 @@ impl Core {
         match done {
             Ok(given_back) => {
                 // Where memory is takes a while to look up: another thread does.
-                self.unanswered.insert(connection, given_back);
-                if self.looks.send(connection).is_err() {
+                let asked = Unanswered {
+                    given_back,
+                    is_privileged,
+                };
+                self.unanswered.insert(connection, asked);
+                let is_new = std::mem::take(&mut self.has_new_wishes);
+                let wishes = is_new.then(|| self.wishes.clone());
+                if self.looks.send(Look { connection, wishes }).is_err() {
                     self.answer_owner(connection, Memory::default());
                 }
             }
@@ -92,24 +103,26 @@ impl Core {
     }
 
     fn keep(&mut self, wishes: Wishes) {
-        if wishes == self.wishes {
-            return;
+        if wishes != self.wishes {
+            self.wishes = wishes;
+            self.has_new_wishes = true;
         }
-        if let Err(e) = self.kept.write(&wishes) {
-            eprintln!(
-                "gleaner-memoryd: the owner's wish holds until the daemon ends, no longer: {e}"
-            );
-        }
-        self.wishes = wishes;
     }
 
-    pub(super) fn lending(&self, memory: Memory, given_back: Option<GivenBack>) -> Lending {
+    /// How lending stands. A user without privilege sees sums alone: no lease, no client, and nothing that tells when the owner
+    /// came or went.
+    pub(super) fn lending(&self, memory: Memory, asked: Unanswered) -> Lending {
         let time_ms = clock::wall_ms();
         let pause = self.wishes.pause.filter(|pause| is_on(*pause, time_ms));
+        let (quota, leases) = match asked.is_privileged {
+            true => (self.quota(), self.lender.leases(clock::boot_ms())),
+            false => (without_times(self.quota()), Vec::new()),
+        };
         Lending {
             time_ms,
-            quota: self.quota(),
-            leases: self.lender.leases(clock::boot_ms()),
+            quota,
+            leases,
+            are_leases_hidden: !asked.is_privileged,
             resident_bytes: memory.resident_bytes,
             huge_bytes: memory.huge_bytes,
             is_locked: self.store.is_locked(),
@@ -120,8 +133,32 @@ impl Core {
             hears_agent: self.agent.stream().is_some(),
             recruiters: self.links.linked(),
             pages: self.serves_pages.then(|| self.served.told()),
-            given_back,
+            given_back: asked
+                .given_back
+                .map(|given_back| match asked.is_privileged {
+                    true => given_back,
+                    false => without_clients(given_back),
+                }),
         }
+    }
+}
+
+/// A quota without the owner's times.
+fn without_times(quota: HostQuota) -> HostQuota {
+    HostQuota {
+        idle_for_ms: None,
+        idle_in_ms: None,
+        low_water_bytes: None,
+        outlook: Vec::new(),
+        ..quota
+    }
+}
+
+fn without_clients(given_back: GivenBack) -> GivenBack {
+    GivenBack {
+        clients: Vec::new(),
+        lent_since_time_ms: given_back.time_ms,
+        ..given_back
     }
 }
 
