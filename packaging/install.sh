@@ -111,9 +111,12 @@ case $kind in
   rpm) if command -v dnf >/dev/null; then dnf --assumeyes install $files; else rpm --upgrade --replacepkgs $files; fi ;;
 esac
 
-if [ -n "$recruiter" ] && grep -qx '# recruiters = \[\]' /etc/gleaner/memoryd.toml; then
+# In a file of our own: an upgrade of the package would ask about its own file, were that changed. What somebody set stays.
+own=/etc/gleaner/memoryd.d
+if [ -n "$recruiter" ] && ! grep -qs '^recruiters = ' /etc/gleaner/memoryd.toml "$own"/*.toml; then
   case $recruiter in *[!A-Za-z0-9.:/_\[\]-]*) fail "$recruiter is no address" ;; esac
-  sed -i "s|^# recruiters = \[\]\$|recruiters = [\"${recruiter%/}\"]|" /etc/gleaner/memoryd.toml
+  mkdir -p "$own"
+  printf 'recruiters = ["%s"]\n' "${recruiter%/}" >"$own/install.toml"
 fi
 
 ship=/var/lib/gleaner/ship

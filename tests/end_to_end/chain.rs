@@ -62,6 +62,8 @@ fn the_whole_chain() {
         "dataset/manifest.json",
         "findings.json",
         "report.html",
+        "synthetic-fleet/manifest.json",
+        "synthetic-fleet.html",
     ] {
         assert!(folder.join(name).exists(), "no {name}");
     }
@@ -79,6 +81,13 @@ fn the_whole_chain() {
         assert!(said.contains(row), "no {row} in\n{said}");
     }
     assert!(said.contains("report.html"), "{said}");
+    // Beside what was measured, a fleet that is called synthetic in the output and on its page.
+    let fleet = fs::read_to_string(folder.join("synthetic-fleet.html")).unwrap();
+    assert!(
+        said.contains("A synthetic fleet's report (invented hosts): "),
+        "{said}"
+    );
+    assert!(fleet.contains("A synthetic fleet: 12 invented hosts, nothing measured"));
 
     let found = findings(&folder);
     let host = &found.hosts[0];

@@ -554,3 +554,42 @@ fn scenarios_come_with_the_program() {
     let csv = succeeded(gleaner(folder, &[&study[..], &span].concat()));
     assert!(csv.lines().nth(1).unwrap().starts_with("lu,A,1,"), "{csv}");
 }
+
+/// The day in a shipped scenario is that of the study's own datasets, and no name of theirs is needed.
+#[test]
+fn a_shipped_scenario_runs_on_a_dataset_of_another_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    synth(folder);
+    let short = [
+        "--days",
+        "0.25",
+        "--program",
+        "lu",
+        "--seed",
+        "1",
+        "--json",
+        "-",
+    ];
+    let on = |more: &[&str]| {
+        let args = [
+            &["simulate", "slow-network", "--dataset", "lab"][..],
+            &short,
+            more,
+        ]
+        .concat();
+        gleaner(folder, &args)
+    };
+    let output = on(&[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("dataset lab is simulated from its first day on"),
+        "{said}"
+    );
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["datasets"][0]["from_ms"], 1_794_787_200_000_i64);
+    // A day that was asked for is not replaced.
+    let refused = on(&["--from", "2026-12-24"]);
+    assert!(!refused.status.success());
+}

@@ -64,7 +64,9 @@ def test_a_host_is_installed_enrolled_and_left_alone_the_second_time(machines, p
     certificate = desk.path(HOST).read_bytes()
     assert desk.path(HOST).stat().st_mode & 0o007 == 0
     assert desk.path("/usr/bin/gleaner-memoryd").exists()
-    assert '\nrecruiters = ["https://localhost:7444"]\n' in desk.path("/etc/gleaner/memoryd.toml").read_text()
+    # The package's own file stays as it came: an upgrade asks nothing about it.
+    assert desk.path("/etc/gleaner/memoryd.d/install.toml").read_text() == 'recruiters = ["https://localhost:7444"]\n'
+    assert desk.path("/etc/gleaner/memoryd.toml").read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
 
     again = install(desk, *asked[:-2])
     assert again.returncode == 0, again.stdout + again.stderr

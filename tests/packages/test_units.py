@@ -13,7 +13,7 @@ WORST = 2.5
 
 
 def test_every_daemon_has_a_unit():
-    daemons = ("agent", "clerk", "collector", "memoryd", "recruiter", "report", "ship")
+    daemons = ("agent", "clerk", "collector", "follow@", "memoryd", "recruiter", "report", "ship")
     assert [f"gleaner-{daemon}.service" for daemon in daemons] == SERVICES
 
 
@@ -26,3 +26,10 @@ def test_the_unit_is_hardened(service: str):
     exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
     assert float(exposure[1]) <= WORST, done.stdout
     assert not done.stderr, done.stderr
+
+
+def test_a_report_without_a_dataset_is_an_error():
+    """A condition that does not hold has `systemctl start` succeed in silence."""
+    unit = (UNITS / "gleaner-report.service").read_text()
+    assert "AssertPathExists=/var/lib/gleaner/collector/dataset" in unit
+    assert "\nCondition" not in unit

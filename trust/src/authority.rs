@@ -43,12 +43,20 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// Writes both files durably, the key first and readable by the folder's owner alone (to whom
-    /// root gives it). Who reads them meanwhile
-    /// sees two that do not belong together, which [`ServerTrust`](crate::ServerTrust) and
-    /// [`ClientTrust`](crate::ClientTrust) do not take.
+    /// Writes both files as [`Self::write_for`] does, for no group by name.
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
-        files::write(key, self.key_pem.as_bytes(), files::SECRET)?;
+        self.write_for(certificate, key, None)
+    }
+
+    /// Writes both files durably, the key first. The folder's owner may read the key (root gives the files to that owner), and so
+    /// may `group` or, where that is absent, the group that could read the file that the key replaces. A reader that finds only one
+    /// of the new files sees two that do not belong together, which [`ServerTrust`](crate::ServerTrust) and
+    /// [`ClientTrust`](crate::ClientTrust) reject.
+    ///
+    /// # Errors
+    /// [`TrustError::Io`]: a file cannot be written, or only root can give the key to that group.
+    pub fn write_for(&self, certificate: &Path, key: &Path, group: Option<u32>) -> Result<()> {
+        files::write_key(key, self.key_pem.as_bytes(), group)?;
         files::write(certificate, self.certificate_pem.as_bytes(), files::PUBLIC)
     }
 }

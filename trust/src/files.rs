@@ -4,11 +4,13 @@ use crate::{Result, TrustError, hex, random};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// Readable by its owner alone.
 pub(crate) const SECRET: u32 = 0o600;
+/// Readable by its owner and one group.
+const GROUP_SECRET: u32 = 0o640;
 /// Readable by all.
 pub(crate) const PUBLIC: u32 = 0o644;
 
@@ -45,6 +47,45 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
 /// The file is its folder's owner's: what an administrator's command leaves in the authority's folder,
 /// the collector must be able to read under a user of its own.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    write_with(path, bytes, mode, |_| Ok(()))
+}
+
+/// Writes a private key durably, for the folder's owner and, where there is one, a group that may read it.
+///
+/// A key that replaces one which its group could read stays readable to that group: a renewal must not lock the service out.
+pub(crate) fn write_key(path: &Path, bytes: &[u8], group: Option<u32>) -> Result<()> {
+    let group = match group {
+        Some(group) => Some(group),
+        None => reading_group(path)?,
+    };
+    write_with(path, bytes, SECRET, |file| {
+        let Some(group) = group else { return Ok(()) };
+        fchown(file, None, Some(group)).map_err(|e| {
+            io::Error::new(
+                e.kind(),
+                format!("cannot give it to group {group}, which reads it ({e}): run this as root"),
+            )
+        })?;
+        file.set_permissions(fs::Permissions::from_mode(GROUP_SECRET))
+    })
+}
+
+/// The group that may read the file at this path; none where there is no file.
+fn reading_group(path: &Path) -> Result<Option<u32>> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() && there.mode() & 0o040 != 0 => Ok(Some(there.gid())),
+        Ok(_) => Ok(None),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(TrustError::io(path)(e)),
+    }
+}
+
+fn write_with(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    prepare: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", hex(&random::<8>()?)));
     let beside = PathBuf::from(beside);
@@ -55,6 +96,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         .open(&beside)
         .and_then(|mut file| {
             give_to_owner(&file, folder_of(path))?;
+            prepare(&file)?;
             file.write_all(bytes)?;
             file.sync_all()
         })

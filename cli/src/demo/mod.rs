@@ -1,5 +1,6 @@
 //! `gleaner demo`: the whole chain on this host, by the programs that run for real.
 
+mod fleet;
 mod load;
 mod tracing;
 
@@ -8,14 +9,14 @@ use crate::{analyze, progress, report, tables};
 use anyhow::{Context, bail};
 use gleaner_schemas::findings::Parameters;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// What a demo writes, and what a folder of it holds, so that no other is taken for one; an earlier demo's are
 /// replaced, nothing else in the folder is touched.
-const OUTPUTS: [(&str, Option<&str>); 12] = [
+const OUTPUTS: [(&str, Option<&str>); 14] = [
     ("trace.db", None),
     ("trace.db-wal", None),
     ("trace.db-shm", None),
@@ -28,6 +29,8 @@ const OUTPUTS: [(&str, Option<&str>); 12] = [
     ("dataset", Some("manifest.json")),
     ("findings.json", None),
     ("report.html", None),
+    ("synthetic-fleet", Some("manifest.json")),
+    ("synthetic-fleet.html", None),
 ];
 
 /// How often the bar moves and the agent is looked after.
@@ -55,11 +58,15 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
     let report_path = folder.join("report.html");
     report::write(&report_path, &page)?;
 
+    let fleet_path = fleet::write_page(folder)?;
+
     println!("{}", tables::memory(&findings));
+    let shown = |path: PathBuf| path.canonicalize().unwrap_or(path).display().to_string();
     println!(
-        "Report: {}",
-        report_path.canonicalize().unwrap_or(report_path).display()
+        "A synthetic fleet's report (invented hosts): {}",
+        shown(fleet_path)
     );
+    println!("Report: {}", shown(report_path));
     Ok(())
 }
 

@@ -32,6 +32,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use user::User;
+pub(crate) use user::group_id;
 
 /// Exit code where something does not work.
 const WRONG: u8 = 3;

@@ -89,9 +89,22 @@ pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Opti
             true => !ELSEWHERE.iter().any(|option| arguments.contains(option)),
             false => arguments.contains(&wanted.as_str()),
         };
-        is_daemon(daemon, name.trim(), &arguments) && is_of_place
+        is_daemon(daemon, name.trim(), &arguments)
+            && is_of_place
+            && !is_in_another_namespace(&place.proc_root, *pid)
     })?;
     Some(Process::read(&folder(pid), pid))
+}
+
+/// Whether a process is in a container or a lab's network: its namespace of processes or network is another than the doctor's.
+/// False where this user may not know.
+fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
+    let namespace =
+        |who: &str, kind: &str| fs::read_link(proc_root.join(who).join("ns").join(kind)).ok();
+    ["pid", "net"].into_iter().any(|kind| {
+        let (ours, theirs) = (namespace("self", kind), namespace(&pid.to_string(), kind));
+        ours.is_some() && theirs.is_some() && ours != theirs
+    })
 }
 
 /// The kernel keeps 15 bytes of a name.
@@ -158,6 +171,22 @@ mod tests {
             "gleaner-agent",
             &["gleaner-memoryd", "run"]
         ));
+    }
+
+    #[test]
+    fn a_daemon_of_another_namespace_is_anothers() {
+        let proc_root = tempfile::tempdir().unwrap();
+        let namespaces = |who: &str, net: &str| {
+            let folder = proc_root.path().join(who).join("ns");
+            fs::create_dir_all(&folder).unwrap();
+            std::os::unix::fs::symlink("pid:[1]", folder.join("pid")).unwrap();
+            std::os::unix::fs::symlink(net, folder.join("net")).unwrap();
+        };
+        namespaces("self", "net:[2]");
+        namespaces("7", "net:[3]");
+        namespaces("8", "net:[2]");
+        let anothers = [7, 8, 9].map(|pid| is_in_another_namespace(proc_root.path(), pid));
+        assert_eq!(anothers, [true, false, false]); // 9 is not to be read
     }
 
     proptest::proptest! {

@@ -2,6 +2,7 @@
 
 use super::daemon::Daemon;
 use super::place::Place;
+use gleaner_daemon::config::{drop_in_paths, merge};
 use gleaner_schemas::{interval, units};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,6 +40,14 @@ impl Settings {
             Ok(text) => settings.table = text.parse().unwrap_or_default(), // check-config says what is wrong
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => settings.is_there = false,
             Err(e) => settings.unread = Some(format!("{}: {e}", path.display())),
+        }
+        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // check-config says what is wrong
+        for path in drop_ins {
+            settings.is_there = true;
+            match std::fs::read_to_string(&path) {
+                Ok(text) => merge(&mut settings.table, text.parse().unwrap_or_default()),
+                Err(e) => settings.unread = Some(format!("{}: {e}", path.display())),
+            }
         }
         settings
     }
@@ -100,6 +109,27 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drop_ins_stand_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place {
+            configuration: folder.path().to_owned(),
+            programs: None,
+            proc_root: "/proc".into(),
+            sys_root: "/sys".into(),
+            me: crate::doctor::user::User::default(),
+        };
+        std::fs::create_dir(folder.path().join("recruiter.d")).unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("recruiter.d/own.toml", "listen = \"0.0.0.0:7444\"\n");
+        let read = || Settings::read(&place, Daemon::Recruiter, &BTreeMap::new());
+        assert!(read().is_there);
+        write("recruiter.toml", "listen = \"127.0.0.1:1\"\npki = \"/x\"\n");
+        assert_eq!(read().text("listen").as_deref(), Some("0.0.0.0:7444"));
+        assert_eq!(read().text("pki").as_deref(), Some("/x"));
+    }
 
     #[test]
     fn variables_stand_over_the_file() {

@@ -14,6 +14,14 @@ pub(super) struct User {
     pub(super) groups: Vec<u32>,
 }
 
+/// The number of a group, as /etc/group has it.
+pub(crate) fn group_id(name: &str) -> Option<u32> {
+    let text = fs::read_to_string("/etc/group").unwrap_or_default();
+    groups(&text)
+        .find(|group| group.0 == name)
+        .map(|group| group.1)
+}
+
 impl User {
     /// Who runs this program.
     pub(super) fn me() -> Self {

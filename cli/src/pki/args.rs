@@ -73,7 +73,8 @@ pub(crate) struct Init {
   gleaner pki issue --admin grace -o grace                renews and ends anybody's leases
 
 Files that are there are replaced: collectors, recruiters and agents take up the new ones without a restart.
-Run by root, they become the folder's owner's.
+Run by root, they become the folder's owner's. The group gleaner-recruiter may read a recruiter's key; --group names
+the group of another service. A key that replaces one keeps that group.
 Hosts can be given a token instead (gleaner pki token): their keys then never leave them.")]
 pub(crate) struct Issue {
     #[command(flatten)]
@@ -87,6 +88,9 @@ pub(crate) struct Issue {
     /// Where to: PREFIX.crt and PREFIX.key.
     #[arg(long, short, value_name = "PREFIX")]
     pub(crate) output: PathBuf,
+    /// Group that may read the key, such as gleaner-clerk.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
     #[command(flatten)]
     pub(crate) folder: Folder,
     /// Print what was made as JSON.

@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod list;
 
+use crate::doctor::group_id;
 use anyhow::Context;
 use args::{Init, Issue, Pki, PkiCommand, Revoke, Token};
 use gleaner_trust::{
@@ -17,6 +18,9 @@ use std::time::SystemTime;
 
 /// Where collectors listen unless told otherwise.
 const PORT: u16 = 7443;
+
+/// The group of the packaged recruiter.
+const RECRUITER_GROUP: &str = "gleaner-recruiter";
 
 pub(crate) fn run(args: &Pki) -> anyhow::Result<()> {
     let text = match &args.command {
@@ -46,7 +50,13 @@ fn init(args: &Init) -> anyhow::Result<String> {
     let name: String = args.names[0].chars().take(30).collect();
     let authority = Authority::init(&args.folder, &name, AUTHORITY_DAYS)?;
     let folder = std::path::absolute(&args.folder)?;
-    let (certificate, key) = write(&authority, &role, COLLECTOR_DAYS, &folder.join("collector"))?;
+    let (certificate, key) = write(
+        &authority,
+        &role,
+        COLLECTOR_DAYS,
+        &folder.join("collector"),
+        None,
+    )?;
     let fingerprint = authority.fingerprint()?;
     if args.json {
         return Ok(pretty(&json!({
@@ -95,7 +105,13 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
         (Role::Collector { names }, COLLECTOR_DAYS)
     };
     let days = args.days.unwrap_or(days);
-    let (certificate_path, key) = write(&authority, &role, days, &args.output)?;
+    let (certificate_path, key) = write(
+        &authority,
+        &role,
+        days,
+        &args.output,
+        reading_group(args, &role)?,
+    )?;
     let pem = std::fs::read_to_string(&certificate_path)
         .with_context(|| format!("cannot read {}", certificate_path.display()))?;
     let (serial, dates) = (certificate::serial(&pem)?, certificate::dates(&pem)?);
@@ -124,12 +140,26 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
     ))
 }
 
+/// The group that reads the key: the one named, or the recruiter's own where root makes its key on the recruiter's machine.
+fn reading_group(args: &Issue, role: &Role) -> anyhow::Result<Option<u32>> {
+    if let Some(name) = &args.group {
+        let found = group_id(name)
+            .with_context(|| format!("--group {name}: this machine has no such group"));
+        return found.map(Some);
+    }
+    let is_recruiter = matches!(role, Role::Recruiter { .. });
+    let group =
+        (is_recruiter && rustix::process::geteuid().is_root()).then(|| group_id(RECRUITER_GROUP));
+    Ok(group.flatten())
+}
+
 /// Issues into `PREFIX.crt` and `PREFIX.key`.
 fn write(
     authority: &Authority,
     role: &Role,
     days: u32,
     prefix: &Path,
+    group: Option<u32>,
 ) -> anyhow::Result<(PathBuf, PathBuf)> {
     let with = |extension: &str| {
         let mut path = prefix.as_os_str().to_owned(); // a prefix may have dots: host7.lab
@@ -137,7 +167,9 @@ fn write(
         PathBuf::from(path)
     };
     let (certificate, key) = (with(".crt"), with(".key"));
-    authority.issue(role, days)?.write(&certificate, &key)?;
+    authority
+        .issue(role, days)?
+        .write_for(&certificate, &key, group)?;
     Ok((certificate, key))
 }
 

@@ -10,19 +10,21 @@ use std::path::PathBuf;
 /// Write the report that people open on Monday: one HTML page, figures inside, no network needed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  gleaner report                                 of what the agent of this host has recorded
   gleaner report out/demo/dataset -o report.html
   gleaner report DATASET --week 2026-W47 --time-zone Europe/Berlin
   gleaner report DATASET --week last --also md,csv,json --pdf -o week.html
   gleaner report DATASET --from 2026-11-16 --until 2026-11-19 -o - > three-days.html
   gleaner report DATASET --week last --folder /var/lib/gleaner/reports --keep 52
   gleaner report DATASET --week last --anonymous --mail lab@example.org
+  gleaner report --mail lab@example.org --mail-test
 
 Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC.
 Exit codes: 0 made, 1 failed, 2 wrong usage, 3 nothing was recorded in that time.
 Reading it, every week by itself, mail: docs/report.md.")]
 pub(crate) struct Report {
-    /// Folder of the dataset.
-    pub(crate) dataset: PathBuf,
+    /// Folder of the dataset [default: the trace of this host's agent].
+    pub(crate) dataset: Option<PathBuf>,
     /// The page to write (`-` for standard output) [default: 2026-W47.html for a week, else report.html].
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -99,6 +101,9 @@ pub(crate) struct Mail {
     /// Hand a message to the local mail system for this address (repeatable).
     #[arg(id = "mail", long = "mail", value_name = "ADDRESS")]
     pub(crate) to: Vec<Mailbox>,
+    /// Send a test message instead of a report: it shows whether mail from here arrives.
+    #[arg(id = "mail-test", long = "mail-test", requires = "mail")]
+    pub(crate) is_test: bool,
     /// Its sender [default: gleaner@ and this machine's name].
     #[arg(id = "mail-from", long = "mail-from", value_name = "ADDRESS")]
     pub(crate) from: Option<Mailbox>,

@@ -69,6 +69,23 @@ pub(super) fn send(
     hand_over(&args.sendmail, &message.formatted())
 }
 
+/// Hands over a message that says no more than that mail from here arrives.
+pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
+    let mut message = Message::builder()
+        .from(from)
+        .subject("Gleaner: a test message")
+        .header(AutoSubmitted);
+    for to in &args.to {
+        message = message.to(to.clone());
+    }
+    let text = "Mail from this machine arrives. The weekly report will come to this address.\n";
+    let message = message.singlepart(SinglePart::plain(text.to_owned()));
+    hand_over(
+        &args.sendmail,
+        &message.context("cannot write the message")?.formatted(),
+    )
+}
+
 /// As every sendmail takes it: recipients from the header, lone dots as text.
 fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
     let name = sendmail.display();

@@ -11,6 +11,7 @@ mod files;
 mod folder;
 mod mail;
 mod measured;
+mod own;
 mod span;
 
 use anyhow::Context;
@@ -41,10 +42,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .then(|| chromium::find(companions.chromium.as_deref()))
         .transpose()?;
     let sender = mail::sender(&args.mail)?;
+    if let Some(from) = sender.clone().filter(|_| args.mail.is_test) {
+        mail::send_test(&args.mail, from)?;
+        let to: Vec<_> = args.mail.to.iter().map(ToString::to_string).collect();
+        println!(
+            "{} took a test message for {}",
+            args.mail.sendmail.display(),
+            to.join(", ")
+        );
+        return Ok(());
+    }
 
     let now = Timestamp::now();
     let zone = span::zone(&args.measures.time_zone)?;
-    let dataset = Dataset::open(&args.dataset)?;
+    // The export of this host's own trace lasts as long as the report needs it.
+    let own = args.dataset.is_none().then(own::dataset).transpose()?;
+    let dataset = match (&args.dataset, &own) {
+        (Some(folder), _) => Dataset::open(folder)?,
+        (None, Some(own)) => Dataset::open(own.path().join("dataset"))?,
+        (None, None) => anyhow::bail!("there is no dataset"),
+    };
     let asked = Asked::new(&args.time, &dataset, &zone, now)?;
     let measured = measured::measure(&dataset, &asked, &zone, args)?;
     let title = match (&args.title, args.anonymous) {
@@ -73,6 +90,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let page = args.output.clone();
         let page = page.unwrap_or_else(|| PathBuf::from(format!("{}.html", asked.name)));
         write(&page, &html)?;
+        if own.is_some() {
+            println!("Report: {}", absolute(&page));
+        }
         files::companions(&page, &report, &companions.also)?;
         if let Some(chromium) = &chromium {
             chromium::print(chromium, &page)?;

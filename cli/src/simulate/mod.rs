@@ -17,7 +17,7 @@ use crate::report;
 use crate::tables::plain;
 use anyhow::bail;
 use args::Simulate;
-use gleaner_simulator::sweep::{self, Cluster, Plan, Row, ScenarioFile};
+use gleaner_simulator::sweep::{self, Cluster, Plan, Row, ScenarioFile, SweepError};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -50,8 +50,23 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
         &file,
         folders.iter().map(|(name, _)| name.clone()).collect(),
     )?;
-    let open = |(name, folder): &(String, PathBuf)| {
-        Cluster::open(name, folder, file.from.as_deref(), plan.length_ns)
+    // The begin in a shipped scenario is that of its own synthetic datasets; another dataset need not have that day.
+    let is_other =
+        found.is_shipped && args.instead.from.is_none() && !args.instead.dataset.is_empty();
+    let open = |(name, folder): &(String, PathBuf)| match Cluster::open(
+        name,
+        folder,
+        file.from.as_deref(),
+        plan.length_ns,
+    ) {
+        Err(SweepError::Span { .. }) if is_other => {
+            let cluster = Cluster::open(name, folder, None, plan.length_ns)?;
+            eprintln!(
+                "gleaner: dataset {name} is simulated from its first day on: --from names another"
+            );
+            Ok(cluster)
+        }
+        opened => opened,
     };
     let mut clusters = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     forecasts::learn(&plan, &mut clusters)?;

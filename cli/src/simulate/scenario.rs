@@ -13,6 +13,8 @@ pub(super) struct Found {
     /// Where it is, as errors say it.
     origin: String,
     pub(super) text: String,
+    /// Whether it comes with Gleaner: its begin is then that of the datasets in its own comments.
+    pub(super) is_shipped: bool,
     /// From where its folders and streams are seen.
     folder: PathBuf,
 }
@@ -24,6 +26,7 @@ pub(super) fn find(asked: &str) -> anyhow::Result<Found> {
             name: shipped.name.to_owned(),
             origin: format!("scenario {}", shipped.name),
             text: shipped.text.to_owned(),
+            is_shipped: true,
             folder: PathBuf::new(),
         });
     }
@@ -42,6 +45,7 @@ pub(super) fn find(asked: &str) -> anyhow::Result<Found> {
         name: name.to_string_lossy().into_owned(),
         origin: asked.to_owned(),
         text,
+        is_shipped: false,
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
     })
 }

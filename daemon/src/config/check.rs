@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 /// What every daemon's help has below its options.
 pub const CHECK_HELP: &str = "\
-Nothing is started. Variables of the environment win over the file: GLEANER_NAME_KEY, GLEANER_NAME_TABLE_KEY, where NAME is what \
+Nothing is started. Variables of the environment win over the file and its drop-ins, NAME.d/*.toml beside NAME.toml: GLEANER_NAME_KEY, GLEANER_NAME_TABLE_KEY, where NAME is what \
 follows gleaner- in the program's name; those of a service stand in its unit.
 
 Exit codes: 0 the daemon would start with it; 1 it says what cannot be: standard error says where, by file, key and line.";
@@ -22,6 +22,8 @@ pub struct Checked {
     pub is_valid: bool,
     /// The file; `None`: none was named and the default one is not there, or it is not known.
     pub file: Option<PathBuf>,
+    /// Drop-ins that were read after the file, in their order; none where the configuration is wrong.
+    pub drop_ins: Vec<PathBuf>,
     /// What wins over it.
     pub overrides: Vec<Override>,
     /// What is wrong.
@@ -56,6 +58,10 @@ pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
             Ok(origin) => origin.path().map(Path::to_owned),
             Err(error) => file_of(error),
         },
+        drop_ins: resolved.map_or_else(
+            |_| Vec::new(),
+            |o| o.drop_ins().map(Path::to_owned).collect(),
+        ),
         overrides: resolved.map_or_else(|_| Vec::new(), |origin| origin.overrides().to_vec()),
         problem: resolved.err().map(problem),
         notes: Vec::new(),
@@ -77,9 +83,12 @@ impl Checked {
         if let Some(problem) = &self.problem {
             return format!("{program}: {}\n", problem.text);
         }
-        let read = match &self.file {
-            Some(file) => format!("{} is good", file.display()),
-            None => "there is no file, and the defaults hold".to_owned(),
+        let files = self.file.iter().chain(&self.drop_ins);
+        let files: Vec<_> = files.map(|file| file.display().to_string()).collect();
+        let read = match files.as_slice() {
+            [] => "there is no file, and the defaults hold".to_owned(),
+            [file] => format!("{file} is good"),
+            files => format!("{} are good", files.join(", ")),
         };
         let by = |by: &Override| format!("{} ({})", by.variable, by.key);
         let by: Vec<_> = self.overrides.iter().map(by).collect();

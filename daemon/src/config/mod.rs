@@ -1,10 +1,12 @@
 //! Configuration: a file in TOML, and variables of the environment over it.
 //!
-//! A daemon `NAME` reads `/etc/gleaner/NAME.toml` where no other file is named. The variable `GLEANER_NAME_KEY` wins over the key
+//! A daemon `NAME` reads `/etc/gleaner/NAME.toml` where no other file is named, and then every `*.toml` of the folder `NAME.d` beside
+//! that file, in the order of their names: a later file wins. The variable `GLEANER_NAME_KEY` wins over the key
 //! `key` of the file, and `GLEANER_NAME_TABLE_KEY` over the key of a table. Whatever is wrong is told with its place ([`ConfigError`]).
 
 mod check;
 mod documented;
+mod drop_ins;
 mod error;
 mod keys;
 mod origin;
@@ -13,11 +15,13 @@ mod variables;
 
 pub use check::{CHECK_HELP, Checked, Problem, check};
 pub use documented::uncommented;
+pub use drop_ins::{merge, paths as drop_in_paths};
 pub use error::{ConfigError, Place};
 pub use keys::{Kind, keys};
 pub use origin::{Origin, Override};
 
 use crate::folders;
+use origin::Source;
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -53,12 +57,20 @@ pub fn load_from<T: DeserializeOwned>(
     given: Option<&Path>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<Loaded<T>, ConfigError> {
-    let (path, text) = read(daemon, given)?;
-    let mut origin = Origin::new(daemon, path, text);
-    let from_file = toml::from_str::<T>(origin.text());
-    let mut values = from_file.map_err(|error| origin.refused(&error))?;
-    let whole = origin.text().parse::<toml::Table>();
-    let mut table = whole.map_err(|error| origin.refused(&error))?;
+    let (main, drop_ins) = read(daemon, given)?;
+    let mut origin = Origin::new(daemon, main, drop_ins);
+    let mut table = toml::Table::new();
+    for source in origin.sources() {
+        // Each file by itself first: an error then has its line.
+        let refused = |error| source.refused(&error);
+        toml::from_str::<T>(&source.text).map_err(refused)?;
+        merge(&mut table, source.text.parse().map_err(refused)?);
+    }
+    let whole = table.clone().try_into();
+    let mut values: T = whole.map_err(|error| match origin.sources().last() {
+        Some(source) => source.refused(&error),
+        None => origin.wrong("configuration", error.message()),
+    })?;
     let keys = keys::<T>();
     for variable in variables::of(daemon, &keys, environment)? {
         variable.put_into(&mut table);
@@ -69,16 +81,25 @@ pub fn load_from<T: DeserializeOwned>(
     Ok(Loaded { values, origin })
 }
 
-fn read(daemon: &str, given: Option<&Path>) -> Result<(Option<PathBuf>, String), ConfigError> {
+fn read(daemon: &str, given: Option<&Path>) -> Result<(Option<Source>, Vec<Source>), ConfigError> {
     let default = folders::configuration().join(format!("{daemon}.toml"));
     let path = given.unwrap_or(&default);
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok((Some(path.to_owned()), text)),
-        Err(e) if given.is_none() && e.kind() == ErrorKind::NotFound => Ok((None, String::new())),
-        Err(source) => Err(ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        }),
+    let main = match read_one(path.to_owned()) {
+        Err(ConfigError::Read { source, .. })
+            if given.is_none() && source.kind() == ErrorKind::NotFound =>
+        {
+            None
+        }
+        read => Some(read?),
+    };
+    let drop_ins = drop_in_paths(path)?.into_iter().map(read_one);
+    Ok((main, drop_ins.collect::<Result<_, _>>()?))
+}
+
+fn read_one(path: PathBuf) -> Result<Source, ConfigError> {
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Source { path, text }),
+        Err(source) => Err(ConfigError::Read { path, source }),
     }
 }
 

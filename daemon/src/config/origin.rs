@@ -18,17 +18,25 @@ pub struct Override {
 #[derive(Clone, Debug)]
 pub struct Origin {
     daemon: &'static str,
-    path: Option<PathBuf>,
-    text: String,
+    /// The file and its drop-ins, in the order in which they are read: a later source wins.
+    sources: Vec<Source>,
+    has_main_file: bool,
     overrides: Vec<Override>,
 }
 
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
 impl Origin {
-    pub(super) const fn new(daemon: &'static str, path: Option<PathBuf>, text: String) -> Self {
+    pub(super) fn new(daemon: &'static str, main: Option<Source>, drop_ins: Vec<Source>) -> Self {
         Self {
             daemon,
-            path,
-            text,
+            has_main_file: main.is_some(),
+            sources: main.into_iter().chain(drop_ins).collect(),
             overrides: Vec::new(),
         }
     }
@@ -38,8 +46,8 @@ impl Origin {
         self.overrides.push(Override { variable, key });
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    pub(super) fn sources(&self) -> &[Source] {
+        &self.sources
     }
 
     /// Of `gleaner-agent` it is `agent`.
@@ -51,7 +59,14 @@ impl Origin {
     /// The file; `None`: no file was named, and the default one is not there.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+        let main = self.sources.first().filter(|_| self.has_main_file);
+        main.map(|source| source.path.as_path())
+    }
+
+    /// The drop-ins that were read after the file, in their order.
+    pub fn drop_ins(&self) -> impl Iterator<Item = &Path> {
+        let drop_ins = self.sources.iter().skip(usize::from(self.has_main_file));
+        drop_ins.map(|source| source.path.as_path())
     }
 
     /// What wins over it, by name.
@@ -84,16 +99,28 @@ impl Origin {
         if let Some(by) = self.overrides.iter().find(|by| by.key == key) {
             return Place::Variable(by.variable.clone());
         }
-        let Some(path) = &self.path else {
-            return Place::Default(self.daemon);
+        let line = |source: &Source| {
+            let set = source.settings().into_iter().find(|set| set.key == key)?;
+            Some(source.line_of(set.span.start))
         };
-        let set = self.settings().into_iter().find(|set| set.key == key);
-        Place::File {
-            path: path.clone(),
-            line: set.map(|set| self.line_of(set.span.start)),
+        // The last source that sets the key is the one that counts.
+        let last = self
+            .sources
+            .iter()
+            .rev()
+            .find_map(|source| Some((source, Some(line(source)?))));
+        let main = self.sources.first().filter(|_| self.has_main_file);
+        match last.or_else(|| Some((main?, None))) {
+            Some((source, line)) => Place::File {
+                path: source.path.clone(),
+                line,
+            },
+            None => Place::Default(self.daemon),
         }
     }
+}
 
+impl Source {
     /// What the file says that cannot be.
     pub(super) fn refused(&self, error: &toml::de::Error) -> ConfigError {
         let at = error.span().map(|span| span.start);
@@ -103,7 +130,7 @@ impl Origin {
         let key = at.and_then(|at| settings.rfind(|set| holds(set, at)));
         ConfigError::Wrong {
             place: Place::File {
-                path: self.path.clone().unwrap_or_default(),
+                path: self.path.clone(),
                 line: at.map(|at| self.line_of(at)),
             },
             key: key.map(|set| set.key),

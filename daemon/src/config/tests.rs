@@ -316,7 +316,7 @@ fn a_setting_is_blamed_where_it_was_made() {
     assert_eq!(place("mode"), "agent.toml: mode: no");
     let wrong = Origin::wrong_argument("--interval", "no");
     assert_eq!(wrong.to_string(), "--interval: no");
-    let nowhere = Origin::new("memoryd", None, String::new());
+    let nowhere = Origin::new("memoryd", None, Vec::new());
     let said = nowhere.wrong("mode", "no").to_string();
     assert_eq!(said, "the configuration of gleaner-memoryd: mode: no");
 }
@@ -336,7 +336,7 @@ fn a_check_says_which_file_what_wins_and_what_is_wrong() {
         checked.text(),
         format!("gleaner-agent: {path} is good; {wins}\n")
     );
-    let nothing = Origin::new(DAEMON, None, String::new());
+    let nothing = Origin::new(DAEMON, None, Vec::new());
     let said = check(DAEMON, Ok(&nothing)).text();
     assert_eq!(
         said,
@@ -407,4 +407,73 @@ proptest! {
             prop_assert_eq!(error.to_string().lines().count(), 1);
         }
     }
+}
+
+/// Writes the main file and drop-ins into a folder of its own.
+fn load_with_drop_ins(
+    main: &str,
+    drop_ins: &[(&str, &str)],
+) -> (tempfile::TempDir, Result<Loaded<File>, ConfigError>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.toml");
+    std::fs::write(&path, main).unwrap();
+    std::fs::create_dir(folder.path().join("agent.d")).unwrap();
+    for (name, text) in drop_ins {
+        std::fs::write(folder.path().join("agent.d").join(name), text).unwrap();
+    }
+    let loaded = load_from(DAEMON, Some(&path), []);
+    (folder, loaded)
+}
+
+#[test]
+fn drop_ins_win_over_the_file_in_the_order_of_their_names() {
+    let (folder, loaded) = load_with_drop_ins(
+        "tries = 1\nalways_active = [\"a\"]\n[ship]\ncollector = \"https://a\"\ninterval = \"5s\"\n",
+        &[
+            (
+                "20-own.toml",
+                "tries = 3\n[ship]\ncollector = \"https://c\"\n",
+            ),
+            ("10-own.toml", "tries = 2\nalways_active = [\"b\"]\n"),
+            ("30-not.toml.dpkg-old", "tries = 4\n"),
+            (".40-hidden.toml", "tries = 5\n"),
+        ],
+    );
+    let loaded = loaded.unwrap();
+    assert_eq!(loaded.values.tries, Some(3));
+    assert_eq!(loaded.values.always_active, ["b"]);
+    assert_eq!(loaded.values.ship.collector, "https://c");
+    assert_eq!(loaded.values.ship.interval, Some(Duration::from_secs(5)));
+    let of = |name: &str| folder.path().join(name).display().to_string();
+    let wrong = |key: &str| loaded.origin.wrong(key, "no").to_string();
+    let (first, second) = (of("agent.d/10-own.toml"), of("agent.d/20-own.toml"));
+    assert_eq!(wrong("tries"), format!("{second}, line 1: tries: no"));
+    assert_eq!(
+        wrong("always_active"),
+        format!("{first}, line 2: always_active: no")
+    );
+    assert_eq!(
+        wrong("ship.interval"),
+        format!("{}, line 5: ship.interval: no", of("agent.toml"))
+    );
+    let text = check(DAEMON, Ok(&loaded.origin)).text();
+    assert_eq!(
+        text,
+        format!(
+            "gleaner-agent: {}, {first}, {second} are good\n",
+            of("agent.toml")
+        )
+    );
+}
+
+#[test]
+fn an_error_in_a_drop_in_names_the_drop_in() {
+    let (folder, loaded) = load_with_drop_ins("tries = 1\n", &[("own.toml", "\ntrys = 3\n")]);
+    let own = folder.path().join("agent.d/own.toml");
+    let said = loaded.unwrap_err().to_string();
+    assert!(
+        said.starts_with(&format!("{}, line 2: ", own.display())),
+        "{said}"
+    );
+    assert!(said.contains("trys"), "{said}");
 }

@@ -73,7 +73,7 @@ pub(crate) enum Command {
     },
     /// Make a block device of an NBD server's pages, and swap on it if wanted
     #[command(after_help = "Examples:
-  gleaner-clerk attach --size 16GiB --recruiter https://recruiter.example:7484 --swap
+  gleaner-clerk attach --size 16GiB --recruiter https://recruiter.example:7444 --swap
   gleaner-clerk attach --socket /run/pages.sock --swap --priority 10
   mkfs.ext4 $(gleaner-clerk attach --socket /run/pages.sock --json | jq -r .device)")]
     Attach {

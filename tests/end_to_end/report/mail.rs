@@ -168,3 +168,49 @@ fn a_mail_system_that_refuses_is_told_and_the_page_stays() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(said(&missing).contains("--sendmail"), "{}", said(&missing));
 }
+
+#[test]
+fn a_test_message_needs_no_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = sendmail(folder.path(), "cat");
+    let mut command = super::gleaner();
+    command.args([
+        "report",
+        "--mail-test",
+        "--mail",
+        "lab@example.org",
+        "--mail-from",
+        "gleaner@example.org",
+        "--sendmail",
+    ]);
+    let output = super::made(
+        command
+            .arg(&program)
+            .current_dir(folder.path())
+            .output()
+            .unwrap(),
+    );
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        told,
+        format!(
+            "{} took a test message for lab@example.org\n",
+            program.display()
+        )
+    );
+    let message = super::text(folder.path().join("message"));
+    for wanted in [
+        "To: lab@example.org",
+        "From: gleaner@example.org",
+        "Subject: Gleaner: a test message",
+        "Mail from this machine arrives.",
+    ] {
+        assert!(message.contains(wanted), "no {wanted} in\n{message}");
+    }
+    // Nobody to send it to.
+    let alone = super::gleaner()
+        .args(["report", "--mail-test"])
+        .output()
+        .unwrap();
+    assert_eq!(alone.status.code(), Some(2), "{}", super::said(&alone));
+}

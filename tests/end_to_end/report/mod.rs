@@ -4,6 +4,7 @@ mod asked;
 mod beside;
 mod folder;
 mod mail;
+mod own;
 
 use gleaner_tests::program;
 use serde_json::Value;

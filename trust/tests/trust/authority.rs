@@ -364,3 +364,46 @@ fn a_host_renews_until_it_is_revoked() {
     let refused = authority.renew(&der(&collector.certificate_pem), &request, 90, now);
     assert!(matches!(refused, Err(TrustError::NotRenewable)));
 }
+
+/// The service that reads a key is still able to after the yearly renewal, which names no group.
+#[test]
+fn a_renewed_key_stays_readable_to_its_group() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::init(
+        &folder.path().join("pki"),
+        "test",
+        gleaner_trust::AUTHORITY_DAYS,
+    )
+    .unwrap();
+    let (certificate, key) = (folder.path().join("r.crt"), folder.path().join("r.key"));
+    let role = Role::Recruiter {
+        names: vec!["localhost".to_owned()],
+    };
+    let issue = |group| {
+        authority
+            .issue(&role, 1)
+            .unwrap()
+            .write_for(&certificate, &key, group)
+            .unwrap()
+    };
+    let who_reads = || {
+        let there = std::fs::metadata(&key).unwrap();
+        (there.gid(), there.permissions().mode() & 0o777)
+    };
+    issue(None);
+    let (own, alone) = who_reads();
+    assert_eq!(alone, 0o600);
+    // Root gives a file to any group, others to their own.
+    let group = if rustix::process::geteuid().is_root() {
+        own + 54_321
+    } else {
+        own
+    };
+    issue(Some(group));
+    assert_eq!(who_reads(), (group, 0o640));
+    let first = std::fs::read(&key).unwrap();
+    issue(None);
+    assert_ne!(std::fs::read(&key).unwrap(), first);
+    assert_eq!(who_reads(), (group, 0o640));
+}

@@ -63,17 +63,34 @@ pub(in crate::doctor) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> F
     .mend(mend)
 }
 
-/// Of the server's clock less ours.
-pub(in crate::doctor) fn judge_difference(server: &str, difference_ms: i64) -> Option<Finding> {
+/// Judges the server's clock less ours. Where something keeps ours right, the mend is on the server's machine.
+pub(in crate::doctor) fn judge_difference(
+    server: &str,
+    difference_ms: i64,
+    ours: Option<Clock>,
+) -> Option<Finding> {
+    const MEND: &str = "sudo timedatectl set-ntp true";
+    if difference_ms.saturating_abs() <= DIFFERENCE_MS {
+        return None;
+    }
     let amount = Seconds::from_ms(difference_ms.saturating_abs());
-    let direction = if difference_ms > 0 {
-        "behind"
+    let (direction, opposite) = if difference_ms > 0 {
+        ("behind", "ahead of")
     } else {
-        "ahead of"
+        ("ahead of", "behind")
     };
-    (difference_ms.saturating_abs() > DIFFERENCE_MS).then(|| {
+    Some(if ours.is_some_and(|clock| clock.is_synchronised) {
+        let found = format!(
+            "the clock of {server} is {amount} {opposite} this host's, which is kept right: mend it there"
+        );
+        let host = server.split_once("://").map_or(server, |(_, rest)| rest);
+        let host = host.split(['/', '?']).next().unwrap_or(host);
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+        let mend = format!("ssh {} {MEND}", host.trim_matches(['[', ']']));
+        Finding::of(Message::ClockDiffers, SUBJECT, found).mend(mend)
+    } else {
         let found = format!("this host's clock is {amount} {direction} that of {server}");
-        Finding::of(Message::ClockDiffers, SUBJECT, found).mend("sudo timedatectl set-ntp true")
+        Finding::of(Message::ClockDiffers, SUBJECT, found).mend(MEND)
     })
 }
 
@@ -103,16 +120,36 @@ mod tests {
             Some(Message::ClockUnsynchronised)
         );
         assert!(read().is_some());
-        assert_eq!(judge_difference("c", 60_000), None);
+        assert_eq!(judge_difference("c", 60_000, None), None);
         assert_eq!(
-            judge_difference("c", i64::MIN).unwrap().message,
+            judge_difference("c", i64::MIN, None).unwrap().message,
             Some(Message::ClockDiffers)
         );
         assert!(
-            judge_difference("c", 90_000)
+            judge_difference("c", 90_000, clock(false))
                 .unwrap()
                 .found
                 .contains("1 min 30 s behind that of c")
         );
+    }
+
+    #[test]
+    fn a_host_whose_clock_is_kept_right_is_not_told_to_mend_it() {
+        let right = Clock {
+            is_synchronised: true,
+            error_us: 12_000,
+        };
+        for (server, host) in [
+            ("https://c.lab:7443", "c.lab"),
+            ("https://[::1]:7443", "::1"),
+        ] {
+            let finding = judge_difference(server, -90_000, Some(right)).unwrap();
+            let wanted = format!("the clock of {server} is 1 min 30 s behind this host's");
+            assert!(finding.found.starts_with(&wanted), "{}", finding.found);
+            assert_eq!(
+                finding.mend,
+                Some(format!("ssh {host} sudo timedatectl set-ntp true"))
+            );
+        }
     }
 }

@@ -250,7 +250,10 @@ pub(in crate::doctor) fn judge(way: &Way, mends: &Mends<'_>) -> Vec<Finding> {
                 SUBJECT,
                 format!("{url}: {}", way.steps.join(", ")),
             )];
-            findings.extend(difference_ms.and_then(|ms| super::clock::judge_difference(url, ms)));
+            findings.extend(
+                difference_ms
+                    .and_then(|ms| super::clock::judge_difference(url, ms, super::clock::read())),
+            );
             return findings;
         }
         Ok(End::Answered {

@@ -212,12 +212,15 @@ impl Patient<'_> {
         }
     }
 
-    /// Takes back what was changed of its unit; `None` where it has none.
+    /// Shows every drop-in of its unit, opens an editor for one, and starts it anew; `None` where it has no unit. Nothing of an
+    /// administrator's is removed, as `systemctl revert` would.
     fn restore(&self) -> Option<String> {
         let unit = self.daemon.unit();
-        self.unit
-            .is_loaded()
-            .then(|| format!("sudo systemctl revert {unit} && sudo systemctl restart {unit}"))
+        self.unit.is_loaded().then(|| {
+            format!(
+                "systemctl cat {unit}; sudo systemctl edit {unit} && sudo systemctl restart {unit}"
+            )
+        })
     }
 
     fn program_path(&self) -> Option<&Path> {

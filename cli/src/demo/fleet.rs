@@ -1,0 +1,34 @@
+//! The page of a synthetic fleet beside this host's: half a minute of one host shows little of what a report tells.
+
+use crate::{analyze, progress, report};
+use gleaner_schemas::findings::Parameters as Measures;
+use gleaner_traces::synth::{Cluster, Parameters, Preset, Progress, write};
+use std::path::{Path, PathBuf};
+
+const HOSTS: usize = 12;
+const DAYS: u32 = 7;
+const INTERVAL_MS: i64 = 15 * 60_000;
+/// Intervals of the page's figures are drawn from so many resamples: enough for a page of hosts that do not exist.
+const RESAMPLES: u32 = 100;
+
+/// Writes the fleet's dataset and its page into the demo's folder; returns the page's path.
+pub(super) fn write_page(folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut parameters = Parameters::of_preset(Preset::Modern, 1)?;
+    (parameters.hosts, parameters.days, parameters.interval_ms) = (HOSTS, DAYS, INTERVAL_MS);
+    let dataset = folder.join("synthetic-fleet");
+    let bar = progress::bar("synth", 1);
+    write(&Cluster::new(&parameters)?, &dataset, |p: &Progress| {
+        bar.set_length(p.host_days_in_all);
+        bar.set_position(p.host_days);
+    })?;
+    bar.finish_and_clear();
+    let measures = Measures {
+        bootstrap_count: RESAMPLES,
+        ..Measures::default()
+    };
+    let findings = analyze::findings(&dataset, &measures)?;
+    let title = format!("A synthetic fleet: {HOSTS} invented hosts, nothing measured");
+    let path = folder.join("synthetic-fleet.html");
+    report::write(&path, &report::page(&findings, title, "UTC")?)?;
+    Ok(path)
+}
