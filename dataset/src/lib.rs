@@ -23,6 +23,7 @@ mod error;
 mod hashing;
 mod identity;
 mod index;
+mod kept;
 mod layout;
 mod lock;
 mod manifest;

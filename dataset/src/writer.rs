@@ -33,6 +33,9 @@ pub struct Writer {
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
+    /// Columns that are left out where repeats are compared with the rows that they repeat; none where they are
+    /// not.
+    pub(crate) compared_except: Option<&'static [&'static str]>,
     /// Files that could not be merged with others.
     pub(crate) unsound: HashSet<String>,
     _lock: Lock,
@@ -103,6 +106,7 @@ impl Writer {
             files: OpenFiles::default(),
             marks: None,
             grace: retired::GRACE,
+            compared_except: None,
             unsound: HashSet::new(),
             _lock: lock,
         })
@@ -141,6 +145,18 @@ impl Writer {
             None => Marks::read(&self.root, &self.manifest)?,
         };
         Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
+    }
+
+    /// What was sealed by this writer, now and before.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Counts records that are appended again and say otherwise ([`crate::Summary::contradicted_rows`]) in any
+    /// column but `except`: all columns of what is held are then read, and not the names of records alone.
+    pub fn compare_repeats(&mut self, except: &'static [&'static str]) {
+        self.compared_except = Some(except);
     }
 
     /// Rows appended and not sealed yet, repeats among them.

@@ -39,6 +39,8 @@ pub struct Listed {
     pub machines: Vec<String>,
     /// Names of what else lies there, and is not looked at.
     pub passed_over: Vec<String>,
+    /// What is of the source and cannot be used, each with its reason; the rest is imported.
+    pub set_aside: Vec<String>,
 }
 
 /// Imports every machine of `importer` into the dataset in `dataset`, which is made where there is none. In memory
@@ -50,6 +52,20 @@ pub struct Listed {
 pub fn import(
     importer: &mut impl Importer,
     dataset: &Path,
+    progress: impl FnMut(&Progress<'_>),
+) -> Result<Imported, ImportError> {
+    import_at(importer, dataset, None, progress)
+}
+
+/// As [`import`], of machines that were recorded every `interval_ms`, where that is stated: else each machine's
+/// interval is found in the steps between its samples.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_at(
+    importer: &mut impl Importer,
+    dataset: &Path,
+    interval_ms: Option<i64>,
     mut progress: impl FnMut(&Progress<'_>),
 ) -> Result<Imported, ImportError> {
     let listed = importer.machines()?;
@@ -62,8 +78,10 @@ pub fn import(
         total: of_no_machine.clone(),
         of_no_machine,
         passed_over: listed.passed_over,
+        set_aside: listed.set_aside,
         new_rows_count: 0,
         known_rows_count: 0,
+        contradicting_rows_count: 0,
         files_count: 0,
         files_bytes: 0,
     };
@@ -72,7 +90,7 @@ pub fn import(
     for (at, machine) in listed.machines.iter().enumerate() {
         let mut readings = Readings::new(&columns);
         importer.read(machine, &mut readings)?;
-        let (samples, mended) = readings.mend();
+        let (samples, mended) = readings.mend_at(interval_ms);
         let source = importer.source();
         importing.add(&source, machine, &samples, &mut done)?;
         done.total.add(&mended);
@@ -89,7 +107,7 @@ pub fn import(
             machine,
         });
     }
-    importing.seal(&mut done)?;
+    importing.finish(&mut done)?;
     if done.total.samples_count > 0 {
         return Ok(done);
     }

@@ -1,10 +1,17 @@
 //! The samples of foreign machines on their way into a dataset: one machine at a time.
 
 use super::{ImportError, Imported, Observation, Source};
-use gleaner_dataset::{Identity, RowsBuilder, Writer};
+use gleaner_dataset::{Compaction, Identity, RowsBuilder, Writer};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// After all times that are imported: no day of a trace is still to grow when its import ends.
+const AFTER_ALL: Duration = Duration::from_secs(4_200_000_000);
+/// Columns that follow from neighbouring samples, and so from where the trace that is imported begins.
+const OF_NEIGHBOURS: [&str; 3] = ["interval_ms", "boot_id", "boottime_ms"];
 
 const DAY_MS: i64 = 86_400_000;
 /// Rows that are sealed at once: a sample takes some 700 bytes, absent columns included, and more while it is sealed. A seal
@@ -15,6 +22,8 @@ const ROWS_AT_ONCE: u64 = 500_000;
 pub(super) struct Importing {
     dataset: PathBuf,
     writer: Option<Writer>,
+    /// Paths of the files that were there before.
+    before: HashSet<String>,
 }
 
 impl Importing {
@@ -22,6 +31,7 @@ impl Importing {
         Self {
             dataset: dataset.to_owned(),
             writer: None,
+            before: HashSet::new(),
         }
     }
 
@@ -92,7 +102,17 @@ impl Importing {
         }
         let writer = match self.writer.take() {
             Some(writer) => writer,
-            None => Writer::open(&self.dataset)?,
+            None => {
+                let mut writer = Writer::open(&self.dataset)?;
+                writer.compare_repeats(&OF_NEIGHBOURS);
+                let files = writer.manifest().files.iter();
+                self.before = files.map(|file| file.path.clone()).collect();
+                if self.before.is_empty() {
+                    // Nobody reads what was not there before; what is merged would be kept for good.
+                    writer.keep_retired_for(Duration::ZERO);
+                }
+                writer
+            }
         };
         let writer = self.writer.insert(writer);
         writer.append(&HostRow::TABLE, hosts.finish()?)?;
@@ -113,8 +133,30 @@ impl Importing {
             let sealed = writer.seal()?;
             done.new_rows_count += sealed.rows;
             done.known_rows_count += sealed.repeated_rows;
-            done.files_count += sealed.files;
-            done.files_bytes += sealed.bytes;
+            done.contradicting_rows_count += sealed.contradicted_rows;
+        }
+        Ok(())
+    }
+
+    /// Seals the rest, and merges the files of each table and day.
+    pub(super) fn finish(&mut self, done: &mut Imported) -> Result<(), ImportError> {
+        self.seal(done)?;
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        let compaction = Compaction {
+            quiet: Duration::ZERO,
+            ..Compaction::default()
+        };
+        while writer
+            .compact_step(&compaction, SystemTime::UNIX_EPOCH + AFTER_ALL)?
+            .is_some()
+        {}
+        let files = writer.manifest().files.iter();
+        let new = files.filter(|file| !self.before.contains(&file.path));
+        for file in new {
+            done.files_count += 1;
+            done.files_bytes += file.bytes;
         }
         Ok(())
     }
