@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod cache;
 mod clerk;
 mod collect;
 mod demo;
@@ -56,6 +57,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),

@@ -8,6 +8,7 @@
 pub mod arrow;
 pub mod availability;
 pub mod column;
+pub mod cache_replay;
 pub mod diagnosis;
 pub mod findings;
 pub mod interval;

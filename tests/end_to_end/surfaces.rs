@@ -27,6 +27,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "import",
             "synth",
             "simulate",
+            "cache",
             "fidelity",
             "lab",
             "top",
