@@ -1,5 +1,6 @@
 //! What every importer does alike: machine by machine, from its readings into the dataset.
 
+use super::nominal;
 use super::write::Importing;
 use super::{ImportError, Imported, Machine, Mended, Outcome, Progress, Readings, Source};
 use std::path::Path;
@@ -92,7 +93,11 @@ pub fn import_at(
         importer.read(machine, &mut readings)?;
         let (samples, mended) = readings.mend_at(interval_ms);
         let source = importer.source();
-        importing.add(&source, machine, &samples, &mut done)?;
+        let times_ms: Vec<i64> = samples.iter().map(|sample| sample.time_ms).collect();
+        // Readers of the dataset find the median by themselves.
+        let is_said = |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
+        let said_ms = mended.nominal_interval_ms.filter(is_said);
+        importing.add(&source, machine, &samples, said_ms, &mut done)?;
         done.total.add(&mended);
         done.machines.push(Machine {
             machine: machine.clone(),

@@ -28,6 +28,11 @@ pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
     Some(regular.next().map_or(median_ms, |(period_ms, _)| period_ms))
 }
 
+/// The median step, which is what readers of a dataset take where no interval is said.
+pub(super) fn median_ms(times_ms: &[i64]) -> Option<i64> {
+    period(times_ms, 1).map(|(median_ms, _)| median_ms)
+}
+
 /// The median time from a sample to the one `tasks` later, and how many of them in 100 are within a tenth of it.
 fn period(times_ms: &[i64], tasks: usize) -> Option<(i64, usize)> {
     let later = times_ms.iter().skip(tasks);

@@ -11,7 +11,12 @@ use std::time::{Duration, SystemTime};
 /// After all times that are imported: no day of a trace is still to grow when its import ends.
 const AFTER_ALL: Duration = Duration::from_secs(4_200_000_000);
 /// Columns that follow from neighbouring samples, and so from where the trace that is imported begins.
-const OF_NEIGHBOURS: [&str; 3] = ["interval_ms", "boot_id", "boottime_ms"];
+const OF_NEIGHBOURS: [&str; 4] = [
+    "interval_ms",
+    "sample_interval_ms",
+    "boot_id",
+    "boottime_ms",
+];
 
 const DAY_MS: i64 = 86_400_000;
 /// Rows that are sealed at once: a sample takes some 700 bytes, absent columns included, and more while it is sealed. A seal
@@ -35,12 +40,14 @@ impl Importing {
         }
     }
 
-    /// Adds a machine's samples; its inventory where a UTC day begins and where it changes.
+    /// Adds a machine's samples; its inventory where a UTC day begins and where it changes, with the interval at
+    /// which it was recorded where that is not the median step.
     pub(super) fn add(
         &mut self,
         source: &Source<'_>,
         machine: &str,
         samples: &[Observation<'_>],
+        interval_ms: Option<i64>,
         done: &mut Imported,
     ) -> Result<(), ImportError> {
         if samples.is_empty() {
@@ -72,6 +79,7 @@ impl Importing {
                     ("physical_bytes", Value::Integer(sample.physical_bytes)),
                     ("source", Value::Text(source.name.to_owned())),
                 ];
+                known.extend(interval_ms.map(|ms| ("sample_interval_ms", Value::Integer(ms))));
                 known.extend(sample.facts.iter().cloned());
                 hosts.push_known(identity(sample, 0), &known)?;
             }
