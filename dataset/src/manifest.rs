@@ -27,8 +27,35 @@ pub struct Manifest {
     pub format_version: u32,
     /// Version of the tables' columns.
     pub schema_version: u32,
+    /// Traces of other programs that were imported, and what their columns mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceEntry>,
     /// Every file, ordered by table, date and path.
     pub files: Vec<FileEntry>,
+}
+
+/// A trace of another program, as its importer describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceEntry {
+    /// Its name, as in `hosts.source`.
+    pub name: String,
+    /// What available memory means there: a sentence.
+    pub available: String,
+    /// The columns that it fills.
+    pub columns: Vec<SourceColumn>,
+}
+
+/// A column that a source fills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceColumn {
+    /// Table of the column.
+    pub table: String,
+    /// Name of the column.
+    pub column: String,
+    /// Figure of the source that it is made of.
+    pub from: String,
 }
 
 /// One Arrow file.
@@ -105,6 +132,7 @@ impl Manifest {
         Self {
             format_version: FORMAT_VERSION,
             schema_version: SCHEMA_VERSION,
+            sources: Vec::new(),
             files: Vec::new(),
         }
     }
@@ -118,6 +146,11 @@ impl Manifest {
             all.format_version = all.format_version.max(other.format_version);
             all.schema_version = all.schema_version.max(other.schema_version);
             all.files.extend(other.files);
+            for source in other.sources {
+                if all.sources.iter().all(|known| known.name != source.name) {
+                    all.sources.push(source);
+                }
+            }
         }
         all.sort();
         Ok(all)

@@ -3,7 +3,7 @@
 use crate::identity::Identities;
 use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
 use crate::lock::Lock;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, SourceEntry};
 use crate::marks::Marks;
 use crate::names::{MANIFESTS, WriterName};
 use crate::open_files::OpenFiles;
@@ -151,6 +151,24 @@ impl Writer {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Describes the trace of another program, durably and at once; where it is described already, anew.
+    ///
+    /// # Errors
+    /// What the system refused; the dataset is then as it was.
+    pub fn describe(&mut self, source: SourceEntry) -> Result<()> {
+        if self.manifest.sources.contains(&source) {
+            return Ok(());
+        }
+        let before = self.manifest.sources.clone();
+        self.manifest.sources.retain(|known| known.name != source.name);
+        self.manifest.sources.push(source);
+        let published = self.publish(Vec::new(), &[]);
+        if published.is_err() {
+            self.manifest.sources = before;
+        }
+        published
     }
 
     /// Counts records that are appended again and say otherwise ([`crate::Summary::contradicted_rows`]) in any

@@ -379,6 +379,11 @@ fn low_coverage_is_a_warning_with_its_reason() {
         let mut command = Command::new(program("gleaner").unwrap());
         let analyzed = command.arg("analyze").arg(dataset).arg("--json").output();
         let findings = json(&told(&analyzed.unwrap()));
+        let described = &findings["sources"][0];
+        assert_eq!(described["name"], findings["hosts"][0]["source"]);
+        assert_eq!(described["hosts_count"], 1);
+        let physical = described["physical"].as_str().unwrap();
+        assert!(physical.contains("provisioned"), "{physical}");
         let coverage = findings["hosts"][0]["coverage_share"].as_f64().unwrap();
         assert_eq!(coverage > 0.99, is_covered, "{coverage}");
         assert_eq!(coverage < 0.5, !is_covered, "{coverage}");

@@ -112,7 +112,7 @@ pub fn import_at(
             machine,
         });
     }
-    importing.finish(&mut done)?;
+    importing.finish(&importer.source(), &mut done)?;
     if done.total.samples_count > 0 {
         return Ok(done);
     }

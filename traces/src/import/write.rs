@@ -1,7 +1,7 @@
 //! The samples of foreign machines on their way into a dataset: one machine at a time.
 
 use super::{ImportError, Imported, Observation, Source};
-use gleaner_dataset::{Compaction, Identity, RowsBuilder, Writer};
+use gleaner_dataset::{Compaction, Identity, RowsBuilder, SourceColumn, SourceEntry, Writer};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use std::collections::HashSet;
@@ -146,12 +146,26 @@ impl Importing {
         Ok(())
     }
 
-    /// Seals the rest, and merges the files of each table and day.
-    pub(super) fn finish(&mut self, done: &mut Imported) -> Result<(), ImportError> {
+    /// Seals the rest, describes the source, and merges the files of each table and day.
+    pub(super) fn finish(
+        &mut self,
+        source: &Source<'_>,
+        done: &mut Imported,
+    ) -> Result<(), ImportError> {
         self.seal(done)?;
         let Some(writer) = &mut self.writer else {
             return Ok(());
         };
+        let columns = source.fills.iter().map(|filled| SourceColumn {
+            table: filled.table.to_owned(),
+            column: filled.column.to_owned(),
+            from: filled.from.to_owned(),
+        });
+        writer.describe(SourceEntry {
+            name: source.name.to_owned(),
+            available: source.available.to_owned(),
+            columns: columns.collect(),
+        })?;
         let compaction = Compaction {
             quiet: Duration::ZERO,
             ..Compaction::default()

@@ -462,3 +462,28 @@ fn an_import_ends_with_one_file_a_table_and_day() {
     assert_eq!(dataset.rows(&SampleRow::TABLE), 40);
     assert_eq!(dataset.verify().problems, []);
 }
+
+#[test]
+fn what_a_source_means_travels_with_the_dataset() {
+    let rows: Vec<String> = (0..3)
+        .map(|i| row(5 * i, 4, "4194304.0", "1000.0"))
+        .collect();
+    let place = Place::of(&[("1.csv", &file(&rows))]);
+    place.imported();
+    place.imported();
+    let dataset = Dataset::open(place.dataset()).unwrap();
+    let [source] = &dataset.manifest().sources[..] else {
+        panic!("{:?}", dataset.manifest().sources);
+    };
+    assert_eq!((source.name.as_str(), source.available.as_str()), (RND.name, RND.available));
+    let columns = source.columns.iter();
+    let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.from)).collect();
+    let fills: Vec<_> = RND.fills.iter().map(|f| (f.table, f.column, f.from)).collect();
+    assert_eq!(columns, fills);
+    // A second source stands beside it, and writers go on with both.
+    place.import_as(FAST_STORAGE).unwrap();
+    drop(Writer::open(place.dataset()).unwrap());
+    let names = Dataset::open(place.dataset()).unwrap();
+    let names: Vec<_> = names.manifest().sources.iter().map(|s| s.name.clone()).collect();
+    assert_eq!(names, [RND.name, FAST_STORAGE.name]);
+}
