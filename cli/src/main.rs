@@ -36,12 +36,20 @@ fn main() -> ExitCode {
         // `gleaner analyze … | head`: whoever reads has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::NothingToReport>() => {
-            let _ = writeln!(std::io::stderr(), "gleaner: {}", plain(&causes::told(e.as_ref())));
+            let _ = writeln!(
+                std::io::stderr(),
+                "gleaner: {}",
+                plain(&causes::told(e.as_ref()))
+            );
             ExitCode::from(report::NOTHING_TO_REPORT)
         }
         Err(e) => {
             // Nowhere left to say it if standard error is gone.
-            let _ = writeln!(std::io::stderr(), "gleaner: {}", plain(&causes::told(e.as_ref())));
+            let _ = writeln!(
+                std::io::stderr(),
+                "gleaner: {}",
+                plain(&causes::told(e.as_ref()))
+            );
             ExitCode::FAILURE
         }
     }

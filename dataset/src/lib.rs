@@ -52,9 +52,7 @@ mod writer;
 pub use batch::{Batch, BatchError};
 pub use compact::{Compacted, Compaction};
 pub use error::{DatasetError, Result};
-pub use manifest::{
-    DatabaseEntry, FileEntry, HostEntry, Manifest, SourceColumn, SourceEntry,
-};
+pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest, SourceColumn, SourceEntry};
 pub use reader::Dataset;
 pub use repair::{Lost, Repaired, repair};
 pub use retain::{DETAILS, Policy, Retained};

@@ -201,7 +201,9 @@ impl Manifest {
         }
         let text = match unsigned(text) {
             Some(own) => own,
-            None if versions.blake3.is_some() => return Err(DatasetError::ManifestAltered { path }),
+            None if versions.blake3.is_some() => {
+                return Err(DatasetError::ManifestAltered { path });
+            }
             // Written before manifests had a hash.
             None => text.to_vec(),
         };

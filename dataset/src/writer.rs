@@ -162,7 +162,9 @@ impl Writer {
             return Ok(());
         }
         let before = self.manifest.sources.clone();
-        self.manifest.sources.retain(|known| known.name != source.name);
+        self.manifest
+            .sources
+            .retain(|known| known.name != source.name);
         self.manifest.sources.push(source);
         let published = self.publish(Vec::new(), &[]);
         if published.is_err() {

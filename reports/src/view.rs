@@ -303,7 +303,8 @@ impl Tally {
             mean_bytes: self.mean.map(Mean::value),
             least_available_bytes,
             // Of findings without it: right where memory was never added or taken away.
-            most_used_bytes: used_bytes.unwrap_or((physical_bytes - least_available_bytes).max(0.0)),
+            most_used_bytes: used_bytes
+                .unwrap_or((physical_bytes - least_available_bytes).max(0.0)),
             harvestable_bytes: self.harvestable.value(),
             least_harvestable_bytes: self.least_harvestable_bytes.map(|b| b as f64),
         })

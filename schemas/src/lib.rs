@@ -7,8 +7,8 @@
 
 pub mod arrow;
 pub mod availability;
-pub mod column;
 pub mod cache_replay;
+pub mod column;
 pub mod diagnosis;
 pub mod findings;
 pub mod interval;

@@ -338,7 +338,10 @@ fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
     let output = run();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("bad") && said.contains("the rest is imported"), "{said}");
+    assert!(
+        said.contains("bad") && said.contains("the rest is imported"),
+        "{said}"
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("warning: left out: "), "{text}");
     let opened = Dataset::open(&dataset).unwrap();
@@ -353,7 +356,8 @@ fn low_coverage_is_a_warning_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     fs::create_dir(&source).unwrap();
-    let mut text = "Timestamp [ms];CPU cores;Memory capacity provisioned [KB];Memory usage [KB]\n".to_owned();
+    let mut text =
+        "Timestamp [ms];CPU cores;Memory capacity provisioned [KB];Memory usage [KB]\n".to_owned();
     let mut time_s = 1_373_932_200;
     for at in 0..60 {
         text += &format!("{time_s};4;4194304.0;1000.0\n");

@@ -146,8 +146,17 @@ fn an_error_says_nothing_twice() {
     let nowhere = folder.path().join("nowhere");
     let nowhere = nowhere.to_str().unwrap();
     let output = ["-o", nowhere];
-    let import = |source, more: &[&'static str]| [&["import", source, nowhere], &output[..], more].concat();
-    let stream = ["cache", "--size", "1", "--stream", nowhere, "--stream-format", "csv"];
+    let import =
+        |source, more: &[&'static str]| [&["import", source, nowhere], &output[..], more].concat();
+    let stream = [
+        "cache",
+        "--size",
+        "1",
+        "--stream",
+        nowhere,
+        "--stream-format",
+        "csv",
+    ];
     for args in [
         import("bitbrains", &[]),
         import("materna", &[]),

@@ -119,12 +119,7 @@ fn used(samples: &Samples) -> Vec<Option<i64>> {
         let available = samples.category(Category::Available, i)?;
         Some(physical.saturating_sub(available).max(0))
     };
-    samples
-        .physical_bytes
-        .iter()
-        .enumerate()
-        .map(of)
-        .collect()
+    samples.physical_bytes.iter().enumerate().map(of).collect()
 }
 
 /// As a finding; `None` when no sample has it.

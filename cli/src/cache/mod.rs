@@ -35,7 +35,12 @@ pub(crate) struct Cache {
     #[arg(long, value_name = "SIZE", value_parser = crate::args::size_bytes)]
     block: Option<i64>,
     /// Orders in which objects leave: lru, fifo, first-in.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "lru")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "lru"
+    )]
     policy: Vec<Policy>,
     /// Sizes of the caches.
     #[arg(long, value_name = "SIZES", value_delimiter = ',', required = true, value_parser = size)]
@@ -62,7 +67,11 @@ pub(crate) fn run(args: &Cache) -> anyhow::Result<()> {
     let document = CacheReplay {
         cache_replay_version: CACHE_REPLAY_VERSION,
         gleaner_version: env!("CARGO_PKG_VERSION").to_owned(),
-        streams: args.stream.iter().map(|s| s.display().to_string()).collect(),
+        streams: args
+            .stream
+            .iter()
+            .map(|s| s.display().to_string())
+            .collect(),
         caches: caches.iter().zip(&counts).map(counted).collect(),
     };
     let text = if args.json {
@@ -108,7 +117,16 @@ fn counted((cache, counts): (&Simulated, &Counts)) -> CacheCounts {
 
 fn table(document: &CacheReplay) -> String {
     let mut table = tables::table(
-        &["policy", "size", "requests", "misses", "missed", "bytes", "missed bytes", "missed"],
+        &[
+            "policy",
+            "size",
+            "requests",
+            "misses",
+            "missed",
+            "bytes",
+            "missed bytes",
+            "missed",
+        ],
         1,
     );
     for cache in &document.caches {

@@ -185,7 +185,10 @@ fn as_text(
         ));
     }
     if let Err(error) = lent {
-        text.push_str(&format!("  {}\n", gleaner_daemon::causes::told(error.as_ref())));
+        text.push_str(&format!(
+            "  {}\n",
+            gleaner_daemon::causes::told(error.as_ref())
+        ));
     }
     for cannot in &state.link.cannot {
         text.push_str(&format!("  cannot have {cannot}\n"));

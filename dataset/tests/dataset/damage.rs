@@ -212,10 +212,7 @@ fn what_the_manifest_says_of_tables_hosts_and_times_is_held_against_the_files() 
     let (members, _) = text.rsplit_once(",\n  \"blake3\"").unwrap();
     let older = format!("{members}\n}}\n");
     fs::write(&manifest, &older).unwrap();
-    assert_eq!(
-        Dataset::open(folder.path()).unwrap().verify().problems,
-        []
-    );
+    assert_eq!(Dataset::open(folder.path()).unwrap().verify().problems, []);
     let entry = Dataset::open(folder.path()).unwrap().manifest().files[0].clone();
     for (said, instead, what) in [
         (

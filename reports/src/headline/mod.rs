@@ -73,7 +73,10 @@ fn meaning(view: &View) -> String {
         (false, false) => {}
     }
     for source in sources {
-        let physical = source.physical.as_deref().map(|from| format!(" Physical memory is: {from}."));
+        let physical = source
+            .physical
+            .as_deref()
+            .map(|from| format!(" Physical memory is: {from}."));
         said.push(format!(
             "Of {} from {}: {}{}",
             count(source.hosts_count, "host"),

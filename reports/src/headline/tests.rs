@@ -261,7 +261,10 @@ fn imported_hosts_are_told_by_their_trace() {
         (headline.support[0].clone(), notes.join("; "))
     };
     let (support, notes) = said(&findings);
-    assert!(support.contains(ours) && notes.contains("installed"), "{support} {notes}");
+    assert!(
+        support.contains(ours) && notes.contains("installed"),
+        "{support} {notes}"
+    );
     findings.sources.push(TraceSource {
         name: "a trace".into(),
         hosts_count: 2,
@@ -278,5 +281,8 @@ fn imported_hosts_are_told_by_their_trace() {
     // One of the two was traced.
     findings.sources[0].hosts_count = 1;
     let (support, _) = said(&findings);
-    assert!(support.contains(ours) && support.contains("1\u{a0}host from a trace"), "{support}");
+    assert!(
+        support.contains(ours) && support.contains("1\u{a0}host from a trace"),
+        "{support}"
+    );
 }

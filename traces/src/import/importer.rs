@@ -95,7 +95,8 @@ pub fn import_at(
         let source = importer.source();
         let times_ms: Vec<i64> = samples.iter().map(|sample| sample.time_ms).collect();
         // Readers of the dataset find the median by themselves.
-        let is_said = |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
+        let is_said =
+            |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
         let said_ms = mended.nominal_interval_ms.filter(is_said);
         importing.add(&source, machine, &samples, said_ms, &mut done)?;
         done.total.add(&mended);

@@ -23,8 +23,7 @@ pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
         return Some(median_ms);
     }
     let periods = (2..=TASKS).filter_map(|tasks| period(times_ms, tasks));
-    let mut regular =
-        periods.filter(|(ms, share)| *share >= REGULAR && *ms <= PERIOD_AT_MOST_MS);
+    let mut regular = periods.filter(|(ms, share)| *share >= REGULAR && *ms <= PERIOD_AT_MOST_MS);
     Some(regular.next().map_or(median_ms, |(period_ms, _)| period_ms))
 }
 
@@ -66,7 +65,11 @@ mod tests {
             // Irregular: the median, as the analysis has it.
             (&[10_000, 10_000, 90_000, 700_000, 20_000, 40_000], 40_000),
         ] {
-            assert_eq!(interval_ms(&times(steps_ms, 20)), Some(expected), "{steps_ms:?}");
+            assert_eq!(
+                interval_ms(&times(steps_ms, 20)),
+                Some(expected),
+                "{steps_ms:?}"
+            );
         }
         assert_eq!(interval_ms(&[]), None);
         assert_eq!(interval_ms(&[5]), None);

@@ -419,7 +419,10 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
     let first = place.imported();
     assert_eq!(first.contradicting_rows_count, 0);
     let again = place.imported();
-    assert_eq!((again.new_rows_count, again.contradicting_rows_count), (0, 0));
+    assert_eq!(
+        (again.new_rows_count, again.contradicting_rows_count),
+        (0, 0)
+    );
 
     // A part of it: another interval before its first sample, where the inventory stands as well, and nothing else.
     place.write("1.csv", &file(&rows[4..]));
@@ -431,7 +434,10 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
     other[7] = row(35, 4, "4194304.0", "600000.0");
     place.write("1.csv", &file(&other));
     let later = place.imported();
-    assert_eq!((later.new_rows_count, later.contradicting_rows_count), (0, 2));
+    assert_eq!(
+        (later.new_rows_count, later.contradicting_rows_count),
+        (0, 2)
+    );
     assert_eq!(later.known_rows_count, first.new_rows_count);
 }
 
@@ -475,15 +481,27 @@ fn what_a_source_means_travels_with_the_dataset() {
     let [source] = &dataset.manifest().sources[..] else {
         panic!("{:?}", dataset.manifest().sources);
     };
-    assert_eq!((source.name.as_str(), source.available.as_str()), (RND.name, RND.available));
+    assert_eq!(
+        (source.name.as_str(), source.available.as_str()),
+        (RND.name, RND.available)
+    );
     let columns = source.columns.iter();
     let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.from)).collect();
-    let fills: Vec<_> = RND.fills.iter().map(|f| (f.table, f.column, f.from)).collect();
+    let fills: Vec<_> = RND
+        .fills
+        .iter()
+        .map(|f| (f.table, f.column, f.from))
+        .collect();
     assert_eq!(columns, fills);
     // A second source stands beside it, and writers go on with both.
     place.import_as(FAST_STORAGE).unwrap();
     drop(Writer::open(place.dataset()).unwrap());
     let names = Dataset::open(place.dataset()).unwrap();
-    let names: Vec<_> = names.manifest().sources.iter().map(|s| s.name.clone()).collect();
+    let names: Vec<_> = names
+        .manifest()
+        .sources
+        .iter()
+        .map(|s| s.name.clone())
+        .collect();
     assert_eq!(names, [RND.name, FAST_STORAGE.name]);
 }

@@ -304,7 +304,9 @@ fn twice(interval_ms: i64, later_ms: i64) -> Vec<Said> {
         available_bytes: 50,
         ..Reading::default()
     };
-    times.map(|time_ms| (reading(time_ms), None, None)).collect()
+    times
+        .map(|time_ms| (reading(time_ms), None, None))
+        .collect()
 }
 
 /// Two tasks of pmlogger's record the same metrics some 15 ms apart: by the median step every step of 10 s was a gap.
@@ -333,13 +335,19 @@ fn what_two_tasks_record_of_one_moment_is_one_sample() {
     }
     // Further apart they are two samples, and no gaps all the same.
     let (samples, mended) = readings(&twice(60_000, 3_000)).mend_counts();
-    assert_eq!((samples, mended.gaps_count, mended.merged_count), (200, 0, 0));
+    assert_eq!(
+        (samples, mended.gaps_count, mended.merged_count),
+        (200, 0, 0)
+    );
 }
 
 #[test]
 fn what_is_recorded_several_times_a_second_stays() {
     let (samples, mended) = readings(&twice(400, 200)).mend_counts();
-    assert_eq!((samples, mended.merged_count, mended.gaps_count), (200, 0, 0));
+    assert_eq!(
+        (samples, mended.merged_count, mended.gaps_count),
+        (200, 0, 0)
+    );
     assert_eq!(mended.nominal_interval_ms, Some(200));
 }
 
@@ -376,7 +384,10 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     assert!(stated.gaps_count < found.gaps_count);
     // In ten steps two are longer than ten minutes.
     assert_eq!(stated.gaps_count, 11);
-    let recorded_s: i64 = (0..59).map(|at| steps_s[at % 10]).filter(|s| *s <= 600).sum();
+    let recorded_s: i64 = (0..59)
+        .map(|at| steps_s[at % 10])
+        .filter(|s| *s <= 600)
+        .sum();
     assert_eq!(stated.recorded_ms, 1000 * recorded_s.unsigned_abs());
 }
 
