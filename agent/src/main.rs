@@ -6,6 +6,7 @@ use gleaner_agent::config::{Config, DAEMON};
 use gleaner_agent::live::watch;
 use gleaner_agent::trace::{export, vacuum};
 use gleaner_agent::{inspect, print, run, session, ship, status};
+use gleaner_daemon::causes;
 use gleaner_daemon::config::check;
 use std::io::Read;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     match dispatch(Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("gleaner-agent: {error:#}");
+            eprintln!("gleaner-agent: {}", causes::told(error.as_ref()));
             ExitCode::FAILURE
         }
     }

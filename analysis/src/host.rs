@@ -138,6 +138,7 @@ impl Pass<'_> {
                 1.0
             },
             idle_share: share.filter(|_| trace.idle_can_be_told()),
+            source: inventory.source.clone(),
         }
     }
 }

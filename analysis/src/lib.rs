@@ -39,6 +39,7 @@ mod measure;
 mod owner;
 mod parameters;
 mod quality;
+mod sources;
 mod statistics;
 mod trace;
 mod what_if;
@@ -118,7 +119,11 @@ pub fn analyze_together(
         },
     )?;
     let (from_ms, until_ms) = (parameters.from_time_ms, parameters.until_time_ms);
-    fleet.finish(parameters).ok_or_else(|| {
+    let findings = fleet.finish(parameters).map(|mut findings| {
+        findings.sources = sources::of(datasets, &findings.hosts);
+        findings
+    });
+    findings.ok_or_else(|| {
         let files = datasets.iter().flat_map(|d| &d.manifest().files);
         let samples = files.filter(|file| file.table == SampleRow::TABLE.name);
         let times = samples.map(|file| (file.first_time_ms, file.last_time_ms));

@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Import(crate::import::args::Import),
     Synth(crate::synth::args::Synth),
     Simulate(Box<crate::simulate::args::Simulate>),
+    Cache(crate::cache::Cache),
     Fidelity(crate::fidelity::args::Fidelity),
     Lab(crate::lab::args::Lab),
     Top(crate::top::args::Top),
@@ -357,6 +358,8 @@ pub(crate) enum SchemaForm {
     Findings,
     /// JSON Schema of what `explain --json` prints.
     Explanation,
+    /// JSON Schema of what `cache --json` prints.
+    Cache,
     /// JSON Schema of what `doctor --json` prints.
     Diagnosis,
 }

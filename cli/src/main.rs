@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod cache;
 mod clerk;
 mod collect;
 mod demo;
@@ -24,6 +25,7 @@ mod top;
 
 use args::{Args, Command};
 use clap::Parser;
+use gleaner_daemon::causes;
 use std::io::Write;
 use std::process::ExitCode;
 use tables::plain;
@@ -34,12 +36,20 @@ fn main() -> ExitCode {
         // `gleaner analyze … | head`: whoever reads has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::NothingToReport>() => {
-            let _ = writeln!(std::io::stderr(), "gleaner: {}", plain(&format!("{e:#}")));
+            let _ = writeln!(
+                std::io::stderr(),
+                "gleaner: {}",
+                plain(&causes::told(e.as_ref()))
+            );
             ExitCode::from(report::NOTHING_TO_REPORT)
         }
         Err(e) => {
             // Nowhere left to say it if standard error is gone.
-            let _ = writeln!(std::io::stderr(), "gleaner: {}", plain(&format!("{e:#}")));
+            let _ = writeln!(
+                std::io::stderr(),
+                "gleaner: {}",
+                plain(&causes::told(e.as_ref()))
+            );
             ExitCode::FAILURE
         }
     }
@@ -56,6 +66,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Lab(args) => lab::run(&args),

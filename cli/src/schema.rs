@@ -11,6 +11,7 @@ pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
         SchemaForm::Arrow => arrow::golden_json(),
         SchemaForm::Findings => json_schema::findings(),
         SchemaForm::Explanation => json_schema::explanation(),
+        SchemaForm::Cache => json_schema::cache_replay(),
         SchemaForm::Diagnosis => json_schema::diagnosis(),
     };
     std::io::stdout().write_all(text.as_bytes())?;

@@ -6,6 +6,7 @@ use gleaner_collector::args::{Args, Command};
 use gleaner_collector::config::{Config, DAEMON};
 use gleaner_collector::upkeep::{self, Finding};
 use gleaner_collector::{ask, run};
+use gleaner_daemon::causes;
 use gleaner_daemon::config::check;
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     match dispatch(&Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("gleaner-collector: {error:#}");
+            eprintln!("gleaner-collector: {}", causes::told(error.as_ref()));
             ExitCode::FAILURE
         }
     }

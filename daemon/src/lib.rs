@@ -1,6 +1,7 @@
-//! What every daemon does in the same way: its configuration ([`config`]), its places on the disk ([`folders`]), and what it
-//! tells the service manager ([`notify`]).
+//! What every daemon does in the same way: its configuration ([`config`]), its places on the disk ([`folders`]), what it
+//! tells the service manager ([`notify`]), and how it says why it failed ([`causes`]).
 
+pub mod causes;
 pub mod config;
 pub mod folders;
 pub mod notify;

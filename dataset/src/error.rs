@@ -55,6 +55,12 @@ pub enum DatasetError {
         /// What the parser said.
         source: serde_json::Error,
     },
+    /// The manifest is not what its own hash was made of.
+    #[error("{} was altered since it was written: its own hash is of another content; restore it from a copy, or make it anew from the files (`gleaner-collector repair`)", path.display())]
+    ManifestAltered {
+        /// The manifest.
+        path: PathBuf,
+    },
     /// A file that the manifest names is not there.
     #[error("{} is not there; a dataset that was opened long ago is to be opened again (what is replaced is kept for an hour), one that was opened just now to be repaired", path.display())]
     Missing {

@@ -12,19 +12,55 @@ use std::path::{Path, PathBuf};
 /// Name of a manifest on its way.
 const STAGED: &str = "manifest";
 
-/// The whole of `manifest.json`, or of that of a named writer.
+/// What precedes the manifest's own hash, which is its last member and covers every byte before it.
+const OWN_HASH: &str = ",\n  \"blake3\": \"";
+/// End of a manifest, and what its hash is computed with in place of the hash.
+const END: &str = "\n}\n";
+
+/// The whole of `manifest.json`, or of that of a named writer, but for its own hash.
+///
+/// A member that this version does not know is damage: a new one needs a new format version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Version of the layout and of this file.
     pub format_version: u32,
     /// Version of the tables' columns.
     pub schema_version: u32,
+    /// Traces of other programs that were imported, and what their columns mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceEntry>,
     /// Every file, ordered by table, date and path.
     pub files: Vec<FileEntry>,
 }
 
+/// A trace of another program, as its importer describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceEntry {
+    /// Its name, as in `hosts.source`.
+    pub name: String,
+    /// What available memory means there: a sentence.
+    pub available: String,
+    /// The columns that it fills.
+    pub columns: Vec<SourceColumn>,
+}
+
+/// A column that a source fills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceColumn {
+    /// Table of the column.
+    pub table: String,
+    /// Name of the column.
+    pub column: String,
+    /// Figure of the source that it is made of.
+    pub from: String,
+}
+
 /// One Arrow file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FileEntry {
     /// Table whose rows it holds.
     pub table: String,
@@ -96,6 +132,7 @@ impl Manifest {
         Self {
             format_version: FORMAT_VERSION,
             schema_version: SCHEMA_VERSION,
+            sources: Vec::new(),
             files: Vec::new(),
         }
     }
@@ -109,6 +146,11 @@ impl Manifest {
             all.format_version = all.format_version.max(other.format_version);
             all.schema_version = all.schema_version.max(other.schema_version);
             all.files.extend(other.files);
+            for source in other.sources {
+                if all.sources.iter().all(|known| known.name != source.name) {
+                    all.sources.push(source);
+                }
+            }
         }
         all.sort();
         Ok(all)
@@ -157,7 +199,15 @@ impl Manifest {
                 });
             }
         }
-        let mut manifest: Self = serde_json::from_slice(text).map_err(malformed)?;
+        let text = match unsigned(text) {
+            Some(own) => own,
+            None if versions.blake3.is_some() => {
+                return Err(DatasetError::ManifestAltered { path });
+            }
+            // Written before manifests had a hash.
+            None => text.to_vec(),
+        };
+        let mut manifest: Self = serde_json::from_slice(&text).map_err(malformed)?;
         for file in &mut manifest.files {
             if let [first, ..] = &file.hosts[..] {
                 file.hosts_count = file.hosts.len() as u64;
@@ -174,9 +224,7 @@ impl Manifest {
         let staged = root.join(name.staging()).join(STAGED);
         let write = || -> io::Result<()> {
             let mut file = File::create(&staged)?;
-            let mut text = serde_json::to_vec_pretty(self)?;
-            text.push(b'\n');
-            file.write_all(&text)?;
+            file.write_all(signed(serde_json::to_string_pretty(self)?).as_bytes())?;
             file.sync_all()
         };
         write().map_err(DatasetError::io("write", &staged))
@@ -187,6 +235,23 @@ impl Manifest {
         let staged = root.join(name.staging()).join(STAGED);
         layout::put(&staged, &root.join(name.manifest()))
     }
+}
+
+/// The manifest's text with its own hash as the last member.
+fn signed(text: String) -> String {
+    let text = text + "\n";
+    let hash = blake3::hash(text.as_bytes());
+    let members = text.strip_suffix(END).unwrap_or(&text);
+    format!("{members}{OWN_HASH}{hash}\"{END}")
+}
+
+/// The text of which the manifest's own hash was made; none where it has no hash, or another.
+fn unsigned(text: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (members, hash) = text.rsplit_once(OWN_HASH)?;
+    let hash = hash.strip_suffix(END)?.strip_suffix('"')?;
+    let own = members.to_owned() + END;
+    (blake3::hash(own.as_bytes()).to_string() == hash).then(|| own.into_bytes())
 }
 
 impl FileEntry {
@@ -201,4 +266,6 @@ impl FileEntry {
 struct Versions {
     format_version: u32,
     schema_version: u32,
+    #[serde(default)]
+    blake3: Option<serde::de::IgnoredAny>,
 }

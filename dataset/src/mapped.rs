@@ -2,20 +2,23 @@
 //! after their bytes were found to be those that were sealed.
 
 use crate::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
+use crate::kept::{KeptBatches, Slot};
 use crate::manifest::FileEntry;
+use crate::reader::projected;
 use crate::{DatasetError, Result, retired};
-use arrow::array::new_null_array;
+use arrow::array::{AsArray, new_null_array};
 use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::error::ArrowError;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, read_footer_length};
 use arrow::ipc::{Block, Footer, MetadataVersion, root_as_footer};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use gleaner_schemas::column::Table;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What an Arrow file ends with: four bytes of footer length, then the magic "ARROW1".
 const TRAILER_BYTES: usize = 10;
@@ -30,13 +33,9 @@ pub(crate) struct Mapped {
     pub(crate) blocks: Vec<Block>,
     pub(crate) index: Index,
     /// The shared batch that was decoded last.
-    kept: Mutex<Option<Kept>>,
-}
-
-struct Kept {
-    part: Part,
-    columns: SchemaRef,
-    rows: RecordBatch,
+    slot: Arc<Slot>,
+    /// Bounds what is kept of this file and others.
+    pub(crate) kept: Arc<KeptBatches>,
 }
 
 impl Mapped {
@@ -90,7 +89,8 @@ impl Mapped {
             version,
             blocks,
             index,
-            kept: Mutex::new(None),
+            slot: Arc::default(),
+            kept: Arc::default(),
         })
     }
 
@@ -157,12 +157,8 @@ impl Mapped {
     fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
         if is_shared {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(kept) = kept.as_ref()
-                && kept.part == *part
-                && kept.columns == *wanted
-            {
-                return Ok(vec![kept.rows.clone()]);
+            if let Some(rows) = self.slot.get(part, wanted) {
+                return Ok(vec![rows]);
             }
         }
         if !self.is_sound(part) {
@@ -186,14 +182,26 @@ impl Mapped {
             return Err(altered(&self.path)(detail));
         }
         if let (true, [rows]) = (is_shared, &batches[..]) {
-            let kept = Kept {
-                part: part.clone(),
-                columns: Arc::clone(wanted),
-                rows: rows.clone(),
-            };
-            *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+            self.kept.keep(&self.slot, part, wanted, rows);
         }
         Ok(batches)
+    }
+
+    /// Earliest and latest time of its rows; none where it has no rows.
+    pub(crate) fn times_ms(&self, table: &Table) -> Result<Option<(i64, i64)>> {
+        let wanted = projected(table, &["time"])?;
+        let decoder = self.decoder(&wanted);
+        let mut bounds: Option<(i64, i64)> = None;
+        for at in 0..self.blocks.len() {
+            let batch = self.read_batch(&decoder, at, &wanted);
+            let batch = batch.map_err(altered(&self.path))?;
+            let times = batch.column(0).as_primitive::<TimestampMillisecondType>();
+            for &ms in times.values() {
+                let (first, last) = bounds.get_or_insert((ms, ms));
+                (*first, *last) = (ms.min(*first), ms.max(*last));
+            }
+        }
+        Ok(bounds)
     }
 
     /// Hash of the footer, as in the manifest.

@@ -6,7 +6,8 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{Row, RowConverter, SortField};
 use gleaner_schemas::column::Table;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Columns that order the rows of `table` and together name one: host, time, sequence, key, database.
 /// A record has one time, so that its repeats are neighbours.
@@ -43,6 +44,43 @@ pub(crate) fn sorted_once(
     kept.dedup_by_key(|(row, _)| *row);
     let positions: UInt32Array = kept.into_iter().map(|(_, position)| position).collect();
     take_record_batch(batch, &positions)
+}
+
+/// Rows of `batch` that name a record of `held` and differ from it in a column that is not among `except`.
+pub(crate) fn contradicted(
+    table: &Table,
+    batch: &RecordBatch,
+    held: &[RecordBatch],
+    except: &[&str],
+) -> Result<u64, ArrowError> {
+    let fields = |arrays: &[ArrayRef]| -> Vec<SortField> {
+        let kinds = arrays.iter().map(|array| array.data_type().clone());
+        kinds.map(SortField::new).collect()
+    };
+    let arrays = name_arrays(table, batch)?;
+    let names = RowConverter::new(fields(&arrays))?;
+    let compared = |batch: &RecordBatch| -> Vec<ArrayRef> {
+        let all = batch.schema_ref().fields().iter().zip(batch.columns());
+        let compared = all.filter(|(field, _)| !except.contains(&field.name().as_str()));
+        compared.map(|(_, array)| Arc::clone(array)).collect()
+    };
+    let values = compared(batch);
+    let whole = RowConverter::new(fields(&values))?;
+    let (named, said) = (
+        names.convert_columns(&arrays)?,
+        whole.convert_columns(&values)?,
+    );
+    let by_name: HashMap<Row<'_>, Row<'_>> = named.iter().zip(said.iter()).collect();
+    let mut contradicted = 0;
+    for held in held {
+        let held_names = names.convert_columns(&name_arrays(table, held)?)?;
+        let held_said = whole.convert_columns(&compared(held))?;
+        for (name, said) in held_names.iter().zip(held_said.iter()) {
+            let appended = by_name.get(&name);
+            contradicted += u64::from(appended.is_some_and(|appended| *appended != said));
+        }
+    }
+    Ok(contradicted)
 }
 
 fn name_arrays(table: &Table, batch: &RecordBatch) -> Result<Vec<ArrayRef>, ArrowError> {

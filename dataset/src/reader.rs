@@ -61,6 +61,12 @@ impl Dataset {
         &self.manifest
     }
 
+    /// How often a file was opened that was not open: reading costs each once, while the index of all of them fits.
+    #[must_use]
+    pub fn files_opened(&self) -> u64 {
+        self.files.opened()
+    }
+
     /// Ids of all hosts, sorted: from the index of every file, once.
     ///
     /// # Errors

@@ -17,36 +17,41 @@ pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
     let mut manifest = Manifest::empty();
     let files = layout::arrow_files(root)?.into_iter();
     for path in files.filter(|path| WriterName::of_file(path) == *name) {
-        let (table, date) = path.split_once("/date=").unwrap_or_default();
-        let date = date.split('/').next().unwrap_or_default();
-        let data = map_file(root, &path);
-        let hash = data.map_or_else(|_| String::new(), |data| blake3::hash(&data).to_string());
-        let mut entry = FileEntry {
-            table: table.to_owned(),
-            date: date.to_owned(),
-            path: path.clone(),
-            rows: 0,
-            bytes: 0,
-            blake3: hash,
-            footer_blake3: String::new(),
-            first_time_ms: 0,
-            last_time_ms: 0,
-            hosts_count: 0,
-            first_host_id: String::new(),
-            last_host_id: String::new(),
-            thinned_to_ms: None,
-            hosts: Vec::new(),
-        };
-        // A file is named after its hash. One that is not is left as it stands here, an entry that fits
-        // nothing, for the repair to save what can be.
-        let hash = WriterName::hash_of_file(&path);
-        if !hash.is_empty() && entry.blake3.starts_with(hash) {
-            fill(root, &mut entry)?;
-        }
-        manifest.files.push(entry);
+        manifest.files.push(entry_of(root, &path)?);
     }
     manifest.sort();
     Ok(manifest)
+}
+
+/// The entry of the file at `path` in the folder `root`, from the file.
+pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
+    let (table, date) = path.split_once("/date=").unwrap_or_default();
+    let date = date.split('/').next().unwrap_or_default();
+    let data = map_file(root, path);
+    let hash = data.map_or_else(|_| String::new(), |data| blake3::hash(&data).to_string());
+    let mut entry = FileEntry {
+        table: table.to_owned(),
+        date: date.to_owned(),
+        path: path.to_owned(),
+        rows: 0,
+        bytes: 0,
+        blake3: hash,
+        footer_blake3: String::new(),
+        first_time_ms: 0,
+        last_time_ms: 0,
+        hosts_count: 0,
+        first_host_id: String::new(),
+        last_host_id: String::new(),
+        thinned_to_ms: None,
+        hosts: Vec::new(),
+    };
+    // A file is named after its hash. One that is not is left as it stands here, an entry that fits
+    // nothing, for the repair to save what can be.
+    let hash = WriterName::hash_of_file(path);
+    if !hash.is_empty() && entry.blake3.starts_with(hash) {
+        fill(root, &mut entry)?;
+    }
+    Ok(entry)
 }
 
 /// What the whole, sound file of `entry` holds.

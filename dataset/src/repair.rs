@@ -4,9 +4,9 @@ use crate::layout::{self, DAMAGED, LOCK};
 use crate::lock::Lock;
 use crate::manifest::{FileEntry, Manifest};
 use crate::names::WriterName;
-use crate::rebuild::rebuilt;
+use crate::rebuild::{entry_of, rebuilt};
 use crate::salvage::Salvage;
-use crate::verify::{Problem, problem};
+use crate::verify::{Problem, ProblemKind, problem};
 use crate::{DatasetError, Result, Writer};
 use gleaner_schemas::rows::table;
 use std::fs;
@@ -79,9 +79,11 @@ fn repair_of(root: &Path, name: WriterName) -> Result<Repaired> {
     let lock = Lock::take(root, &name)?;
     let (manifest, manifest_rebuilt) = match Manifest::load(root, &name) {
         Ok(manifest) => (manifest, false),
-        Err(DatasetError::Manifest { .. } | DatasetError::NotADataset { .. }) => {
-            (rebuilt(root, &name)?, true)
-        }
+        Err(
+            DatasetError::Manifest { .. }
+            | DatasetError::ManifestAltered { .. }
+            | DatasetError::NotADataset { .. },
+        ) => (rebuilt(root, &name)?, true),
         Err(other) => return Err(other),
     };
     let mut writer = Writer::begin(root.to_owned(), name, manifest, lock)?;
@@ -111,16 +113,31 @@ impl Writer {
     pub fn repair(&mut self) -> Result<Repaired> {
         let mut repaired = Repaired::default();
         for entry in self.manifest.files.clone() {
-            if let Some(problem) = problem(&self.root, &entry) {
-                repaired.problems.push(problem);
+            let Some(problem) = problem(&self.root, &entry) else {
+                continue;
+            };
+            if matches!(problem.kind, ProblemKind::Entry(_)) {
+                self.restate(&entry)?;
+            } else {
                 self.repair_file(&entry, &mut repaired)?;
             }
+            repaired.problems.push(problem);
         }
         if !repaired.problems.is_empty() {
             self.marks = None; // rows may be gone
             self.unsound.clear();
         }
         Ok(repaired)
+    }
+
+    /// Makes the entry of a sound file anew, from the file.
+    fn restate(&mut self, entry: &FileEntry) -> Result<()> {
+        let restated = entry_of(&self.root, &entry.path)?;
+        let files = self.manifest.files.iter_mut();
+        for file in files.filter(|file| file.path == entry.path) {
+            restated.clone_into(file);
+        }
+        self.publish(Vec::new(), &[])
     }
 
     fn repair_file(&mut self, entry: &FileEntry, repaired: &mut Repaired) -> Result<()> {

@@ -32,11 +32,15 @@ pub struct Summary {
     pub bytes: u64,
     /// Rows left out because the dataset held them already, or because they were appended twice.
     pub repeated_rows: u64,
+    /// Those of the repeated rows that say otherwise than what is held of the same record, which stays; counted
+    /// after [`Writer::compare_repeats`] alone.
+    pub contradicted_rows: u64,
 }
 
 /// One table's day, written aside.
 struct Staged {
     repeated_rows: u64,
+    contradicted_rows: u64,
     /// None where all was there already.
     file: Option<(PathBuf, FileEntry)>,
 }
@@ -63,6 +67,7 @@ impl Writer {
         for made in self.staged_pending() {
             let made = made?;
             summary.repeated_rows += made.repeated_rows;
+            summary.contradicted_rows += made.contradicted_rows;
             staged.extend(made.file);
         }
         for (_, entry) in &staged {
@@ -126,10 +131,18 @@ impl Writer {
         let rows =
             order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
         let repeated_rows = (appended.num_rows() - rows.num_rows()) as u64;
+        let mut contradicted_rows = 0;
+        if let Some(except) = self.compared_except
+            && repeated_rows > 0
+        {
+            let contradicted = order::contradicted(&table, &appended, &held, except);
+            contradicted_rows = contradicted.map_err(DatasetError::rows(name))?;
+        }
         let mut file = self.staged_file(number, &table, &date)?;
         file.add(&rows)?;
         Ok(Staged {
             repeated_rows,
+            contradicted_rows,
             file: file.finish()?,
         })
     }
@@ -185,7 +198,11 @@ impl Writer {
     /// What the dataset holds already on `date` that `appended` might repeat: only where the record
     /// sequences overlap is anything read.
     fn held(&self, table: &Table, date: &str, appended: &RecordBatch) -> Result<Vec<RecordBatch>> {
-        let names = projected(table, &order::columns(table))?;
+        let names = if self.compared_except.is_some() {
+            Arc::new(schema(table))
+        } else {
+            projected(table, &order::columns(table))?
+        };
         let identities = Identities::of(appended).map_err(DatasetError::rows(table.name))?;
         let ranges = identities.sequence_ranges();
         let mut held = Vec::new();

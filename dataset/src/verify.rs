@@ -1,9 +1,12 @@
 //! Whether what lies on the disk is what was sealed: every problem, not the first alone.
 
 use crate::index::{HostRows, Part};
+use crate::layout;
 use crate::manifest::FileEntry;
 use crate::mapped::Mapped;
 use crate::{Dataset, DatasetError};
+use gleaner_schemas::arrow::IDENTITY;
+use gleaner_schemas::rows::table;
 use std::fmt;
 use std::path::Path;
 
@@ -58,12 +61,15 @@ pub enum ProblemKind {
     Batches(usize),
     /// It was altered, but where no row lies.
     OutsideRows,
+    /// It is sound, and the manifest says otherwise of this.
+    Entry(&'static str),
     /// The system could not read it.
     Unreadable(String),
 }
 
 impl Dataset {
-    /// Reads every file whole and compares it with the hashes and counts that it was sealed with.
+    /// Reads every file whole and compares it with the hashes and counts that it was sealed with, and what the
+    /// manifest says of tables, hosts and times with what the files hold.
     #[must_use]
     pub fn verify(&self) -> Verified {
         let files = &self.manifest().files;
@@ -102,7 +108,10 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
         return Some(all(ProblemKind::Footer));
     }
     if file.file_hash() == entry.blake3 {
-        return None;
+        return match misstated(&file, entry, &hosts) {
+            Ok(what) => what.map(|what| all(ProblemKind::Entry(what))),
+            Err(error) => Some(all(kind(error))),
+        };
     }
     let bad: Vec<&Part> = file.parts().iter().filter(|p| !file.is_sound(p)).collect();
     let is_touched = |host: &&HostRows| file.parts_of(host).any(|(part, _)| bad.contains(&part));
@@ -117,6 +126,41 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
             _ => ProblemKind::Batches(bad.iter().map(|part| part.batches.len()).sum()),
         })
     })
+}
+
+/// The first thing that the manifest says of a sound file and the file does not.
+fn misstated(
+    file: &Mapped,
+    entry: &FileEntry,
+    hosts: &[HostRows],
+) -> Result<Option<&'static str>, DatasetError> {
+    let Some(table) = table(&entry.table) else {
+        return Ok(None); // of a newer Gleaner
+    };
+    let folder = layout::folder(&entry.table, &entry.date);
+    let is_in_folder = entry.path.rsplit_once('/').map(|(folder, _)| folder) == Some(&folder);
+    let has_column = |name: &str| table.columns.iter().any(|column| column.name == name);
+    let mut names = file.schema.fields().iter().map(|field| field.name());
+    let is_of_table =
+        names.all(|name| IDENTITY.contains(&name.as_str()) || has_column(name.as_str()));
+    if !is_in_folder || !is_of_table {
+        return Ok(Some("table"));
+    }
+    let is_host = |host: Option<&HostRows>, id: &str| host.is_some_and(|host| host.host_id == id);
+    let is_named = is_host(hosts.first(), &entry.first_host_id)
+        && is_host(hosts.last(), &entry.last_host_id)
+        && hosts.len() as u64 == entry.hosts_count;
+    if !is_named && !hosts.is_empty() {
+        return Ok(Some("hosts"));
+    }
+    if file.thinned_to_ms()? != entry.thinned_to_ms {
+        return Ok(Some("thinning"));
+    }
+    let times_ms = Some((entry.first_time_ms, entry.last_time_ms));
+    if entry.rows > 0 && file.times_ms(&table)? != times_ms {
+        return Ok(Some("times"));
+    }
+    Ok(None)
 }
 
 fn kind(error: DatasetError) -> ProblemKind {
@@ -151,6 +195,7 @@ impl fmt::Display for ProblemKind {
             Self::Footer => f.write_str("its footer was altered"),
             Self::Batches(count) => write!(f, "{count} of its record batches were altered"),
             Self::OutsideRows => f.write_str("it was altered where no row lies"),
+            Self::Entry(what) => write!(f, "the manifest gives it other {what} than it has"),
             Self::Unreadable(what) => f.write_str(what),
         }
     }

@@ -3,7 +3,7 @@
 use crate::identity::Identities;
 use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
 use crate::lock::Lock;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, SourceEntry};
 use crate::marks::Marks;
 use crate::names::{MANIFESTS, WriterName};
 use crate::open_files::OpenFiles;
@@ -33,6 +33,9 @@ pub struct Writer {
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
+    /// Columns that are left out where repeats are compared with the rows that they repeat; none where they are
+    /// not.
+    pub(crate) compared_except: Option<&'static [&'static str]>,
     /// Files that could not be merged with others.
     pub(crate) unsound: HashSet<String>,
     _lock: Lock,
@@ -103,6 +106,7 @@ impl Writer {
             files: OpenFiles::default(),
             marks: None,
             grace: retired::GRACE,
+            compared_except: None,
             unsound: HashSet::new(),
             _lock: lock,
         })
@@ -141,6 +145,38 @@ impl Writer {
             None => Marks::read(&self.root, &self.manifest)?,
         };
         Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
+    }
+
+    /// What was sealed by this writer, now and before.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Describes the trace of another program, durably and at once; where it is described already, anew.
+    ///
+    /// # Errors
+    /// What the system refused; the dataset is then as it was.
+    pub fn describe(&mut self, source: SourceEntry) -> Result<()> {
+        if self.manifest.sources.contains(&source) {
+            return Ok(());
+        }
+        let before = self.manifest.sources.clone();
+        self.manifest
+            .sources
+            .retain(|known| known.name != source.name);
+        self.manifest.sources.push(source);
+        let published = self.publish(Vec::new(), &[]);
+        if published.is_err() {
+            self.manifest.sources = before;
+        }
+        published
+    }
+
+    /// Counts records that are appended again and say otherwise ([`crate::Summary::contradicted_rows`]) in any
+    /// column but `except`: all columns of what is held are then read, and not the names of records alone.
+    pub fn compare_repeats(&mut self, except: &'static [&'static str]) {
+        self.compared_except = Some(except);
     }
 
     /// Rows appended and not sealed yet, repeats among them.

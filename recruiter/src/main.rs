@@ -1,6 +1,7 @@
 //! The `gleaner-recruiter` command.
 
 use clap::Parser;
+use gleaner_daemon::causes;
 use gleaner_daemon::config::check;
 use gleaner_recruiter::args::{Args, CheckConfig, Command, Serve, Status};
 use gleaner_recruiter::config::{Config, DAEMON};
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
     match dispatch(&Args::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("gleaner-recruiter: {error:#}");
+            eprintln!("gleaner-recruiter: {}", causes::told(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -28,6 +28,8 @@ pub(crate) struct Memory {
     /// Mean by category, in the order of [`Category::ALL`]; absent where no sample has it.
     pub mean_bytes: [Option<f64>; 8],
     pub least_available_bytes: f64,
+    /// The most that was not available at a time; of several hosts, each at its own.
+    pub most_used_bytes: f64,
     /// Absent where one host or more does not know it.
     pub harvestable_bytes: Option<f64>,
     pub least_harvestable_bytes: Option<f64>,
@@ -52,6 +54,7 @@ impl Memory {
             physical_bytes: self.physical_bytes * part,
             mean_bytes: self.mean_bytes.map(|b| b.map(|b| b * part)),
             least_available_bytes: self.least_available_bytes * part,
+            most_used_bytes: self.most_used_bytes * part,
             harvestable_bytes: self.harvestable_bytes.map(|b| b * part),
             least_harvestable_bytes: self.least_harvestable_bytes.map(|b| b * part),
         }
@@ -66,6 +69,7 @@ impl Memory {
             };
         }
         self.least_available_bytes += other.least_available_bytes;
+        self.most_used_bytes += other.most_used_bytes;
         self.harvestable_bytes = both(self.harvestable_bytes, other.harvestable_bytes);
         self.least_harvestable_bytes =
             both(self.least_harvestable_bytes, other.least_harvestable_bytes);
@@ -232,6 +236,7 @@ struct Tally {
     mean: [Mean; 8],
     harvestable: Mean,
     least_available_bytes: Option<i64>,
+    most_used_bytes: Option<i64>,
     least_harvestable_bytes: Option<i64>,
 }
 
@@ -264,6 +269,8 @@ impl Tally {
                 self.is_summary = true;
                 self.least_available_bytes = Some(row.min_bytes);
             }
+        } else if row.category == "used" {
+            self.most_used_bytes = Some(row.max_bytes);
         } else if row.category == "harvestable" {
             self.harvestable
                 .count(row.samples_count, Some(row.mean_bytes));
@@ -289,10 +296,15 @@ impl Tally {
     }
 
     fn memory(self, physical_bytes: f64) -> Option<Memory> {
+        let least_available_bytes = self.least_available_bytes? as f64;
+        let used_bytes = self.most_used_bytes.map(|bytes| bytes as f64);
         Some(Memory {
             physical_bytes,
             mean_bytes: self.mean.map(Mean::value),
-            least_available_bytes: self.least_available_bytes? as f64,
+            least_available_bytes,
+            // Of findings without it: right where memory was never added or taken away.
+            most_used_bytes: used_bytes
+                .unwrap_or((physical_bytes - least_available_bytes).max(0.0)),
             harvestable_bytes: self.harvestable.value(),
             least_harvestable_bytes: self.least_harvestable_bytes.map(|b| b as f64),
         })
@@ -333,14 +345,23 @@ mod tests {
         };
         let findings = Findings {
             hosts: vec![host("a"), host("b"), host("c")],
-            memory_by_host: vec![HostMemory {
-                host: "a".into(),
-                category: "available".into(),
-                samples_count: 10,
-                mean_bytes: 70.0,
-                min_bytes: 5,
-                ..HostMemory::default()
-            }],
+            memory_by_host: vec![
+                HostMemory {
+                    host: "a".into(),
+                    category: "available".into(),
+                    samples_count: 10,
+                    mean_bytes: 70.0,
+                    min_bytes: 5,
+                    ..HostMemory::default()
+                },
+                // It had 30 when 5 were available, and has 100 now.
+                HostMemory {
+                    host: "a".into(),
+                    category: "used".into(),
+                    max_bytes: 40,
+                    ..HostMemory::default()
+                },
+            ],
             memory_over_time: vec![point("a", 10, 60), point("b", 3, 40), point("b", 1, 80)],
             ..Findings::default()
         };
@@ -352,6 +373,8 @@ mod tests {
             (memory.available_bytes(), memory.least_available_bytes)
         };
         assert_eq!((said("a"), said("b")), ((70.0, 5.0), (50.0, 40.0)));
+        let used = |host: &str| memories[host].most_used_bytes;
+        assert_eq!((used("a"), used("b")), (40.0, 60.0));
         assert!(!memories.contains_key("c"));
         assert_eq!(
             view.memory_of(&findings.hosts[1]),

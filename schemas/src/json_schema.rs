@@ -1,8 +1,10 @@
-//! The published JSON Schemas (draft 2020-12) of what programs read: the findings, the explanation and the diagnosis.
+//! The published JSON Schemas (draft 2020-12) of what programs read: the findings, the explanation, the
+//! diagnosis and the counts of caches.
 //!
-//! Made from the types in [`crate::findings`] and [`crate::diagnosis`], and their doc comments. Records allow no further fields, so that
+//! Made from the types in [`crate::findings`], [`crate::diagnosis`] and [`crate::cache_replay`], and their doc comments. Records allow no further fields, so that
 //! whoever validates with the schema of the version in use learns of anything that it does not describe.
 
+use crate::cache_replay::{CACHE_REPLAY_VERSION, CacheReplay};
 use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};
 use crate::findings::{Explanation, FINDINGS_VERSION, Findings};
 use schemars::generate::SchemaSettings;
@@ -40,6 +42,17 @@ pub fn diagnosis() -> String {
         DIAGNOSIS_VERSION,
         "Diagnosis of gleaner doctor --json",
         "docs/doctor.md",
+    )
+}
+
+/// Of what `gleaner cache --json` prints.
+#[must_use]
+pub fn cache_replay() -> String {
+    published::<CacheReplay>(
+        "cache",
+        CACHE_REPLAY_VERSION,
+        "Counts of gleaner cache --json",
+        "docs/streams.md",
     )
 }
 

@@ -7,6 +7,7 @@
 
 pub mod arrow;
 pub mod availability;
+pub mod cache_replay;
 pub mod column;
 pub mod diagnosis;
 pub mod findings;

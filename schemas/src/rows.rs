@@ -286,7 +286,7 @@ row! {
 row! {
     /// What a sample could not read, and why. What `vanished` is of that sample alone; all else stands until its next row. Version 1 wrote a row at every sample.
     AbsenceRow = "absences", key ["item", "reason"] {
-        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`.
+        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`, `process_kinds`.
         item: String,
         /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a sample holds).
         reason: String,

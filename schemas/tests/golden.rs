@@ -100,3 +100,13 @@ fn published_json_schema_of_the_diagnosis() {
         "schemas/diagnosis.schema.json",
     );
 }
+
+/// As for the findings: `CACHE_REPLAY_VERSION`.
+#[test]
+fn published_json_schema_of_the_counts_of_caches() {
+    equal(
+        include_str!("../cache.schema.json"),
+        &json_schema::cache_replay(),
+        "schemas/cache.schema.json",
+    );
+}

@@ -300,3 +300,98 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     let place = format!("map.toml line {}", line.unwrap() + 1);
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
+
+/// One archive of a folder cannot be read: the others are imported, it is named, and the exit code says so.
+#[test]
+fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = folder.path().join("tools");
+    let archives = folder.path().join("archives");
+    let dataset = folder.path().join("dataset");
+    for made in [&tools, &archives] {
+        fs::create_dir(made).unwrap();
+    }
+    // PCP's own tool, as it says what it reads.
+    let printed = repository().join("traces/tests/data/pcp/6.0.3.txt");
+    let tool = format!(
+        "#!/bin/sh\ncase \"$4\" in\n*/good) exec cat '{}' ;;\nesac\n\
+         echo 'pmlogdump: Cannot open archive: Corrupted record' >&2\nexit 1\n",
+        printed.display()
+    );
+    fs::write(tools.join("pmlogdump"), tool).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(tools.join("pmlogdump"), executable).unwrap();
+    let run = || {
+        let mut command = Command::new(program("gleaner").unwrap());
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        command.args(["import", "pcp"]).arg(&archives);
+        command.arg("-o").arg(&dataset).env("PATH", path);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    fs::write(archives.join("bad.meta"), "").unwrap();
+    let refused = run();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("Corrupted record"), "{said}");
+    assert!(!dataset.exists(), "there was nothing to import");
+
+    fs::write(archives.join("good.meta"), "").unwrap();
+    let output = run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("bad") && said.contains("the rest is imported"),
+        "{said}"
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("warning: left out: "), "{text}");
+    let opened = Dataset::open(&dataset).unwrap();
+    assert_eq!(opened.hosts_named("desk").unwrap().len(), 1);
+    assert_eq!(opened.rows(&SampleRow::TABLE), 5);
+}
+
+/// Steps without an interval leave almost all of the time in gaps, which is said with its reason; a stated interval
+/// does not.
+#[test]
+fn low_coverage_is_a_warning_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    fs::create_dir(&source).unwrap();
+    let mut text =
+        "Timestamp [ms];CPU cores;Memory capacity provisioned [KB];Memory usage [KB]\n".to_owned();
+    let mut time_s = 1_373_932_200;
+    for at in 0..60 {
+        text += &format!("{time_s};4;4194304.0;1000.0\n");
+        time_s += [10, 10, 30, 10, 600, 10, 9_000, 60, 10, 600][at % 10];
+    }
+    fs::write(source.join("1.csv"), text).unwrap();
+    let found = told(&import(&source, &folder.path().join("found"), &[]));
+    for part in [
+        "warning: low coverage: of 1 of 1 machines",
+        "longer than two intervals of 10 s",
+        "--interval SECONDS",
+    ] {
+        assert!(found.contains(part), "{part} is not in:\n{found}");
+    }
+    let stated = folder.path().join("stated");
+    let text = told(&import(&source, &stated, &["--interval", "4500", "--json"]));
+    let done = json(&text);
+    assert_eq!(done["total"]["gaps_count"], 0);
+    assert_eq!(done["machines"][0]["nominal_interval_ms"], 4_500_000);
+    assert_eq!(done["total"]["span_ms"], done["total"]["recorded_ms"]);
+    // Whoever reads the dataset sees the same gaps, or none.
+    for (dataset, is_covered) in [(&folder.path().join("found"), false), (&stated, true)] {
+        let mut command = Command::new(program("gleaner").unwrap());
+        let analyzed = command.arg("analyze").arg(dataset).arg("--json").output();
+        let findings = json(&told(&analyzed.unwrap()));
+        let described = &findings["sources"][0];
+        assert_eq!(described["name"], findings["hosts"][0]["source"]);
+        assert_eq!(described["hosts_count"], 1);
+        let physical = described["physical"].as_str().unwrap();
+        assert!(physical.contains("provisioned"), "{physical}");
+        let coverage = findings["hosts"][0]["coverage_share"].as_f64().unwrap();
+        assert_eq!(coverage > 0.99, is_covered, "{coverage}");
+        assert_eq!(coverage < 0.5, !is_covered, "{coverage}");
+    }
+    let wrong = import(&source, &folder.path().join("wrong"), &["--interval", "0"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}

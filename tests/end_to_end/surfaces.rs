@@ -27,6 +27,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "import",
             "synth",
             "simulate",
+            "cache",
             "fidelity",
             "lab",
             "top",
@@ -136,4 +137,45 @@ fn errors_say_what_where_and_what_to_do() {
             .code(),
         Some(2)
     );
+}
+
+/// Many errors name what the system said and have it as their cause as well.
+#[test]
+fn an_error_says_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    let nowhere = nowhere.to_str().unwrap();
+    let output = ["-o", nowhere];
+    let import =
+        |source, more: &[&'static str]| [&["import", source, nowhere], &output[..], more].concat();
+    let stream = [
+        "cache",
+        "--size",
+        "1",
+        "--stream",
+        nowhere,
+        "--stream-format",
+        "csv",
+    ];
+    for args in [
+        import("bitbrains", &[]),
+        import("materna", &[]),
+        import("alibaba", &[]),
+        import("sysstat", &[]),
+        import("prometheus", &[]),
+        import("csv", &["--mapping", "no-such.toml"]),
+        stream.to_vec(),
+        vec!["simulate", nowhere],
+        vec!["synth", "--fleet", nowhere, "-o", nowhere],
+        vec!["pki", "list", "--pki", nowhere],
+    ] {
+        let output = run("gleaner", &args);
+        assert!(!output.status.success(), "{args:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let mut parts: Vec<&str> = said.trim().split(": ").collect();
+        let count = parts.len();
+        parts.sort_unstable();
+        parts.dedup();
+        assert_eq!(parts.len(), count, "{args:?}: {said}");
+    }
 }

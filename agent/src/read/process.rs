@@ -138,6 +138,20 @@ impl Split {
         split.whole()
     }
 
+    /// Of a kernel before 4.5, whose `status` gives resident memory and not its kinds: what is resident and not
+    /// shared is anonymous, as `statm` has both; file pages and shared memory are not told apart there and stay
+    /// absent. `None` of a process without memory.
+    #[must_use]
+    pub fn from_older_status(text: &[u8], resident_bytes: u64, shared_bytes: u64) -> Option<Self> {
+        let of = |wanted: &[u8]| sizes(text).find(|(name, _)| *name == wanted);
+        of(b"VmRSS:")?;
+        Some(Self {
+            anon_bytes: Some(resident_bytes.saturating_sub(shared_bytes)),
+            swap_bytes: of(b"VmSwap:").map(|(_, bytes)| bytes),
+            ..Self::default()
+        })
+    }
+
     /// Kernels have all four or none: a part that is lacking would count as nothing.
     fn whole(self) -> Option<Self> {
         let parts = [
@@ -250,6 +264,19 @@ mod tests {
             ..split
         };
         assert_eq!(Split::from_status(status), Some(resident));
+        // Linux 4.4: no kinds.
+        let status = b"Name:\tx\nVmRSS:\t 500 kB\nVmSwap:\t 8 kB\n";
+        assert_eq!(Split::from_status(status), None);
+        let older = Split {
+            anon_bytes: Some(300 << 10),
+            swap_bytes: Some(8 << 10),
+            ..Split::default()
+        };
+        assert_eq!(
+            Split::from_older_status(status, 500 << 10, 200 << 10),
+            Some(older)
+        );
+        assert_eq!(Split::from_older_status(b"Name:\tx\n", 0, 0), None);
     }
 
     proptest! {

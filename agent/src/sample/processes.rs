@@ -14,6 +14,9 @@ use std::fmt::Write;
 /// CPU ticks used so far, by process id and start, so that a reused id is another process.
 pub type CpuTimes = HashMap<(i32, u64), u64>;
 
+/// What is lacking of a process on an old kernel.
+const OLDER: &str = "status: RssAnon, RssFile and RssShmem are there since Linux 4.5";
+
 /// `/proc` mounted so that it shows a user's own processes alone (`hidepid=2`, or a unit's
 /// `ProtectProc=`): how many there are more is not known, nor what they hold.
 const HIDDEN: &str =
@@ -267,9 +270,9 @@ impl ProcessWalk {
             Choice::Reuse(split) => ("pss_reused", split),
             Choice::Read => match self.read_split(proc, &process, absences) {
                 Some(split) => ("pss", split),
-                None => ("rss_estimate", self.estimate(proc, process.pid)?),
+                None => ("rss_estimate", self.estimate(proc, &process, absences)?),
             },
-            Choice::Estimate => ("rss_estimate", self.estimate(proc, process.pid)?),
+            Choice::Estimate => ("rss_estimate", self.estimate(proc, &process, absences)?),
         };
         let started_ms = ticks_to_ms(process.started_ticks, self.units.ticks_per_second);
         Ok(ProcessRow {
@@ -318,12 +321,26 @@ impl ProcessWalk {
     }
 
     /// Resident sizes, sharers counted in full.
-    fn estimate(&mut self, proc: &Tree, pid: i32) -> Result<Split, Absent> {
-        self.read(proc, pid, "status")
+    fn estimate(
+        &mut self,
+        proc: &Tree,
+        process: &Active,
+        absences: &mut Absences,
+    ) -> Result<Split, Absent> {
+        self.read(proc, process.pid, "status")
             .map_err(|e| Absent::from_errno("status", e))?;
+        if let Some(split) = Split::from_status(&self.text) {
+            return Ok(split);
+        }
+        let Size {
+            rss_bytes,
+            shared_bytes,
+        } = process.size;
         // A zombie, or a process that is ending, has no memory lines: it is gone for our purposes.
-        Split::from_status(&self.text)
-            .ok_or_else(|| Absent::new(Reason::Vanished, "status: no memory"))
+        let older = Split::from_older_status(&self.text, rss_bytes, shared_bytes)
+            .ok_or_else(|| Absent::new(Reason::Vanished, "status: no memory"))?;
+        absences.note("process_kinds", Absent::new(Reason::Unsupported, OLDER));
+        Ok(older)
     }
 
     fn read(&mut self, proc: &Tree, pid: i32, file: &str) -> Result<(), Errno> {

@@ -235,7 +235,13 @@ fn other_reasons() {
     check(&[("t1/proc/2200/statm", Gone)], &ended);
     check(&[("t1/proc/2200/stat", Gone)], &ended);
     check(&[("t1/proc/2500/status", Gone)], &ended);
-    check(&[("t1/proc/2500/status", Without("RssAnon:"))], &ended);
+    let zombie = Says("", "Name:\tx\nState:\tZ (zombie)\n");
+    check(&[("t1/proc/2500/status", zombie)], &ended);
+    // Before Linux 4.5 it was never there: the process is, without its kinds of memory.
+    check(
+        &[("t1/proc/2500/status", Without("RssAnon:"))],
+        &[("process_kinds", "unsupported")],
+    );
     check(
         &[("t1/proc/2200/stat", Says("2200", "2200 (bash) S 1\n"))],
         &[("processes", "malformed")],

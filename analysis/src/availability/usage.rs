@@ -12,12 +12,16 @@ use gleaner_schemas::findings::{
 /// Of [`names`], those that rest on recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
+/// Of [`names`], the one of a host alone: over several it says nothing that the categories do not.
+const OF_HOST: &str = "used";
+
 /// What is counted, in the order of the findings: the categories, then what stands beside them.
 pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
     names.extend(["kernel", "physical", "harvestable", "remainder"]);
     names.extend(["live_file_cache", "available_paper", "kernel_paper"]);
+    names.push(OF_HOST);
     names
 }
 
@@ -41,6 +45,7 @@ impl Measure for Usage {
             return; // without the files, which two of its categories rest on
         }
         let records = names().into_iter().zip(&self.0);
+        let records = records.filter(|(name, _)| *name != OF_HOST);
         let records = records.filter_map(|(name, all)| finding(size_class, name, all));
         findings.memory_usage.extend(records);
     }
@@ -85,6 +90,7 @@ fn of_host(trace: &HostTrace<'_>) -> Vec<Distribution> {
     found.push(known(&live.file_cache_bytes));
     found.push(known(&live.available_bytes));
     found.push(known(&kernel_with_reserve(samples)));
+    found.push(known(&used(samples)));
     found
 }
 
@@ -104,6 +110,16 @@ fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
     let reserve = |i| samples.category(Category::Lotsfree, i);
     let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));
     kernel(samples).into_iter().enumerate().map(with).collect()
+}
+
+/// All but what was available at the same time: where memory was added or taken away, the least available
+/// belongs to another size.
+fn used(samples: &Samples) -> Vec<Option<i64>> {
+    let of = |(i, physical): (usize, &i64)| {
+        let available = samples.category(Category::Available, i)?;
+        Some(physical.saturating_sub(available).max(0))
+    };
+    samples.physical_bytes.iter().enumerate().map(of).collect()
 }
 
 /// As a finding; `None` when no sample has it.

@@ -14,6 +14,8 @@ pub(crate) struct Inventory {
     pub(crate) host_name: Option<String>,
     pub(crate) kernel_release: Option<String>,
     pub(crate) cpus_count: Option<i64>,
+    /// Trace that it was imported from.
+    pub(crate) source: Option<String>,
     /// What `harvestable_bytes` leaves, as a share of physical memory.
     pub(crate) headroom_share: Option<f64>,
     /// Time and configured interval of each description.
@@ -27,6 +29,7 @@ impl Inventory {
             "kernel_release",
             "cpus_count",
             "headroom_share",
+            "source",
             "sample_interval_ms",
         ];
         let rows = descriptions(reader, &columns)?;
@@ -38,6 +41,7 @@ impl Inventory {
             host_name: text("host_name")?,
             kernel_release: text("kernel_release")?,
             cpus_count: rows.integers("cpus_count")?.get(last),
+            source: text("source")?,
             headroom_share: rows.reals("headroom_share")?.get(last),
             intervals: rows
                 .present(TIME)?

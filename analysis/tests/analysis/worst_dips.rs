@@ -149,6 +149,8 @@ fn use_of_memory_of_each_host() {
     assert_eq!(available.median_bytes, (99 * MIB) as f64);
     assert_eq!(available.p95_bytes, (700 * MIB) as f64);
     assert!((available.mean_share - 3594.0 / 13.0 / 1024.0).abs() < 1e-9);
+    // Of 1 GiB, at the same sample.
+    assert_eq!(of("used").max_bytes, (1024 - 70) * MIB);
     assert_eq!(of("kernel").median_bytes, (84 * MIB) as f64);
     assert_eq!(of("process").min_bytes, 218 * MIB);
     assert_eq!(of("file_cache").max_bytes, 12 * MIB);
@@ -172,7 +174,7 @@ fn use_of_memory_of_each_host() {
     assert_eq!(f.memory_usage, []);
     assert_eq!(
         f.memory_by_host.len(),
-        13,
+        14,
         "what rests on files is left out"
     );
 }

@@ -60,7 +60,7 @@ pub(super) fn run(args: &args::Export) -> anyhow::Result<()> {
 }
 
 /// What is written: files, opened. The requests of an application's generator are as good a stream (`streams::of_program`).
-fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
+pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;
     let is_of_blocks = matches!(format, StreamFormat::Spc | StreamFormat::Blocks);
     if asked.block.is_some() && !is_of_blocks {

@@ -49,9 +49,22 @@ pub(crate) struct Into {
     /// Print which columns are filled, in which unit and from what, and import nothing.
     #[arg(long, group = "no-import")]
     columns: bool,
+    /// Interval at which the machines were recorded, in seconds, where the steps between samples do not show it:
+    /// more than two of it are a gap [default: found for each machine].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) interval: Option<i64>,
     /// Print what was done, or the columns, as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number of seconds, as ms.
+fn seconds(text: &str) -> Result<i64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if !(0.001..=86_400.0).contains(&seconds) {
+        return Err("an interval is from 0.001 to 86400 seconds".to_owned());
+    }
+    Ok((1000.0 * seconds).round() as i64)
 }
 
 impl Into {

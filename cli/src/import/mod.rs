@@ -14,7 +14,7 @@ use gleaner_traces::import::materna;
 use gleaner_traces::import::pcp::{self, Pcp};
 use gleaner_traces::import::prometheus::{self, Address, Prometheus, Times};
 use gleaner_traces::import::sysstat::{self, Sysstat};
-use gleaner_traces::import::{ImportError, Importer, Progress, Source, import};
+use gleaner_traces::import::{ImportError, Importer, Progress, Source, import_at};
 use std::io::Write;
 use std::path::Path;
 
@@ -120,15 +120,23 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &Into) -> anyhow::Re
         bar.set_position(p.machines as u64);
         bar.set_message(format!("machine {}", p.machine));
     };
-    let imported = import(importer, dataset, progress)?;
+    let imported = import_at(importer, dataset, args.interval, progress)?;
     bar.finish_and_clear();
     if args.json {
         let mut summary = serde_json::to_value(&imported)?;
         summary["dataset"] = serde_json::to_value(dataset)?;
-        print(&format!("{summary:#}\n"))
+        print(&format!("{summary:#}\n"))?;
     } else {
-        print(&told::told(&imported, dataset))
+        print(&told::told(&imported, dataset))?;
     }
+    // Nobody reads on where a script saw success.
+    anyhow::ensure!(
+        imported.set_aside.is_empty(),
+        "{} could not be used and was left out: {}; the rest is imported",
+        imported.set_aside.len(),
+        imported.set_aside.join("; ")
+    );
+    Ok(())
 }
 
 /// Prints which columns a source fills.

@@ -2,9 +2,14 @@
 
 use crate::tables;
 use gleaner_schemas::units::Bytes;
-use gleaner_traces::import::{Imported, Mended, Outcome};
+use gleaner_traces::import::{Imported, Machine, Mended, Outcome};
 use std::fmt::Write as _;
 use std::path::Path;
+
+/// Coverage below which a machine's figures rest on less time than they leave out.
+const LOW_COVERAGE: f64 = 0.5;
+/// More gaps than one in so many steps are no pauses of the recording.
+const IRREGULAR_PART: u64 = 10;
 
 /// What was mended, merged and dropped, by machine and in all.
 pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
@@ -16,6 +21,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
             "unreadable",
             "repeated",
             "contradicted",
+            "merged",
             "no memory",
             "out of order",
             "overused",
@@ -29,6 +35,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
             m.unreadable_count,
             m.repeated_count,
             m.contradicted_count,
+            m.merged_count,
             m.without_memory_count,
             m.out_of_order_count,
             m.overused_count,
@@ -68,6 +75,10 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
         "rows say other than another row of the same time; the one that leaves least available is kept",
     );
     say(
+        total.merged_count,
+        "rows within 500 ms of another were merged with it into one sample",
+    );
+    say(
         total.overused_count,
         "samples used more memory than there was; available is 0",
     );
@@ -86,6 +97,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
     if !imported.passed_over.is_empty() {
         let _ = writeln!(text, "Not looked at: {}.", imported.passed_over.join(", "));
     }
+    say_not_used(&mut text, imported);
     let kept = machines.iter().filter(|m| m.outcome == Outcome::Imported);
     let _ = writeln!(
         text,
@@ -99,4 +111,54 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
         imported.available,
     );
     text
+}
+
+/// What is missing, contradicted or hardly covered, each with its reason.
+fn say_not_used(text: &mut String, imported: &Imported) {
+    for what in &imported.set_aside {
+        let _ = writeln!(text, "warning: left out: {what}.");
+    }
+    if imported.contradicting_rows_count > 0 {
+        let _ = writeln!(
+            text,
+            "warning: {} rows say otherwise than what the dataset holds of the same machine and time; they were left \
+             out. Import into a new dataset to have them.",
+            imported.contradicting_rows_count
+        );
+    }
+    let low = |m: &&Machine| m.outcome == Outcome::Imported && m.mended.coverage() < LOW_COVERAGE;
+    let low: Vec<&Machine> = imported.machines.iter().filter(low).collect();
+    let worst = low
+        .iter()
+        .min_by(|a, b| a.mended.coverage().total_cmp(&b.mended.coverage()));
+    if let Some(worst) = worst {
+        let _ = writeln!(
+            text,
+            "warning: low coverage: of {} of {} machines less than half of the time between first and last sample is \
+             recorded; the rest is gaps. {}",
+            low.len(),
+            imported.machines.len(),
+            why_low(worst)
+        );
+    }
+}
+
+fn why_low(worst: &Machine) -> String {
+    let m = &worst.mended;
+    let interval_s = m.nominal_interval_ms.unwrap_or_default() as f64 / 1000.0;
+    let steps = m.samples_count.saturating_sub(1);
+    let what = format!(
+        "Of {} it is {:.1} %: {} of {steps} steps between its samples are longer than two intervals of {interval_s} s",
+        worst.host_name,
+        100.0 * m.coverage(),
+        m.gaps_count,
+    );
+    if m.gaps_count.saturating_mul(IRREGULAR_PART) > steps {
+        format!(
+            "{what}. Its samples come irregularly; where the source was recorded at an interval, import it into a \
+             new dataset with --interval SECONDS."
+        )
+    } else {
+        format!("{what}, in which it was off or not recorded.")
+    }
 }

@@ -179,13 +179,16 @@ fn as_text(
             running(&node.namespace),
             clerk::socket(state).display(),
             said.map_or_else(
-                |error| format!("{error:#}"),
+                |error| gleaner_daemon::causes::told(error.as_ref()),
                 |(device, _)| of_device(&device)
             ),
         ));
     }
     if let Err(error) = lent {
-        text.push_str(&format!("  {error:#}\n"));
+        text.push_str(&format!(
+            "  {}\n",
+            gleaner_daemon::causes::told(error.as_ref())
+        ));
     }
     for cannot in &state.link.cannot {
         text.push_str(&format!("  cannot have {cannot}\n"));

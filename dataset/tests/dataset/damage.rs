@@ -2,7 +2,9 @@
 
 use crate::made_rows::{Name, batch};
 use arrow::record_batch::RecordBatch;
-use gleaner_dataset::{Dataset, DatasetError, FORMAT_VERSION, Problem, ProblemKind, Writer};
+use gleaner_dataset::{
+    Dataset, DatasetError, FORMAT_VERSION, Problem, ProblemKind, Writer, repair,
+};
 use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::FileRow;
@@ -167,4 +169,91 @@ fn what_a_dead_writer_left_is_ignored_and_then_removed() {
     let kept = kept.join(orphan.strip_prefix(folder.path()).unwrap());
     assert!(kept.exists(), "for who opened the dataset before");
     assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
+}
+
+/// Forty of 900 flipped bits once changed figures silently: another count of rows, another hash, another path.
+#[test]
+fn an_altered_manifest_is_never_read() {
+    let (folder, _) = small();
+    let manifest = folder.path().join("manifest.json");
+    let whole = fs::read(&manifest).unwrap();
+    for bit in 0..8 * whole.len() {
+        let mut altered = whole.clone();
+        altered[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&manifest, &altered).unwrap();
+        let error = Dataset::open(folder.path()).err();
+        let error = error.unwrap_or_else(|| panic!("bit {bit} of {}", whole.len()));
+        names_the_file(&error, &manifest);
+    }
+    // One digit more, as an editor would have it; then the files say what they hold.
+    let text = String::from_utf8(whole.clone()).unwrap();
+    fs::write(&manifest, text.replace("\"rows\": 40", "\"rows\": 41")).unwrap();
+    let refused = [
+        Dataset::open(folder.path()).err().unwrap(),
+        Writer::open(folder.path()).err().unwrap(),
+    ];
+    for error in refused {
+        assert!(
+            matches!(error, DatasetError::ManifestAltered { .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("repair"), "{error}");
+    }
+    assert!(repair(folder.path()).unwrap().manifest_rebuilt);
+    assert_eq!(fs::read(&manifest).unwrap(), whole);
+}
+
+/// As manifests were written before they had a hash: what they say is held against the files.
+#[test]
+fn what_the_manifest_says_of_tables_hosts_and_times_is_held_against_the_files() {
+    let (folder, file) = small();
+    let manifest = folder.path().join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let (members, _) = text.rsplit_once(",\n  \"blake3\"").unwrap();
+    let older = format!("{members}\n}}\n");
+    fs::write(&manifest, &older).unwrap();
+    assert_eq!(Dataset::open(folder.path()).unwrap().verify().problems, []);
+    let entry = Dataset::open(folder.path()).unwrap().manifest().files[0].clone();
+    for (said, instead, what) in [
+        (
+            format!("\"first_time_ms\": {}", entry.first_time_ms),
+            format!("\"first_time_ms\": {}", entry.first_time_ms - 1),
+            "times",
+        ),
+        (
+            format!("\"last_time_ms\": {}", entry.last_time_ms),
+            format!("\"last_time_ms\": {}", entry.last_time_ms + 1),
+            "times",
+        ),
+        (
+            "\"hosts_count\": 1".to_owned(),
+            "\"hosts_count\": 7".to_owned(),
+            "hosts",
+        ),
+        (
+            "\"first_host_id\": \"host-1\"".to_owned(),
+            "\"first_host_id\": \"host-0\"".to_owned(),
+            "hosts",
+        ),
+        (
+            "\"last_host_id\": \"host-1\"".to_owned(),
+            "\"last_host_id\": \"host-9\"".to_owned(),
+            "hosts",
+        ),
+        (
+            "\"table\": \"files\"".to_owned(),
+            "\"table\": \"samples\"".to_owned(),
+            "table",
+        ),
+    ] {
+        let altered = older.replace(&said, &instead);
+        assert_ne!(altered, older, "{said}");
+        fs::write(&manifest, altered).unwrap();
+        let problem = the_problem(folder.path(), &file);
+        assert_eq!(problem.kind, ProblemKind::Entry(what), "{instead}");
+        let repaired = repair(folder.path()).unwrap();
+        assert_eq!((repaired.saved_rows, repaired.lost.len()), (0, 0));
+        assert_eq!(fs::read_to_string(&manifest).unwrap(), text, "{instead}");
+        assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
+    }
 }

@@ -26,9 +26,14 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
         })
     };
     let hosts = view.findings.hosts.len() as i64;
+    // A trace of other programs may say what was provisioned, or make sizes up.
+    let word = match view.findings.sources.is_empty() {
+        true => "installed",
+        false => "by the trace’s figures",
+    };
     let installed = match view.only_host().and_then(|h| h.cpus_count) {
-        Some(cpus) => format!("installed, beside {}", count(cpus, "CPU")),
-        None => format!("installed in {}", count(hosts, "host")),
+        Some(cpus) => format!("{word}, beside {}", count(cpus, "CPU")),
+        None => format!("{word} in {}", count(hosts, "host")),
     };
     let all_bytes: i64 = view.findings.hosts.iter().map(|h| h.physical_bytes).sum();
     let cards = [

@@ -42,9 +42,7 @@ pub(crate) fn headline(view: &View) -> Headline {
     };
     let before = view.earlier().and_then(|earlier| Fleet::of(&earlier));
     let support = [
-        Some(
-            "Available means that neither the kernel nor any active program or its files were using it.".into(),
-        ),
+        Some(meaning(view)),
         harvestable(view, &fleet),
         idle(view, &fleet),
         hosts_on(view, &fleet),
@@ -59,6 +57,35 @@ pub(crate) fn headline(view: &View) -> Headline {
         bar_sentence: bar::sentence(&bar),
         bar,
     }
+}
+
+/// What available and physical memory are: of hosts that an agent traced, and of those that were imported, by the
+/// trace that they come from.
+fn meaning(view: &View) -> String {
+    let sources = &view.findings.sources;
+    let imported: i64 = sources.iter().map(|source| source.hosts_count).sum();
+    let traced = view.findings.hosts.len() as i64 - imported;
+    let ours = "Available means that neither the kernel nor any active program or its files were using it.";
+    let mut said = Vec::new();
+    match (traced > 0, sources.is_empty()) {
+        (_, true) => said.push(ours.to_owned()),
+        (true, false) => said.push(format!("{ours} That is so of {}.", count(traced, "host"))),
+        (false, false) => {}
+    }
+    for source in sources {
+        let physical = source
+            .physical
+            .as_deref()
+            .map(|from| format!(" Physical memory is: {from}."));
+        said.push(format!(
+            "Of {} from {}: {}{}",
+            count(source.hosts_count, "host"),
+            source.name,
+            source.available,
+            physical.unwrap_or_default()
+        ));
+    }
+    said.join(" ")
 }
 
 fn lead(view: &View, fleet: &Fleet, before: Option<&Fleet>) -> String {

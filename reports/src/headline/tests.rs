@@ -1,5 +1,6 @@
 use super::*;
 use crate::clock::Clock;
+use crate::view::ask;
 use gleaner_schemas::findings::*;
 
 /// Hosts of 16 GiB, traced for a day: 12 GiB available for three quarters of it, 4 GiB for the rest.
@@ -247,4 +248,41 @@ fn the_bar_agrees_with_the_sentence_and_has_what_no_category_tells_apart() {
         .collect();
     let of = |label, bytes: &str| (label, bytes.to_owned());
     assert_eq!(bar, [of("in use", "16.0 GiB"), of("available", "16.0 GiB")]);
+}
+
+#[test]
+fn imported_hosts_are_told_by_their_trace() {
+    let mut findings = fleet(2);
+    let ours = "neither the kernel nor any active program";
+    let said = |findings: &Findings| {
+        let headline = ask(findings, None, headline);
+        let notes = headline.cards.iter().map(|card| card.note.clone());
+        let notes: Vec<String> = notes.collect();
+        (headline.support[0].clone(), notes.join("; "))
+    };
+    let (support, notes) = said(&findings);
+    assert!(
+        support.contains(ours) && notes.contains("installed"),
+        "{support} {notes}"
+    );
+    findings.sources.push(TraceSource {
+        name: "a trace".into(),
+        hosts_count: 2,
+        available: "Available memory is an upper bound.".into(),
+        physical: Some("100 GiB, which stands for all".into()),
+        ..TraceSource::default()
+    });
+    let (support, notes) = said(&findings);
+    assert_eq!(
+        support,
+        "Of 2\u{a0}hosts from a trace: Available memory is an upper bound. Physical memory is: 100 GiB, which stands for all."
+    );
+    assert!(!notes.contains("installed"), "{notes}");
+    // One of the two was traced.
+    findings.sources[0].hosts_count = 1;
+    let (support, _) = said(&findings);
+    assert!(
+        support.contains(ours) && support.contains("1\u{a0}host from a trace"),
+        "{support}"
+    );
 }

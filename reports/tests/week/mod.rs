@@ -208,6 +208,7 @@ fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary
         to_time_ms: last,
         coverage_share: points.len() as f64 / ((last - first) as f64 / INTERVAL_MS as f64 + 1.0),
         idle_share: Some(idle as f64 / points.len() as f64),
+        source: None,
     }
 }
 

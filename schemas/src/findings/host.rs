@@ -30,6 +30,37 @@ pub struct HostSummary {
     pub coverage_share: f64,
     /// Share of the covered time in which the host was idle; absent where activity is unknown.
     pub idle_share: Option<f64>,
+    /// Trace that the host comes from, where no agent recorded it.
+    #[serde(default)]
+    pub source: Option<String>,
+}
+
+/// A trace of another program that hosts were imported from, and what its figures mean there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct TraceSource {
+    /// Its name, as in [`HostSummary`].
+    pub name: String,
+    /// Hosts from it.
+    pub hosts_count: i64,
+    /// What available memory means there: a sentence.
+    pub available: String,
+    /// What physical memory is made of there; absent where it does not say.
+    pub physical: Option<String>,
+    /// The columns that it fills; all others are absent.
+    pub columns: Vec<TraceColumn>,
+}
+
+/// A column that a trace of another program fills.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct TraceColumn {
+    /// Table of the column.
+    pub table: String,
+    /// Name of the column.
+    pub column: String,
+    /// Figure of the trace that it is made of.
+    pub from: String,
 }
 
 /// A time without samples.

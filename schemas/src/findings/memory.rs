@@ -108,7 +108,7 @@ pub struct MemoryUsage {
 pub struct HostMemory {
     /// Host id.
     pub host: String,
-    /// Category, as in [`MemoryUsage`].
+    /// Category, as in [`MemoryUsage`]; or `used`, physical memory less what was available at the same time.
     pub category: String,
     /// Samples that have it.
     pub samples_count: i64,

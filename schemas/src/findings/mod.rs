@@ -46,6 +46,9 @@ pub struct Findings {
     pub parameters: Parameters,
     /// The hosts, in order of their names.
     pub hosts: Vec<HostSummary>,
+    /// Traces of other programs that hosts were imported from.
+    #[serde(default)]
+    pub sources: Vec<TraceSource>,
     /// Use of memory by category: mean and deviation over samples (Acharya & Setia, Table 2).
     pub memory_usage: Vec<MemoryUsage>,
     /// The same by host.

@@ -185,6 +185,7 @@ impl Importer for Archive {
         Ok(Listed {
             machines,
             passed_over,
+            set_aside: Vec::new(),
         })
     }
 

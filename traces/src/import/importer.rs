@@ -1,5 +1,6 @@
 //! What every importer does alike: machine by machine, from its readings into the dataset.
 
+use super::nominal;
 use super::write::Importing;
 use super::{ImportError, Imported, Machine, Mended, Outcome, Progress, Readings, Source};
 use std::path::Path;
@@ -39,6 +40,8 @@ pub struct Listed {
     pub machines: Vec<String>,
     /// Names of what else lies there, and is not looked at.
     pub passed_over: Vec<String>,
+    /// What is of the source and cannot be used, each with its reason; the rest is imported.
+    pub set_aside: Vec<String>,
 }
 
 /// Imports every machine of `importer` into the dataset in `dataset`, which is made where there is none. In memory
@@ -50,6 +53,20 @@ pub struct Listed {
 pub fn import(
     importer: &mut impl Importer,
     dataset: &Path,
+    progress: impl FnMut(&Progress<'_>),
+) -> Result<Imported, ImportError> {
+    import_at(importer, dataset, None, progress)
+}
+
+/// As [`import`], of machines that were recorded every `interval_ms`, where that is stated: else each machine's
+/// interval is found in the steps between its samples.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_at(
+    importer: &mut impl Importer,
+    dataset: &Path,
+    interval_ms: Option<i64>,
     mut progress: impl FnMut(&Progress<'_>),
 ) -> Result<Imported, ImportError> {
     let listed = importer.machines()?;
@@ -62,8 +79,10 @@ pub fn import(
         total: of_no_machine.clone(),
         of_no_machine,
         passed_over: listed.passed_over,
+        set_aside: listed.set_aside,
         new_rows_count: 0,
         known_rows_count: 0,
+        contradicting_rows_count: 0,
         files_count: 0,
         files_bytes: 0,
     };
@@ -72,9 +91,14 @@ pub fn import(
     for (at, machine) in listed.machines.iter().enumerate() {
         let mut readings = Readings::new(&columns);
         importer.read(machine, &mut readings)?;
-        let (samples, mended) = readings.mend();
+        let (samples, mended) = readings.mend_at(interval_ms);
         let source = importer.source();
-        importing.add(&source, machine, &samples, &mut done)?;
+        let times_ms: Vec<i64> = samples.iter().map(|sample| sample.time_ms).collect();
+        // Readers of the dataset find the median by themselves.
+        let is_said =
+            |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
+        let said_ms = mended.nominal_interval_ms.filter(is_said);
+        importing.add(&source, machine, &samples, said_ms, &mut done)?;
         done.total.add(&mended);
         done.machines.push(Machine {
             machine: machine.clone(),
@@ -89,7 +113,7 @@ pub fn import(
             machine,
         });
     }
-    importing.seal(&mut done)?;
+    importing.finish(&importer.source(), &mut done)?;
     if done.total.samples_count > 0 {
         return Ok(done);
     }

@@ -96,11 +96,15 @@ pub struct Imported {
     pub of_no_machine: Mended,
     /// What else lies there, and was not looked at.
     pub passed_over: Vec<String>,
+    /// What is of the source and could not be used, each with its reason.
+    pub set_aside: Vec<String>,
     /// Rows that are new in the dataset, inventories among them.
     pub new_rows_count: u64,
     /// Rows that it held already.
     pub known_rows_count: u64,
-    /// Files written.
+    /// Those of them that say otherwise of the same record than what the dataset holds, which stays.
+    pub contradicting_rows_count: u64,
+    /// Files that are new in the dataset, once its small ones were merged.
     pub files_count: usize,
     /// Their length together.
     pub files_bytes: u64,

@@ -1,8 +1,12 @@
 //! One sample a time, from readings as rough as they come.
 
-use super::readings::{Row, Stop};
+use super::nominal;
+use super::readings::{Beside, Row, Stop};
 use super::{Facts, Reading, Readings, Values};
 use serde::Serialize;
+
+/// Readings of a machine that are no further apart are one sample, unless the machine is recorded that often.
+const MOMENT_MS: i64 = 500;
 
 /// Starts of a machine that are no further apart are one: the kernel computes it from a clock that is being set.
 const SAME_BOOT_MS: i64 = 60_000;
@@ -46,6 +50,8 @@ pub struct Mended {
     pub repeated_count: u64,
     /// No sample: rows of the time of another that say otherwise. The one that leaves least available is kept.
     pub contradicted_count: u64,
+    /// No sample: rows within 500 ms of an earlier one, whose sample has what they alone give.
+    pub merged_count: u64,
     /// No sample: rows without memory provisioned.
     pub without_memory_count: u64,
     /// Rows that stood before an earlier one, and were put in their place.
@@ -60,6 +66,13 @@ pub struct Mended {
     pub changes_count: u64,
     /// Gaps: more than two intervals between samples, or the source says that the recording stopped.
     pub gaps_count: u64,
+    /// From the first sample to the last, ms; of several machines their sum.
+    pub span_ms: u64,
+    /// Of that, time between samples without a gap between them.
+    pub recorded_ms: u64,
+    /// The machine's nominal interval, ms: stated, or found in the steps between its samples; absent of several
+    /// machines, or of one sample.
+    pub nominal_interval_ms: Option<i64>,
 }
 
 impl Mended {
@@ -78,6 +91,7 @@ impl Mended {
             first_unreadable: _, // of one machine
             repeated_count,
             contradicted_count,
+            merged_count,
             without_memory_count,
             out_of_order_count,
             overused_count,
@@ -85,12 +99,16 @@ impl Mended {
             in_seconds_count,
             changes_count,
             gaps_count,
+            span_ms,
+            recorded_ms,
+            nominal_interval_ms: _, // of one machine
         } = other;
         self.rows_count += rows_count;
         self.samples_count += samples_count;
         self.unreadable_count += unreadable_count;
         self.repeated_count += repeated_count;
         self.contradicted_count += contradicted_count;
+        self.merged_count += merged_count;
         self.without_memory_count += without_memory_count;
         self.out_of_order_count += out_of_order_count;
         self.overused_count += overused_count;
@@ -98,6 +116,17 @@ impl Mended {
         self.in_seconds_count += in_seconds_count;
         self.changes_count += changes_count;
         self.gaps_count += gaps_count;
+        self.span_ms += span_ms;
+        self.recorded_ms += recorded_ms;
+    }
+
+    /// Share of the span that lies between samples without a gap; 1 where there is no span.
+    #[must_use]
+    pub fn coverage(&self) -> f64 {
+        if self.span_ms == 0 {
+            return 1.0;
+        }
+        self.recorded_ms as f64 / self.span_ms as f64
     }
 }
 
@@ -106,6 +135,12 @@ impl Readings<'_> {
     /// no difference to the samples.
     #[must_use]
     pub fn mend(&mut self) -> (Vec<Observation<'_>>, Mended) {
+        self.mend_at(None)
+    }
+
+    /// The same, with the nominal interval where that is stated and not to be found in the steps.
+    #[must_use]
+    pub fn mend_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Mended) {
         let (mut rows, mut stops, beside, mut mended) = self.split();
         stops.sort_unstable();
         let time_ms = |row: &Row| row.reading.time_ms;
@@ -121,9 +156,14 @@ impl Readings<'_> {
         mended.repeated_count += (read - distinct) as u64;
         mended.contradicted_count += (distinct - kept) as u64;
         mended.without_memory_count += (kept - rows.len()) as u64;
+        mended.merged_count += merge(&mut rows, beside, &stops);
+        let beside: &Beside<'_> = beside;
         mended.samples_count += rows.len() as u64;
 
-        let longest_ms = typical_ms(&rows).map_or(0, |typical| typical.saturating_mul(2));
+        let times_ms: Vec<i64> = rows.iter().map(time_ms).collect();
+        mended.nominal_interval_ms = interval_ms.or_else(|| nominal::interval_ms(&times_ms));
+        let nominal_ms = mended.nominal_interval_ms;
+        let longest_ms = nominal_ms.map_or(0, |nominal| nominal.saturating_mul(2));
         let mut samples: Vec<Observation<'_>> = Vec::with_capacity(rows.len());
         for row in &rows {
             let reading = row.reading;
@@ -142,6 +182,9 @@ impl Readings<'_> {
                 values: beside.values(row),
                 facts: beside.facts(row),
             };
+            let step_ms = step_ms.map_or(0, i64::unsigned_abs);
+            mended.span_ms += step_ms;
+            mended.recorded_ms += if is_gap { 0 } else { step_ms };
             mended.gaps_count += u64::from(is_gap);
             mended.changes_count += u64::from(before.is_some_and(|before| sample.differs(before)));
             mended.overused_count += u64::from(reading.available_bytes < 0);
@@ -181,12 +224,34 @@ fn booted_ms(reading: &Reading, before: Option<i64>) -> Option<i64> {
     Some(before.filter(is_same).unwrap_or(booted))
 }
 
-/// The median step, as the analysis has it where no interval is recorded.
-fn typical_ms(rows: &[Row]) -> Option<i64> {
-    let steps = rows
-        .windows(2)
-        .map(|w| w[1].reading.time_ms - w[0].reading.time_ms);
-    let mut steps: Vec<i64> = steps.collect();
-    steps.sort_unstable();
-    steps.get(steps.len() / 2).copied()
+/// Merges readings of one moment, in order of time, into the first of them, which takes over the values that it lacks;
+/// how many were merged. Where most readings are that close the machine is recorded that often, and all stay.
+fn merge(rows: &mut Vec<Row>, beside: &mut Beside<'_>, stops: &[Stop]) -> u64 {
+    let time_ms = |row: &Row| row.reading.time_ms;
+    let mut firsts: Vec<usize> = Vec::with_capacity(rows.len());
+    let mut close = 0_usize;
+    for (at, row) in rows.iter().enumerate() {
+        let first_ms = firsts.last().map(|first| time_ms(&rows[*first]));
+        let is_one = first_ms.is_some_and(|first_ms| {
+            time_ms(row) - first_ms <= MOMENT_MS && stop(stops, first_ms, time_ms(row)).is_none()
+        });
+        if !is_one {
+            let before = at.checked_sub(1).map(|before| time_ms(&rows[before]));
+            close += usize::from(before.is_some_and(|before| time_ms(row) - before <= MOMENT_MS));
+            firsts.push(at);
+        }
+    }
+    let merged = rows.len() - firsts.len();
+    if merged == 0 || 2 * close >= firsts.len() {
+        return 0;
+    }
+    let mut ends = firsts.iter().skip(1).copied().chain([rows.len()]);
+    for first in &firsts {
+        let end = ends.next().unwrap_or(rows.len());
+        for other in &rows[first + 1..end] {
+            beside.take_over(&rows[*first], other);
+        }
+    }
+    *rows = firsts.into_iter().map(|first| rows[first]).collect();
+    merged as u64
 }

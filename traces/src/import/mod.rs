@@ -23,6 +23,7 @@ pub mod kernel;
 mod machine;
 pub mod materna;
 mod mend;
+mod nominal;
 pub mod pcp;
 pub mod prometheus;
 mod readings;
@@ -32,7 +33,7 @@ mod tool;
 mod write;
 
 pub use error::ImportError;
-pub use importer::{Importer, Listed, import};
+pub use importer::{Importer, Listed, import, import_at};
 pub use machine::{Imported, Machine, Outcome, Progress};
 pub use mend::{Mended, Observation};
 pub use readings::{Facts, MEMORY_BYTES, Reading, Readings, TIMES_MS, Values};

@@ -137,11 +137,11 @@ impl<'c> Readings<'c> {
     }
 
     /// The rows, and what they refer to.
-    pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &Beside<'c>, Mended) {
+    pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &mut Beside<'c>, Mended) {
         let rows = std::mem::take(&mut self.rows);
         let stops = std::mem::take(&mut self.stops);
         let mended = std::mem::take(&mut self.mended);
-        (rows, stops, &self.beside, mended)
+        (rows, stops, &mut self.beside, mended)
     }
 }
 
@@ -152,6 +152,18 @@ impl Beside<'_> {
             columns: self.columns,
             kinds: &self.kinds,
             values: &values[..values.len().min(self.columns.len())],
+        }
+    }
+
+    /// What `row` lacks and `other` gives is `row`'s.
+    pub(super) fn take_over(&mut self, row: &Row, other: &Row) {
+        for column in 0..self.columns.len() {
+            let given = self.values.get(other.at + column).copied();
+            if let (Some(own), Some(given)) = (self.values.get_mut(row.at + column), given)
+                && own.is_nan()
+            {
+                *own = given;
+            }
         }
     }
 

@@ -31,7 +31,7 @@ impl<'a> Filled<'a> {
     pub const INTERVAL_MS: Filled<'static> = Filled::new(
         "samples",
         "interval_ms",
-        "time since the sample before, where that is not more than two of the machine's median steps",
+        "time since the sample before, where that is not more than two of the machine's nominal intervals",
     );
     /// What every source fills: that it knows no files.
     pub const FILES_WHOLE: Filled<'static> =

@@ -1,10 +1,22 @@
 //! The samples of foreign machines on their way into a dataset: one machine at a time.
 
 use super::{ImportError, Imported, Observation, Source};
-use gleaner_dataset::{Identity, RowsBuilder, Writer};
+use gleaner_dataset::{Compaction, Identity, RowsBuilder, SourceColumn, SourceEntry, Writer};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// After all times that are imported: no day of a trace is still to grow when its import ends.
+const AFTER_ALL: Duration = Duration::from_secs(4_200_000_000);
+/// Columns that follow from neighbouring samples, and so from where the trace that is imported begins.
+const OF_NEIGHBOURS: [&str; 4] = [
+    "interval_ms",
+    "sample_interval_ms",
+    "boot_id",
+    "boottime_ms",
+];
 
 const DAY_MS: i64 = 86_400_000;
 /// Rows that are sealed at once: a sample takes some 700 bytes, absent columns included, and more while it is sealed. A seal
@@ -15,6 +27,8 @@ const ROWS_AT_ONCE: u64 = 500_000;
 pub(super) struct Importing {
     dataset: PathBuf,
     writer: Option<Writer>,
+    /// Paths of the files that were there before.
+    before: HashSet<String>,
 }
 
 impl Importing {
@@ -22,15 +36,18 @@ impl Importing {
         Self {
             dataset: dataset.to_owned(),
             writer: None,
+            before: HashSet::new(),
         }
     }
 
-    /// Adds a machine's samples; its inventory where a UTC day begins and where it changes.
+    /// Adds a machine's samples; its inventory where a UTC day begins and where it changes, with the interval at
+    /// which it was recorded where that is not the median step.
     pub(super) fn add(
         &mut self,
         source: &Source<'_>,
         machine: &str,
         samples: &[Observation<'_>],
+        interval_ms: Option<i64>,
         done: &mut Imported,
     ) -> Result<(), ImportError> {
         if samples.is_empty() {
@@ -62,6 +79,7 @@ impl Importing {
                     ("physical_bytes", Value::Integer(sample.physical_bytes)),
                     ("source", Value::Text(source.name.to_owned())),
                 ];
+                known.extend(interval_ms.map(|ms| ("sample_interval_ms", Value::Integer(ms))));
                 known.extend(sample.facts.iter().cloned());
                 hosts.push_known(identity(sample, 0), &known)?;
             }
@@ -92,7 +110,17 @@ impl Importing {
         }
         let writer = match self.writer.take() {
             Some(writer) => writer,
-            None => Writer::open(&self.dataset)?,
+            None => {
+                let mut writer = Writer::open(&self.dataset)?;
+                writer.compare_repeats(&OF_NEIGHBOURS);
+                let files = writer.manifest().files.iter();
+                self.before = files.map(|file| file.path.clone()).collect();
+                if self.before.is_empty() {
+                    // Nobody reads what was not there before; what is merged would be kept for good.
+                    writer.keep_retired_for(Duration::ZERO);
+                }
+                writer
+            }
         };
         let writer = self.writer.insert(writer);
         writer.append(&HostRow::TABLE, hosts.finish()?)?;
@@ -113,8 +141,44 @@ impl Importing {
             let sealed = writer.seal()?;
             done.new_rows_count += sealed.rows;
             done.known_rows_count += sealed.repeated_rows;
-            done.files_count += sealed.files;
-            done.files_bytes += sealed.bytes;
+            done.contradicting_rows_count += sealed.contradicted_rows;
+        }
+        Ok(())
+    }
+
+    /// Seals the rest, describes the source, and merges the files of each table and day.
+    pub(super) fn finish(
+        &mut self,
+        source: &Source<'_>,
+        done: &mut Imported,
+    ) -> Result<(), ImportError> {
+        self.seal(done)?;
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        let columns = source.fills.iter().map(|filled| SourceColumn {
+            table: filled.table.to_owned(),
+            column: filled.column.to_owned(),
+            from: filled.from.to_owned(),
+        });
+        writer.describe(SourceEntry {
+            name: source.name.to_owned(),
+            available: source.available.to_owned(),
+            columns: columns.collect(),
+        })?;
+        let compaction = Compaction {
+            quiet: Duration::ZERO,
+            ..Compaction::default()
+        };
+        while writer
+            .compact_step(&compaction, SystemTime::UNIX_EPOCH + AFTER_ALL)?
+            .is_some()
+        {}
+        let files = writer.manifest().files.iter();
+        let new = files.filter(|file| !self.before.contains(&file.path));
+        for file in new {
+            done.files_count += 1;
+            done.files_bytes += file.bytes;
         }
         Ok(())
     }

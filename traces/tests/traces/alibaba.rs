@@ -203,7 +203,7 @@ proptest! {
         match imported(&text, &dataset, 3) {
             Ok(done) => {
                 let m = done.total;
-                let left_out = m.unreadable_count + m.repeated_count + m.contradicted_count + m.without_memory_count;
+                let left_out = m.unreadable_count + m.repeated_count + m.contradicted_count + m.merged_count + m.without_memory_count;
                 prop_assert_eq!(m.rows_count, m.samples_count + left_out);
             }
             Err(_) => prop_assert!(!dataset.exists()),

@@ -408,3 +408,100 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// A later download of a trace may say otherwise: that is no repetition.
+#[test]
+fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
+    let rows: Vec<String> = (0..10)
+        .map(|i| row(5 * i, 4, "4194304.0", "131419.7"))
+        .collect();
+    let place = Place::of(&[("1.csv", &file(&rows))]);
+    let first = place.imported();
+    assert_eq!(first.contradicting_rows_count, 0);
+    let again = place.imported();
+    assert_eq!(
+        (again.new_rows_count, again.contradicting_rows_count),
+        (0, 0)
+    );
+
+    // A part of it: another interval before its first sample, where the inventory stands as well, and nothing else.
+    place.write("1.csv", &file(&rows[4..]));
+    let part = place.imported();
+    assert_eq!((part.new_rows_count, part.contradicting_rows_count), (1, 0));
+
+    let mut other = rows;
+    other[3] = row(15, 4, "4194304.0", "500000.0");
+    other[7] = row(35, 4, "4194304.0", "600000.0");
+    place.write("1.csv", &file(&other));
+    let later = place.imported();
+    assert_eq!(
+        (later.new_rows_count, later.contradicting_rows_count),
+        (0, 2)
+    );
+    assert_eq!(later.known_rows_count, first.new_rows_count);
+}
+
+/// Several seals of a day leave several files, each of which a reader of any host opens.
+#[test]
+fn an_import_ends_with_one_file_a_table_and_day() {
+    let file_of = |machine: i64| {
+        let rows: Vec<String> = (0..10)
+            .map(|i| row(5 * i, 4, "4194304.0", &format!("{}.0", 1000 * machine + i)))
+            .collect();
+        file(&rows)
+    };
+    let place = Place::of(&[]);
+    for machine in 1..=4 {
+        // Each import seals for itself, as does one of more rows than are held at once.
+        place.write(&format!("{machine}.csv"), &file_of(machine));
+        place.imported();
+    }
+    let dataset = Dataset::open(place.dataset()).unwrap();
+    let mut days: Vec<(&str, &str)> = Vec::new();
+    for entry in &dataset.manifest().files {
+        days.push((&entry.table, &entry.date));
+    }
+    let files = days.len();
+    days.dedup();
+    assert_eq!((files, days.len()), (4, 4)); // two tables, two days
+    assert_eq!(dataset.hosts().unwrap().len(), 4);
+    assert_eq!(dataset.rows(&SampleRow::TABLE), 40);
+    assert_eq!(dataset.verify().problems, []);
+}
+
+#[test]
+fn what_a_source_means_travels_with_the_dataset() {
+    let rows: Vec<String> = (0..3)
+        .map(|i| row(5 * i, 4, "4194304.0", "1000.0"))
+        .collect();
+    let place = Place::of(&[("1.csv", &file(&rows))]);
+    place.imported();
+    place.imported();
+    let dataset = Dataset::open(place.dataset()).unwrap();
+    let [source] = &dataset.manifest().sources[..] else {
+        panic!("{:?}", dataset.manifest().sources);
+    };
+    assert_eq!(
+        (source.name.as_str(), source.available.as_str()),
+        (RND.name, RND.available)
+    );
+    let columns = source.columns.iter();
+    let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.from)).collect();
+    let fills: Vec<_> = RND
+        .fills
+        .iter()
+        .map(|f| (f.table, f.column, f.from))
+        .collect();
+    assert_eq!(columns, fills);
+    // A second source stands beside it, and writers go on with both.
+    place.import_as(FAST_STORAGE).unwrap();
+    drop(Writer::open(place.dataset()).unwrap());
+    let names = Dataset::open(place.dataset()).unwrap();
+    let names: Vec<_> = names
+        .manifest()
+        .sources
+        .iter()
+        .map(|s| s.name.clone())
+        .collect();
+    assert_eq!(names, [RND.name, FAST_STORAGE.name]);
+}

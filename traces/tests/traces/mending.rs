@@ -4,7 +4,7 @@ use crate::import::{HEADER, row};
 use gleaner_schemas::column::Value;
 use gleaner_traces::import::archive::Columns;
 use gleaner_traces::import::bitbrains::{self, RND};
-use gleaner_traces::import::{Observation, Reading, Readings, import};
+use gleaner_traces::import::{Mended, Observation, Reading, Readings, import};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,7 +181,7 @@ proptest! {
         let samples = made(&samples);
         prop_assert_eq!(&samples, &obviously(&rows));
         prop_assert_eq!(mended.samples_count, samples.len() as u64);
-        let left_out = mended.repeated_count + mended.contradicted_count + mended.without_memory_count;
+        let left_out = mended.repeated_count + mended.contradicted_count + mended.merged_count + mended.without_memory_count;
         prop_assert_eq!(rows.len() as u64, mended.samples_count + left_out);
         let times: BTreeSet<i64> = rows.iter().map(|(r, ..)| r.time_ms).collect();
         prop_assert_eq!(times.len() as u64, mended.samples_count + mended.without_memory_count);
@@ -286,11 +286,119 @@ proptest! {
         match import(&mut bitbrains::importer(folder.path(), RND), &dataset, |_| ()) {
             Ok(imported) => {
                 let m = imported.total;
-                let left_out = m.unreadable_count + m.repeated_count + m.contradicted_count + m.without_memory_count;
+                let left_out = m.unreadable_count + m.repeated_count + m.contradicted_count + m.merged_count + m.without_memory_count;
                 prop_assert_eq!(m.rows_count, m.samples_count + left_out);
                 prop_assert!(m.samples_count > 0);
             }
             Err(refused) => prop_assert!(!dataset.exists(), "{}", refused),
         }
+    }
+}
+
+/// Readings every `interval_ms`, each followed by another of the same machine `later_ms` after it.
+fn twice(interval_ms: i64, later_ms: i64) -> Vec<Said> {
+    let times = (0..100).flat_map(|at| [at * interval_ms, at * interval_ms + later_ms]);
+    let reading = |time_ms| Reading {
+        time_ms,
+        physical_bytes: 100,
+        available_bytes: 50,
+        ..Reading::default()
+    };
+    times
+        .map(|time_ms| (reading(time_ms), None, None))
+        .collect()
+}
+
+/// Two tasks of pmlogger's record the same metrics some 15 ms apart: by the median step every step of 10 s was a gap.
+#[test]
+fn what_two_tasks_record_of_one_moment_is_one_sample() {
+    let mut given = readings(&[]);
+    for (at, (reading, ..)) in twice(10_000, 15).into_iter().enumerate() {
+        // The second of them knows the load, and the first does not.
+        let load = (at % 2 == 1).then_some(at as f64);
+        given.push(reading, &[Some(7.0), load]);
+    }
+    let (samples, mended) = given.mend();
+    assert_eq!(samples.len(), 100);
+    assert_eq!((mended.merged_count, mended.gaps_count), (100, 0));
+    assert_eq!(mended.nominal_interval_ms, Some(10_000));
+    assert_eq!((mended.span_ms, mended.recorded_ms), (990_000, 990_000));
+    for (at, sample) in samples.iter().enumerate() {
+        assert_eq!(sample.time_ms, 10_000 * at as i64);
+        let known: Vec<_> = sample.values.known().collect();
+        let load = (2 * at + 1) as f64;
+        let expected = [
+            ("mem_free_bytes", Value::Integer(7)),
+            ("load1", Value::Real(load)),
+        ];
+        assert_eq!(known, expected);
+    }
+    // Further apart they are two samples, and no gaps all the same.
+    let (samples, mended) = readings(&twice(60_000, 3_000)).mend_counts();
+    assert_eq!(
+        (samples, mended.gaps_count, mended.merged_count),
+        (200, 0, 0)
+    );
+}
+
+#[test]
+fn what_is_recorded_several_times_a_second_stays() {
+    let (samples, mended) = readings(&twice(400, 200)).mend_counts();
+    assert_eq!(
+        (samples, mended.merged_count, mended.gaps_count),
+        (200, 0, 0)
+    );
+    assert_eq!(mended.nominal_interval_ms, Some(200));
+}
+
+/// Where the recording stopped between them they are two.
+#[test]
+fn nothing_is_merged_across_a_stop() {
+    let mut given = readings(&twice(10_000, 100));
+    given.stopped_at(10_050, "stopped");
+    let (samples, mended) = given.mend();
+    assert_eq!(samples.len(), 101);
+    assert_eq!((mended.merged_count, mended.gaps_count), (99, 1));
+}
+
+/// Steps of 10 s to hours have no interval of their own: one is stated, and the rest is said to be gaps.
+#[test]
+fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
+    let steps_s = [10, 10, 30, 10, 600, 10, 9_000, 60, 10, 26_660];
+    let mut time_ms = 0;
+    let rows = (0..60).map(|at| {
+        let reading = Reading {
+            time_ms,
+            physical_bytes: 100,
+            available_bytes: 50,
+            ..Reading::default()
+        };
+        time_ms += 1000 * steps_s[at % steps_s.len()];
+        (reading, None, None)
+    });
+    let rows: Vec<Said> = rows.collect();
+    let found = readings(&rows).mend_counts().1;
+    let stated = readings(&rows).mend_at(Some(300_000)).1;
+    assert_eq!(stated.nominal_interval_ms, Some(300_000));
+    assert!(found.coverage() < 0.01, "{}", found.coverage());
+    assert!(stated.gaps_count < found.gaps_count);
+    // In ten steps two are longer than ten minutes.
+    assert_eq!(stated.gaps_count, 11);
+    let recorded_s: i64 = (0..59)
+        .map(|at| steps_s[at % 10])
+        .filter(|s| *s <= 600)
+        .sum();
+    assert_eq!(stated.recorded_ms, 1000 * recorded_s.unsigned_abs());
+}
+
+/// How many samples, and what was done.
+trait MendCounts {
+    fn mend_counts(self) -> (usize, Mended);
+}
+
+impl MendCounts for Readings<'_> {
+    fn mend_counts(mut self) -> (usize, Mended) {
+        let (samples, mended) = self.mend();
+        (samples.len(), mended)
     }
 }

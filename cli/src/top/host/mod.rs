@@ -107,7 +107,7 @@ impl Host {
                 self.before = self.reading.replace(reading);
                 self.unreadable = None;
             }
-            Err(e) => self.unreadable = Some(format!("{e:#}")),
+            Err(e) => self.unreadable = Some(gleaner_daemon::causes::told(e.as_ref())),
         }
     }
 }

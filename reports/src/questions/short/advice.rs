@@ -22,6 +22,8 @@ pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 pub(crate) struct Seen {
     pub physical_bytes: f64,
     pub least_available_bytes: f64,
+    /// The most that was in use at a time, of the memory that there was then.
+    pub most_used_bytes: f64,
     /// Share of its samples with less than [`SHORT_SHARE`] available; absent where nobody counted.
     pub short_samples_share: Option<f64>,
     /// Days of the calendar with samples.
@@ -57,15 +59,11 @@ impl Advice {
 }
 
 impl Seen {
-    /// The most that was in use at a time.
-    pub(crate) fn most_used_bytes(&self) -> f64 {
-        (self.physical_bytes - self.least_available_bytes).clamp(0.0, self.physical_bytes.max(0.0))
-    }
-
-    /// As a part of its memory.
+    /// The most that was in use at a time, as a part of the memory that it has now; 1 where it had more and used
+    /// more then.
     pub(crate) fn most_used_share(&self) -> f64 {
         match self.physical_bytes > 0.0 {
-            true => self.most_used_bytes() / self.physical_bytes,
+            true => (self.most_used_bytes / self.physical_bytes).clamp(0.0, 1.0),
             false => 0.0,
         }
     }
@@ -78,7 +76,7 @@ impl Seen {
         let used = self.most_used_share();
         match self.short_samples_share {
             Some(share) if share >= SHORT_SAMPLES_SHARE => Advice::Add {
-                bytes: self.most_used_bytes() / (1.0 - ROOM_SHARE) - self.physical_bytes,
+                bytes: self.most_used_bytes / (1.0 - ROOM_SHARE) - self.physical_bytes,
             },
             // Below half there is no sample that could be short.
             _ if used < SPARE_BELOW_SHARE => Advice::Spare {
@@ -131,6 +129,7 @@ mod tests {
         Seen {
             physical_bytes: physical_gib * GIB,
             least_available_bytes: least_gib * GIB,
+            most_used_bytes: (physical_gib - least_gib).max(0.0) * GIB,
             short_samples_share: short,
             days: 7,
             traced_s: 6.8 * 86_400.0,
@@ -200,7 +199,7 @@ mod tests {
                         Advice::Move { .. } => panic!("nobody was asked who needs it"),
                         Advice::Leave | Advice::Watch => continue,
                     };
-                    let free = 1.0 - seen.most_used_bytes() / after;
+                    let free = 1.0 - seen.most_used_bytes / after;
                     assert!(
                         free >= ROOM_SHARE - 1e-9,
                         "{seen:?}: {free} free of {after}"

@@ -123,6 +123,7 @@ fn seen(
     Seen {
         physical_bytes: memory.physical_bytes,
         least_available_bytes: memory.least_available_bytes,
+        most_used_bytes: memory.most_used_bytes,
         short_samples_share,
         days: days.map_or_else(all_day, HashSet::len) as i64,
         traced_s: host.to_time_ms.saturating_sub(host.from_time_ms) as f64 / 1000.0

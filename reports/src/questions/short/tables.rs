@@ -93,7 +93,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     )
     .with_note(
         "Available and its share are means over the host’s samples. Short: the part of its samples in which less than a tenth of \
-         its memory was available, and how many that were. Used at most: all but the least that was available.",
+         its memory was available, and how many that were. Used at most: the most that was not available at any one sample.",
     );
     table.rows_shown = usize::MAX;
     table.stays_open = true;

@@ -70,7 +70,7 @@ impl Importer for Pcp {
     }
 
     fn machines(&mut self) -> Result<Listed, ImportError> {
-        let mut listed = Listed::default();
+        let (mut listed, mut unusable) = (Listed::default(), Vec::new());
         for input in &self.inputs {
             let paths = if input.is_dir() {
                 of_folder(input, &mut listed.passed_over)?
@@ -80,8 +80,21 @@ impl Importer for Pcp {
                 vec![file.unwrap_or_else(|| input.clone())]
             };
             for path in paths {
-                self.archives.push(known(path)?);
+                match known(path) {
+                    Ok(known) => self.archives.push(known),
+                    // One archive of many says nothing of the others.
+                    Err(error @ (ImportError::Tool { .. } | ImportError::Unfit { .. })) => {
+                        unusable.push(error);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
+        }
+        listed.set_aside = unusable.iter().map(ToString::to_string).collect();
+        if self.archives.is_empty()
+            && let Some(error) = unusable.into_iter().next()
+        {
+            return Err(error);
         }
         self.archives.sort_by(|a, b| {
             let key = |known: &Known| (known.host.clone(), known.first_ms, known.path.clone());

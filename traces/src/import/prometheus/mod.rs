@@ -165,6 +165,7 @@ impl Importer for Prometheus {
         Ok(Listed {
             machines: listed,
             passed_over: others.collect(),
+            set_aside: Vec::new(),
         })
     }
 

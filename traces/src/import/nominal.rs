@@ -1,0 +1,93 @@
+//! The interval at which a machine was meant to be recorded, from the times at which it was.
+
+/// Tasks that may record the same machine side by side, each at the same interval.
+const TASKS: usize = 4;
+/// Recorders record at least so often: what repeats less often is a habit of people, with pauses in it.
+const PERIOD_AT_MOST_MS: i64 = 3_600_000;
+/// Fewer steps say nothing about a period.
+const STEPS_AT_LEAST: usize = 16;
+/// Steps alike in 100 that make an interval of one task; two in turn have half of each.
+const HALF: usize = 55;
+/// Steps alike in 100 that make the period of several tasks.
+const REGULAR: usize = 90;
+
+/// The interval of samples at `times_ms`, in order: the median step; or, where steps alternate as those of several
+/// tasks do, the period after which they repeat. None of fewer than two samples.
+///
+/// The analysis takes the median where no interval is recorded. Steps of 3 s and 57 s in turn have either as their
+/// median, though both tasks record once a minute; by the shorter every second step would be a gap.
+pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
+    let (median_ms, share) = period(times_ms, 1)?;
+    // More than half of the steps alike are an interval, and the others pauses.
+    if share > HALF || times_ms.len() <= STEPS_AT_LEAST {
+        return Some(median_ms);
+    }
+    let periods = (2..=TASKS).filter_map(|tasks| period(times_ms, tasks));
+    let mut regular = periods.filter(|(ms, share)| *share >= REGULAR && *ms <= PERIOD_AT_MOST_MS);
+    Some(regular.next().map_or(median_ms, |(period_ms, _)| period_ms))
+}
+
+/// The median step, which is what readers of a dataset take where no interval is said.
+pub(super) fn median_ms(times_ms: &[i64]) -> Option<i64> {
+    period(times_ms, 1).map(|(median_ms, _)| median_ms)
+}
+
+/// The median time from a sample to the one `tasks` later, and how many of them in 100 are within a tenth of it.
+fn period(times_ms: &[i64], tasks: usize) -> Option<(i64, usize)> {
+    let later = times_ms.iter().skip(tasks);
+    let mut steps: Vec<i64> = later.zip(times_ms).map(|(to, from)| to - from).collect();
+    steps.sort_unstable();
+    let median_ms = *steps.get(steps.len() / 2)?;
+    let is_near = |step: &&i64| step.abs_diff(median_ms) <= median_ms.unsigned_abs() / 10;
+    let near = steps.iter().filter(is_near).count();
+    Some((median_ms, 100 * near / steps.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(steps_ms: &[i64], repeats: usize) -> Vec<i64> {
+        let mut times_ms = vec![0];
+        for step in steps_ms.iter().cycle().take(steps_ms.len() * repeats) {
+            times_ms.push(times_ms.last().unwrap() + step);
+        }
+        times_ms
+    }
+
+    #[test]
+    fn tasks_side_by_side_have_the_interval_of_each() {
+        for (steps_ms, expected) in [
+            (&[10_000][..], 10_000),
+            (&[3_000, 57_000], 60_000),
+            (&[57_000, 3_000], 60_000),
+            (&[1_000, 2_000, 57_000], 60_000),
+            // Irregular: the median, as the analysis has it.
+            (&[10_000, 10_000, 90_000, 700_000, 20_000, 40_000], 40_000),
+        ] {
+            assert_eq!(
+                interval_ms(&times(steps_ms, 20)),
+                Some(expected),
+                "{steps_ms:?}"
+            );
+        }
+        assert_eq!(interval_ms(&[]), None);
+        assert_eq!(interval_ms(&[5]), None);
+        assert_eq!(interval_ms(&[5, 12]), Some(7));
+    }
+
+    /// A machine that is recorded for some minutes at a time is not recorded once a day.
+    #[test]
+    fn pauses_are_no_period() {
+        for bursts in [
+            &[600_000, 600_000, 600_000, 80_000_000][..],
+            &[600_000, 600_000, 80_000_000],
+            &[80_000_000, 600_000, 600_000],
+        ] {
+            assert_eq!(interval_ms(&times(bursts, 30)), Some(600_000), "{bursts:?}");
+        }
+        // Two samples a day: nothing says which of the two steps is meant, but not that it is a day.
+        let found = interval_ms(&times(&[600_000, 80_000_000], 30));
+        assert!(found.is_some_and(|ms| ms <= 80_000_000), "{found:?}");
+    }
+}
