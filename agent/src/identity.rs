@@ -1,5 +1,6 @@
 //! Names that leave the host: hashes of what must not.
 
+use crate::trace::own;
 use crate::trace::store::beside;
 use gleaner_schemas::units::stored;
 use std::fs::{File, OpenOptions};
@@ -27,7 +28,7 @@ impl FileIdKey {
     /// # Errors
     /// When the file can neither be read nor made, or is not 32 bytes long.
     pub fn load_or_create(path: &Path) -> io::Result<Self> {
-        match File::open(path) {
+        match own::open(path, OpenOptions::new().read(true)) {
             Ok(mut file) => {
                 let mut key = [0; 32];
                 file.read_exact(&mut key)?;
@@ -36,9 +37,14 @@ impl FileIdKey {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let key = Self::random()?;
                 let unfinished = beside(path, ".new");
+                // Of an agent that was killed, or a link that somebody put there.
+                match std::fs::remove_file(&unfinished) {
+                    Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                    _ => {}
+                }
                 let mut options = OpenOptions::new();
-                options.write(true).create(true).truncate(true).mode(0o600);
-                let mut file = options.open(&unfinished)?;
+                options.write(true).create_new(true).mode(0o600);
+                let mut file = own::open(&unfinished, &mut options)?;
                 file.write_all(&key.0)?;
                 file.sync_all()?;
                 std::fs::rename(&unfinished, path)?;

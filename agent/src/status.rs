@@ -174,6 +174,27 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     })
 }
 
+/// One line on whether samples are stored.
+const fn state(
+    is_healthy: bool,
+    is_running: bool,
+    last_sample_age_ms: Option<i64>,
+) -> &'static str {
+    match (is_healthy, is_running, last_sample_age_ms) {
+        (true, ..) => "tracing",
+        (false, true, None) => {
+            "starting: the agent runs, and its first sample is due within its interval (90 s unless configured); \
+             where none comes, its log says why"
+        }
+        (false, true, Some(_)) => {
+            "not storing: the agent runs, but the last sample is old; is the disk full or read-only? \
+             Its log says"
+        }
+        (false, false, Some(_)) => "not tracing: the last sample is old; start `gleaner-agent run`",
+        (false, false, None) => "no sample yet",
+    }
+}
+
 impl Status {
     /// Whether a sample has been written lately.
     #[must_use]
@@ -187,17 +208,7 @@ impl Status {
         let time = |ms: Option<i64>| {
             ms.map_or_else(|| "none".to_owned(), |ms| Seconds::from_ms(ms).to_string())
         };
-        let state = match (self.healthy, self.running, self.last_sample_age_ms) {
-            (true, ..) => "tracing",
-            (false, true, _) => {
-                "not storing: the agent runs, but the last sample is old; is the disk full or read-only? \
-                 Its log says"
-            }
-            (false, false, Some(_)) => {
-                "not tracing: the last sample is old; start `gleaner-agent run`"
-            }
-            (false, false, None) => "no sample yet",
-        };
+        let state = state(self.healthy, self.running, self.last_sample_age_ms);
         let mut text = format!(
             "{state}\n  database        {} ({})\n  samples         {}\n  gaps            {}\n  \
              interval        {}\n  last sample     {} ago\n",
@@ -241,6 +252,13 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_before_its_first_sample_is_starting() {
+        assert!(state(false, true, None).starts_with("starting: "));
+        assert!(state(false, true, Some(1)).contains("is the disk full"));
+        assert_eq!(state(false, false, None), "no sample yet");
+    }
 
     #[test]
     fn two_intervals_are_fresh() {

@@ -4,7 +4,7 @@
 //! dataset leaves out what it has. So a row is in the dataset once, whatever happens.
 
 use crate::hosts::{Facts, Hosts};
-use crate::journal::{self, Header, Journal};
+use crate::journal::{self, Entry, Header, Journal};
 use crate::publish::{self, Publisher};
 use crate::{Error, now_ms};
 use arrow::record_batch::RecordBatch;
@@ -60,6 +60,8 @@ pub struct Progress {
     pub damaged_files_count: u64,
     /// Bytes of journal that were damaged and could not be read.
     pub lost_journal_bytes: u64,
+    /// Batches of the journal that could not be sealed, and lie there as `*.rejected`.
+    pub rejected_batches_count: u64,
     /// When the last one ended, ms since 1970-01-01 UTC.
     pub last_sealed_ms: Option<i64>,
     /// Small files that were merged into larger ones.
@@ -201,6 +203,7 @@ impl Work {
 
     fn seal(&self) -> Result<(), Error> {
         self.journal.rotate();
+        self.hosts.files_may_grow();
         let segments = self.journal.closed();
         let mut open = Open {
             work: self,
@@ -210,8 +213,13 @@ impl Work {
         let mut damaged = BTreeMap::new();
         for &number in segments.keys() {
             let contents = journal::read(self.journal.folder(), number)?;
-            for entry in &contents.entries {
-                open.add(&entry.header, &entry.body)?;
+            for (index, entry) in contents.entries.iter().enumerate() {
+                match open.add(&entry.header, &entry.body) {
+                    Err(Error::Journal { host_id, source }) if !is_newer(&source) => {
+                        self.reject(number, index, entry, &host_id, &source)?;
+                    }
+                    added => added?,
+                }
             }
             if contents.is_damaged {
                 damaged.insert(number, contents.lost_bytes);
@@ -226,6 +234,24 @@ impl Work {
             }
             self.journal.forget(number);
         }
+        Ok(())
+    }
+
+    /// Keeps a batch that no dataset takes beside the journal, so that the others are sealed.
+    fn reject(
+        &self,
+        number: u64,
+        index: usize,
+        entry: &Entry,
+        host_id: &str,
+        why: &BatchError,
+    ) -> Result<(), Error> {
+        let kept = journal::keep_rejected(self.journal.folder(), number, index, entry)?;
+        self.progress().rejected_batches_count += 1;
+        eprintln!(
+            "gleaner-collector: a batch of host {host_id} cannot be sealed ({why}); it is kept in {}, and sealing goes on",
+            kept.display()
+        );
         Ok(())
     }
 
@@ -337,7 +363,8 @@ struct Open<'a> {
 impl Open<'_> {
     fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
-        self.work.hosts.sealed(header, Facts::of(&batch));
+        let facts = Facts::of(&batch).map_err(|e| unreadable(header, e))?;
+        self.work.hosts.sealed(header, facts);
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(self.work.writer()?),
@@ -397,6 +424,11 @@ fn clocks(
         rows.push(identity, row.to_values())?;
     }
     rows.finish()
+}
+
+/// Whether the collector was downgraded: the batch waits in the journal for the later release.
+fn is_newer(error: &BatchError) -> bool {
+    matches!(error, BatchError::Newer { .. })
 }
 
 fn unreadable(header: &Header, source: BatchError) -> Error {

@@ -23,6 +23,33 @@ use std::path::Path;
 /// Kept for `maps` from one walk to the next: some hundred mappings; a process with very many needs MiB.
 const MAPS_BYTES: usize = 64 << 10;
 
+/// Bounds of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
+/// the unit ends the agent at 128 MiB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// Files that one process has open.
+    pub(crate) of_process: usize,
+    /// Files of a sample.
+    pub(crate) files: usize,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self {
+            of_process: 8192,
+            files: 16_384,
+        }
+    }
+}
+
+impl Most {
+    /// A file beyond those of a sample.
+    pub(crate) fn beyond(self) -> Absent {
+        let detail = format!("files beyond {} of one sample", self.files);
+        Absent::new(Reason::Exceeded, detail)
+    }
+}
+
 /// Device and inode, by which a file is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileKey {
@@ -58,6 +85,7 @@ pub struct FileWalk {
     text: Vec<u8>,
     residency: Residency,
     own: HashSet<FileKey>,
+    most: Most,
 }
 
 impl FileWalk {
@@ -74,7 +102,7 @@ impl FileWalk {
         let mut files = FilesInUse::new();
         self.residency.begin_walk();
         self.own = own_files();
-        for ((device, inode), mapped) in gather(proc, pids, &mut self.text, absences) {
+        for ((device, inode), mapped) in gather(proc, pids, self.most, &mut self.text, absences) {
             between();
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
@@ -200,8 +228,17 @@ impl FileWalk {
             if self.own.contains(&key) || !counted.insert(key) {
                 continue;
             }
+            if counted.len() > self.most.of_process {
+                let most = self.most.of_process;
+                let detail = format!("a process has more than {most} files open");
+                return Err(Absent::new(Reason::Exceeded, detail));
+            }
             if let Some(file) = files.get_mut(&key) {
                 file.open_count += 1;
+                continue;
+            }
+            if files.len() >= self.most.files {
+                absences.note("files", self.most.beyond());
                 continue;
             }
             let opened =
@@ -307,6 +344,57 @@ mod tests {
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
+    }
+
+    /// A process that has `count` files open on a disk; the folder goes with the test.
+    fn holder_of(count: usize) -> (Held, tempfile::TempDir) {
+        let program = std::env::current_exe().unwrap();
+        let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+        for number in 0..count {
+            std::fs::write(folder.path().join(format!("{number}")), "x").unwrap();
+        }
+        let script = "for f in *; do exec {fd}<\"$f\"; done; echo; exec sleep 300 >&-";
+        let mut holder = Command::new("bash")
+            .args(["-c", script])
+            .current_dir(folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let opened = holder.stdout.take().unwrap();
+        std::io::Read::read_exact(&mut { opened }, &mut [0]).unwrap();
+        (Held(holder), folder)
+    }
+
+    #[test]
+    fn files_beyond_the_bounds_are_noted_and_not_held() {
+        const OPEN: usize = 60;
+        let (holder, _folder) = holder_of(OPEN);
+        let proc = Tree::open(Path::new("/proc")).unwrap();
+        let walked = |of_process, files| {
+            let mut walk = FileWalk {
+                most: Most { of_process, files },
+                ..FileWalk::default()
+            };
+            let mut absences = Absences::default();
+            let pids = [i64::from(holder.0.id())];
+            let found = walk.walk(&proc, &pids, 4096, &mut absences, &mut || ());
+            let rows = absences.rows().into_iter();
+            let exceeded = rows.filter(|row| row.reason == "exceeded");
+            let exceeded: i64 = exceeded.map(|row| row.absent_count).sum();
+            let open = found.values().filter(|file| file.open_count > 0).count();
+            (found.len(), open, exceeded)
+        };
+        let (_, open, exceeded) = walked(1000, 1000);
+        assert_eq!((open, exceeded), (OPEN, 0));
+        let (_, open, exceeded) = walked(16, 1000);
+        assert_eq!((open, exceeded), (16, 1)); // the rest of one process
+        let (all, _, exceeded) = walked(1000, 16);
+        assert_eq!(all, 16);
+        assert!(exceeded >= OPEN as i64 - 16, "{exceeded}");
+        // Mapped ones are bounded as well.
+        let (all, _, exceeded) = walked(1000, 1);
+        assert_eq!(all, 1);
+        assert!(exceeded > OPEN as i64 - 1, "{exceeded}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::absence::{Absences, Absent};
 use crate::read::maps::file_mapping;
 use crate::read::{Tree, lines};
+use crate::sample::files::Most;
 use rustix::fs::makedev;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -29,6 +30,7 @@ pub(crate) struct Mapped {
 pub(crate) fn gather(
     proc: &Tree,
     pids: &[i64],
+    most: Most,
     text: &mut Vec<u8>,
     absences: &mut Absences,
 ) -> BTreeMap<(u64, u64), Mapped> {
@@ -40,7 +42,12 @@ pub(crate) fn gather(
         }
         for mapping in lines(text).filter_map(file_mapping) {
             let device = makedev(mapping.device.0, mapping.device.1);
-            let mapped = all.entry((device, mapping.inode)).or_insert_with(|| {
+            let file = (device, mapping.inode);
+            if all.len() >= most.files && !all.contains_key(&file) {
+                absences.note("files", most.beyond());
+                continue;
+            }
+            let mapped = all.entry(file).or_insert_with(|| {
                 let path = Path::new(OsStr::from_bytes(mapping.path));
                 let inside = path.strip_prefix("/").unwrap_or(path);
                 let Range { start, end } = mapping.addresses;

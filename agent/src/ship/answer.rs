@@ -18,6 +18,8 @@ pub(crate) enum Answer {
     Refused {
         /// In the collector's words.
         why: String,
+        /// Whether it is too large: no restart or upgrade of the collector's program changes that.
+        is_too_large: bool,
     },
 }
 
@@ -114,7 +116,10 @@ impl Reply {
                 }),
                 Err(_) => Err(self.unexpected(address)),
             },
-            400 | 413 => Ok(Answer::Refused { why: self.why() }),
+            400 | 413 => Ok(Answer::Refused {
+                why: self.why(),
+                is_too_large: self.status == 413,
+            }),
             _ => Err(self.trouble(address)),
         }
     }
@@ -232,7 +237,7 @@ mod tests {
             reply(status, "{\"error\": \"so\\u001b[2Jbad\", \"retry\": false}").to_batch("there", 1)
         };
         for status in [400, 413] {
-            let Ok(Answer::Refused { why }) = to(status) else {
+            let Ok(Answer::Refused { why, .. }) = to(status) else {
                 panic!("{status}");
             };
             assert_eq!(why, format!("status {status}: so?[2Jbad"));

@@ -251,7 +251,23 @@ impl Shipper {
                 progress.records_at_once = Some(smaller);
                 Ok(true)
             }
-            Ok(Answer::Refused { why }) => {
+            Ok(Answer::Refused {
+                why,
+                is_too_large: true,
+            }) => {
+                // It would hold back everything after it.
+                progress.mark = Some(batch.until);
+                progress.held_until = None;
+                self.summary.passed_over_records_count += 1;
+                self.say_once(format!(
+                    "{}: record {} is larger than the collector takes ({why}). It is passed over and stays here \
+                     (`gleaner-agent export`); what follows is shipped: raise the collector's batch limit",
+                    path.display(),
+                    batch.last_sequence
+                ));
+                Ok(true)
+            }
+            Ok(Answer::Refused { why, .. }) => {
                 progress.held_until = Some(Instant::now() + REFUSED_AGAIN);
                 progress.records_at_once = Some(1);
                 self.say_once(format!(

@@ -19,6 +19,8 @@ pub struct Summary {
     pub sent_bytes: u64,
     /// Records of damaged databases that could not be read, or not in all their parts.
     pub unreadable_records_count: u64,
+    /// Records larger than the collector takes, which stay on the host.
+    pub passed_over_records_count: u64,
     /// How far the collector is with the agent's database.
     pub shipped: Shipped,
 }
@@ -39,6 +41,12 @@ impl Summary {
             text += &format!(
                 "a database is damaged: {} records could not be read, or not in all their parts\n",
                 self.unreadable_records_count
+            );
+        }
+        if self.passed_over_records_count > 0 {
+            text += &format!(
+                "{} records are larger than the collector takes, and stay here\n",
+                self.passed_over_records_count
             );
         }
         text

@@ -7,6 +7,7 @@ use crate::trace::damage::{
 };
 use crate::trace::database::{FLOOR, last_sequence, migrate};
 use crate::trace::gap::LastSample;
+use crate::trace::own;
 use crate::trace::retention::{Limits, Retention};
 use gleaner_daemon::folders::give_to_owner_of;
 use gleaner_schemas::column::{Row, Value};
@@ -347,13 +348,13 @@ pub(crate) fn lock(path: &Path) -> Result<File, Error> {
 /// A lock of the database at `path` for one purpose; `None` when another process holds it.
 pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
     let path_of_lock = beside(path, ending);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o640);
     let failed = |source| Error::Write {
         path: path_of_lock.clone(),
         source,
     };
-    let file = options.open(&path_of_lock).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640);
+    let file = own::open(&path_of_lock, &mut options).map_err(failed)?;
     // A command that root ran must not keep the service out afterwards.
     give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -18,10 +18,10 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()
         .unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(UNFINISHED)
+        .permissions(permissions())
         .tempfile_in(folder)
         .with_context(|| format!("cannot write in {}", folder.display()))?;
     file.write_all(content.as_ref())
-        .and_then(|()| file.as_file().set_permissions(permissions()))
         .and_then(|()| file.as_file().sync_data())
         .with_context(|| format!("cannot write {}", path.display()))?;
     file.persist(path)
@@ -29,9 +29,9 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()
     Ok(())
 }
 
-/// A report is for people to open: as an ordinary file, not private as temporary ones are.
+/// A report is for people to open: as an ordinary file, less what the umask takes away; temporary files are private.
 fn permissions() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o644)
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// `DIR/NAME` and `suffix`, for the page `DIR/NAME.html`.

@@ -6,7 +6,8 @@ use super::files::{self, UNFINISHED, beside, write};
 use super::span::{self, Asked, Week};
 use anyhow::Context;
 use gleaner_reports::{IndexEntry, Report, Summary, index};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::process::umask;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write;
@@ -44,6 +45,7 @@ pub(super) fn publish(
     chromium: Option<&Path>,
     keep: Option<NonZeroUsize>,
 ) -> anyhow::Result<()> {
+    hide_from_others();
     let cannot = || format!("cannot write in the folder {}", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let lock = fs::File::create(folder.join(".lock")).with_context(cannot)?;
@@ -87,6 +89,13 @@ pub(super) fn publish(
         .filter_map(|week| entry(folder, week))
         .collect();
     write(&folder.join("index.html"), index(&entries)?)
+}
+
+/// Folders are made 0750 and files 0640 from now on, those of the browser that prints included: a fleet's weeks name hosts
+/// and users.
+fn hide_from_others() {
+    let before = umask(Mode::RWXO | Mode::WGRP);
+    umask(before | Mode::RWXO | Mode::WGRP);
 }
 
 /// What a run that was killed has left.

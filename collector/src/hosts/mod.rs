@@ -12,15 +12,44 @@ use crate::Error;
 use crate::journal::Header;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
-use gleaner_dataset::Batch;
+use gleaner_dataset::batch::TableDay;
+use gleaner_dataset::{Batch, BatchError};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Longest text about a host that is kept in memory: a full domain name has 253 bytes.
+const MOST_TEXT_BYTES: usize = 255;
+/// Most databases of one host: an agent begins another when one is damaged.
+const MOST_DATABASES: usize = 256;
+/// Most files of the dataset that one host's batches may need between two seals: 400 days of every table.
+const MOST_FILES_OF_HOST: usize = 4096;
+
+/// A batch that its host may not send (now).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unadmitted {
+    /// Too many databases.
+    #[error(
+        "host {host_id} has {MOST_DATABASES} databases here, the most that one host may have: find out why its agent begins so many"
+    )]
+    Databases {
+        /// The host.
+        host_id: String,
+    },
+    /// Too many files at once.
+    #[error(
+        "batches of host {host_id} since the last seal are of {MOST_FILES_OF_HOST} days and tables, the most between two seals"
+    )]
+    Files {
+        /// The host.
+        host_id: String,
+    },
+}
 
 /// One host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -120,8 +149,34 @@ struct Inventory {
 
 impl Facts {
     /// Reads them off the batch.
-    #[must_use]
-    pub fn of(batch: &Batch) -> Self {
+    ///
+    /// # Errors
+    /// [`BatchError::Malformed`]: a text that is kept in memory is longer than any host's.
+    pub fn of(batch: &Batch) -> Result<Self, BatchError> {
+        let facts = Self::read(batch);
+        let inventory = facts.inventory.iter();
+        let texts = inventory.flat_map(|i| {
+            [
+                ("host_name", &i.host_name),
+                ("agent_version", &i.agent_version),
+            ]
+        });
+        let cause = facts.last_gap_cause.iter().map(|text| ("cause", text));
+        let long = texts
+            .chain(cause)
+            .find(|(_, text)| text.len() > MOST_TEXT_BYTES);
+        if let Some((column, text)) = long {
+            return Err(BatchError::Malformed {
+                detail: format!(
+                    "column {column} has a text of {} bytes, and {MOST_TEXT_BYTES} are the most",
+                    text.len()
+                ),
+            });
+        }
+        Ok(facts)
+    }
+
+    fn read(batch: &Batch) -> Self {
         let mut facts = Self::default();
         for (table, rows) in &batch.tables {
             let time = rows
@@ -168,6 +223,8 @@ impl Facts {
 pub struct Hosts {
     path: PathBuf,
     hosts: Mutex<BTreeMap<String, Host>>,
+    /// Files of the dataset that the next seal will write, by host.
+    files: Mutex<BTreeMap<String, BTreeSet<TableDay>>>,
 }
 
 impl Hosts {
@@ -196,7 +253,37 @@ impl Hosts {
         Ok(Self {
             path: path.to_owned(),
             hosts: Mutex::new(hosts),
+            files: Mutex::default(),
         })
+    }
+
+    /// Whether a host may send this batch now; its files are then counted.
+    ///
+    /// # Errors
+    /// [`Unadmitted`].
+    pub fn admit(&self, header: &Header, table_days: BTreeSet<TableDay>) -> Result<(), Unadmitted> {
+        let host_id = || header.host_id.clone();
+        let is_one_too_many = self.lock().get(&header.host_id).is_some_and(|host| {
+            let known = &host.databases;
+            known.len() >= MOST_DATABASES && !known.contains_key(&header.database_id)
+        });
+        if is_one_too_many {
+            return Err(Unadmitted::Databases { host_id: host_id() });
+        }
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = files.entry(host_id()).or_default();
+        let news = table_days.difference(files).count();
+        if files.len() + news > MOST_FILES_OF_HOST {
+            return Err(Unadmitted::Files { host_id: host_id() });
+        }
+        files.extend(table_days);
+        Ok(())
+    }
+
+    /// Files are counted anew: those of before are being written.
+    pub(crate) fn files_may_grow(&self) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.clear();
     }
 
     /// Makes what is known durable.

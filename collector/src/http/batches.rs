@@ -29,6 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Slower links are not waited for: smaller batches get through them.
 const SLOWEST_BYTES_PER_S: u64 = 8 << 10;
 const KIB: usize = 1024;
+/// 2000-01-01 UTC: earlier records are of a clock that was not set.
+const FIRST_TIME_MS: i64 = 946_684_800_000;
+/// Records may be so far ahead of the collector's clock: a year.
+const AHEAD_MS: i64 = 366 * 86_400_000;
 /// Of a refused batch, so much is read before the connection is closed.
 const DISCARDED_BYTES: usize = 64 << 20;
 /// In so long.
@@ -120,12 +124,16 @@ async fn take_in(
     let decoding = app.decoders.acquire().await;
     let decoded = tokio::task::spawn_blocking(move || {
         let batch = Batch::decode(&content, &batch_limits)?;
-        Ok::<_, BatchError>((Facts::of(&batch), summary(&batch)))
+        check_dates(&batch, now_ms())?;
+        let facts = Facts::of(&batch)?;
+        Ok::<_, BatchError>((facts, summary(&batch), batch.table_days))
     });
     let decoded = decoded.await;
     drop(decoding);
-    let (facts, mut header) = decoded.map_err(|e| Refusal::internal(e.to_string()))??;
+    let (facts, mut header, table_days) =
+        decoded.map_err(|e| Refusal::internal(e.to_string()))??;
     authorize(app, writer, &header.host_id)?;
+    app.hosts.admit(&header, table_days)?;
     let sent_ms = headers
         .get(SENT)
         .and_then(|v| v.to_str().ok()?.parse().ok());
@@ -146,6 +154,19 @@ async fn take_in(
         acknowledged: header.last_sequence,
         rows: header.rows_count,
     })
+}
+
+/// Records of a clock that was never set, or is years ahead, would lie in a dataset where nobody looks.
+fn check_dates(batch: &Batch, now_ms: i64) -> Result<(), BatchError> {
+    let detail = if batch.first_time_ms < FIRST_TIME_MS {
+        "it has records from before 2000: set that host's clock".to_owned()
+    } else if batch.last_time_ms > now_ms.saturating_add(AHEAD_MS) {
+        "it has records of more than a year ahead of the collector's clock: set that host's clock, or this one's"
+            .to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(BatchError::Malformed { detail })
 }
 
 fn summary(batch: &Batch) -> Header {

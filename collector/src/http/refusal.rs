@@ -1,5 +1,6 @@
 //! A refusal: told why, and whether to come again.
 
+use crate::hosts::Unadmitted;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_dataset::{BatchError, DatasetError};
@@ -93,6 +94,15 @@ impl From<BatchError> for Refusal {
                 ..Self::new(StatusCode::CONFLICT, error.to_string())
             },
             other => Self::malformed(other.to_string()),
+        }
+    }
+}
+
+impl From<Unadmitted> for Refusal {
+    fn from(error: Unadmitted) -> Self {
+        match error {
+            Unadmitted::Databases { .. } => Self::forbidden(error.to_string()),
+            Unadmitted::Files { .. } => Self::busy(error.to_string(), Duration::from_secs(60)),
         }
     }
 }

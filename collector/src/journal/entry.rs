@@ -1,18 +1,24 @@
 //! One batch as it lies in the journal.
 //!
 //! ```text
-//! "GLEANJ1\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes  header (JSON)  body
+//! "GLEANJ2\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes
+//! BLAKE3 of the 32 bytes before, 8 bytes  header (JSON)  body
 //! ```
-//! Lengths are 32-bit, little-endian. The magic finds the next entry after a damaged one.
+//! Lengths are 32-bit, little-endian. The magic finds the next entry after a damaged one. The frame's own hash tells a
+//! damaged length from an entry that a crash cut off. Entries of version 1 ("GLEANJ1\n") lack it, and are read as well.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// What every entry begins with.
-const MAGIC: [u8; 8] = *b"GLEANJ1\n";
+/// Begins every entry that is written.
+const MAGIC: [u8; 8] = *b"GLEANJ2\n";
+/// Begins entries of earlier releases.
+const MAGIC_1: [u8; 8] = *b"GLEANJ1\n";
 const HASH_BYTES: usize = 16;
 /// Magic, two lengths, hash.
 const FRAME_BYTES: usize = 8 + 4 + 4 + HASH_BYTES;
+/// Hash of the frame itself.
+const CHECK_BYTES: usize = 8;
 
 /// What is known about a batch without decoding it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,12 +52,15 @@ impl Entry {
     /// Adds the entry to `to`.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         let header = serde_json::to_vec(&self.header).unwrap_or_default(); // plain structs always serialise
+        let begin = to.len();
         to.extend_from_slice(&MAGIC);
         for length in [header.len(), self.body.len()] {
             // Both far below 4 GiB: a body is bounded where it is received.
             to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         }
         to.extend_from_slice(&hash(&header, &self.body));
+        let check = check(to.get(begin..).unwrap_or_default());
+        to.extend_from_slice(&check);
         to.extend_from_slice(&header);
         to.extend_from_slice(&self.body);
     }
@@ -60,9 +69,12 @@ impl Entry {
     /// one.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (frame, rest) = bytes.split_at_checked(FRAME_BYTES)?;
-        if !frame.starts_with(&MAGIC) {
-            return None;
-        }
+        let (rest, check_bytes) = if frame.starts_with(&MAGIC) {
+            let (found, rest) = rest.split_at_checked(CHECK_BYTES)?;
+            (rest, (found == check(frame)).then_some(CHECK_BYTES)?)
+        } else {
+            (rest, frame.starts_with(&MAGIC_1).then_some(0)?)
+        };
         let length = |at: usize| -> Option<usize> {
             let bytes: &[u8; 4] = frame.get(at..)?.first_chunk()?;
             usize::try_from(u32::from_le_bytes(*bytes)).ok()
@@ -72,12 +84,21 @@ impl Entry {
         if frame.get(FRAME_BYTES - HASH_BYTES..)? != hash(header, body) {
             return None;
         }
-        let size = FRAME_BYTES + header.len() + body.len();
+        let size = FRAME_BYTES + check_bytes + header.len() + body.len();
         let entry = Self {
             header: serde_json::from_slice(header).ok()?,
             body: Bytes::copy_from_slice(body),
         };
         Some((entry, size))
+    }
+
+    /// The entry as earlier releases wrote it.
+    #[cfg(test)]
+    pub(super) fn write_version_1(&self, to: &mut Vec<u8>) {
+        let begin = to.len();
+        self.write(to);
+        to[begin..begin + MAGIC_1.len()].copy_from_slice(&MAGIC_1);
+        to.drain(begin + FRAME_BYTES..begin + FRAME_BYTES + CHECK_BYTES);
     }
 
     /// Whether `bytes`, where no whole entry begins, is one that a crash cut off: it was never acknowledged.
@@ -87,20 +108,40 @@ impl Entry {
             let bytes: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
             usize::try_from(u32::from_le_bytes(*bytes)).ok()
         };
+        let mut frame_bytes = FRAME_BYTES;
+        if bytes.starts_with(&MAGIC) {
+            frame_bytes += CHECK_BYTES;
+            let Some((frame, rest)) = bytes.split_at_checked(FRAME_BYTES) else {
+                return true;
+            };
+            let Some((found, _)) = rest.split_at_checked(CHECK_BYTES) else {
+                return true;
+            };
+            if found != check(frame) {
+                return false; // its lengths say nothing
+            }
+        }
         let size = length(8).zip(length(12));
         let size =
-            size.map(|(header, body)| FRAME_BYTES.saturating_add(header).saturating_add(body));
+            size.map(|(header, body)| frame_bytes.saturating_add(header).saturating_add(body));
         size.is_none_or(|size| size > bytes.len())
     }
 
     /// Where the next entry might begin in `bytes`, which begins with a damaged one.
     pub(super) fn next_after_damage(bytes: &[u8]) -> Option<usize> {
         let beginnings = bytes.windows(MAGIC.len()).enumerate().skip(1);
-        let mut found = beginnings.filter(|(_, window)| *window == MAGIC);
+        let mut found = beginnings.filter(|(_, window)| *window == MAGIC || *window == MAGIC_1);
         found
             .find(|(at, _)| bytes.get(*at..).and_then(Self::read).is_some())
             .map(|(at, _)| at)
     }
+}
+
+fn check(frame: &[u8]) -> [u8; CHECK_BYTES] {
+    let mut first = [0; CHECK_BYTES];
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(frame).finalize_xof().fill(&mut first);
+    first
 }
 
 fn hash(header: &[u8], body: &[u8]) -> [u8; HASH_BYTES] {

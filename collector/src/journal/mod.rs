@@ -9,7 +9,7 @@ mod entry;
 mod segment;
 
 pub use entry::{Entry, Header};
-pub(crate) use segment::{read, remove, set_aside};
+pub(crate) use segment::{keep_rejected, read, remove, set_aside};
 
 use crate::Error;
 use segment::Segment;

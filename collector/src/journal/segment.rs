@@ -112,6 +112,26 @@ pub(crate) fn remove(folder: &Path, number: u64) -> Result<(), Error> {
     fs::remove_file(&path).map_err(Error::io("remove", &path))
 }
 
+/// Keeps an entry that no dataset takes, for an administrator to look at. Done again after a crash, it is the same file.
+pub(crate) fn keep_rejected(
+    folder: &Path,
+    number: u64,
+    index: usize,
+    entry: &Entry,
+) -> Result<PathBuf, Error> {
+    let path = folder.join(format!("{number:012}-{index}.rejected"));
+    let mut bytes = Vec::new();
+    entry.write(&mut bytes);
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&path)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(Error::io("write", &path))?;
+    Ok(path)
+}
+
 /// Sets a damaged segment aside, for whoever wants to look at it.
 pub(crate) fn set_aside(folder: &Path, number: u64) -> Result<PathBuf, Error> {
     let path = path(folder, number);
@@ -173,5 +193,40 @@ mod tests {
             let found = contents(&flipped);
             assert_eq!((found.entries.len(), found.is_damaged), (2, true), "{at}");
         }
+    }
+
+    #[test]
+    fn a_flipped_bit_of_the_last_entry_is_damage_wherever_it_is() {
+        let whole = entries(3);
+        let last = entries(2).len();
+        for bit in last * 8..whole.len() * 8 {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let found = contents(&flipped);
+            let told = (found.entries.len(), found.is_damaged);
+            assert_eq!(
+                told,
+                (2, true),
+                "bit {bit}: an acknowledged entry taken for a torn tail"
+            );
+        }
+        for length in last + 1..whole.len() {
+            let cut = contents(&whole[..length]);
+            assert_eq!((cut.entries.len(), cut.is_damaged), (2, false), "{length}");
+        }
+    }
+
+    #[test]
+    fn segments_of_earlier_releases_are_read() {
+        let mut bytes = entries(1);
+        let entry = contents(&bytes).entries.remove(0);
+        entry.write_version_1(&mut bytes);
+        entry.write(&mut bytes);
+        let found = contents(&bytes);
+        assert_eq!((found.entries.len(), found.lost_bytes), (3, 0));
+        assert!(found.entries.iter().all(|read| *read == entry));
+        bytes.truncate(bytes.len() - 3);
+        let found = contents(&bytes);
+        assert_eq!((found.entries.len(), found.is_damaged), (2, false));
     }
 }

@@ -92,6 +92,11 @@ pub(crate) fn sample(
 
 /// A host's inventory and a gap, as one batch.
 pub(crate) fn inventory(host: &str, database: &str, sequence: i64) -> Vec<u8> {
+    inventory_of(host, database, sequence, "otter")
+}
+
+/// The same of a host of this name.
+pub(crate) fn inventory_of(host: &str, database: &str, sequence: i64, name: &str) -> Vec<u8> {
     let identity = Identity {
         host_id: host,
         database_id: database,
@@ -100,7 +105,7 @@ pub(crate) fn inventory(host: &str, database: &str, sequence: i64) -> Vec<u8> {
     };
     let mut hosts = RowsBuilder::new(&HostRow::TABLE);
     let row = HostRow {
-        host_name: "otter".to_owned(),
+        host_name: name.to_owned(),
         agent_version: "0.1.0".to_owned(),
         sample_interval_ms: 90_000,
         ..HostRow::default()

@@ -3,6 +3,7 @@
 
 mod damage;
 mod disk;
+mod hostile;
 mod intake;
 mod killed;
 mod made;

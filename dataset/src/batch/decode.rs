@@ -1,9 +1,9 @@
 //! A batch taken in from a stranger: nothing that it claims is believed before it is looked at.
 
 use super::{Batch, frames};
-use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::buffer::Buffer;
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema};
 use arrow::ipc::reader::StreamDecoder;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use gleaner_schemas::SCHEMA_VERSION;
@@ -16,6 +16,13 @@ use std::sync::Arc;
 
 /// Largest window of zstd that is allocated for a sender: 8 MiB, as RFC 8878 recommends.
 const WINDOW_LOG_MAX: u32 = 23;
+/// Bytes of absent columns that are filled in for each byte of content: columns of later versions may be several
+/// times those that an old agent sends.
+const FILLED_IN_PER_BYTE: usize = 4;
+/// Memory that an Arrow array takes beside its values.
+const ARRAY_BYTES: usize = 256;
+/// Longest text: a path has 4,096 bytes, and three times as many where it is not UTF-8.
+const TEXT_BYTES: usize = 16 << 10;
 
 /// How much of a sender is taken in at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +82,17 @@ impl Batch {
             });
         }
         let content = Buffer::from_vec(decompress(body, limits.content_bytes)?);
+        let mut fill = content.len().saturating_mul(FILLED_IN_PER_BYTE);
         let streams = frames::streams(&content).map_err(malformed)?;
         let mut tables = Vec::new();
         for place in streams {
             let stream = content.slice_with_length(place.start, place.len());
             // Arrow's decoder slices some buffers without asking for their length.
-            let read = panic::catch_unwind(|| read_stream(stream));
-            tables.extend(read.map_err(|_| malformed("a column that contradicts itself"))??);
+            let read = panic::catch_unwind(|| read_stream(stream, fill));
+            let (read, left) =
+                read.map_err(|_| malformed("a column that contradicts itself"))??;
+            tables.extend(read);
+            fill = left;
         }
         Self::new(tables).map_err(malformed)
     }
@@ -103,7 +114,11 @@ fn decompress(body: &[u8], limit_bytes: usize) -> Result<Vec<u8>, BatchError> {
     Ok(content)
 }
 
-fn read_stream(mut content: Buffer) -> Result<Vec<(Table, RecordBatch)>, BatchError> {
+/// Rows by table.
+type Tables = Vec<(Table, RecordBatch)>;
+
+/// The rows of one stream, and the bytes that absent columns of the next ones may take of `fill`.
+fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), BatchError> {
     let mut tables = Vec::new();
     let mut decoder = StreamDecoder::new();
     let mut of: Option<Table> = None;
@@ -117,11 +132,13 @@ fn read_stream(mut content: Buffer) -> Result<Vec<(Table, RecordBatch)>, BatchEr
             of = Some(table_of(&schema)?);
         }
         if let (Some(table), Some(rows)) = (of, rows) {
-            tables.push((table, adapted(&table, &rows)?));
+            if rows.num_rows() > 0 {
+                tables.push((table, adapted(&table, &rows, &mut fill)?));
+            }
         }
     }
     decoder.finish().map_err(|e| malformed(e.to_string()))?;
-    Ok(tables)
+    Ok((tables, fill))
 }
 
 /// The table that a stream says it is of; it is refused when this program is too old for it.
@@ -138,8 +155,8 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
     found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }
 
-/// `rows` under the table's own schema.
-fn adapted(table: &Table, rows: &RecordBatch) -> Result<RecordBatch, BatchError> {
+/// `rows` under the table's own schema. Absent columns take their memory from `fill`.
+fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<RecordBatch, BatchError> {
     let expected = Arc::new(schema(table));
     let wrong = |detail: String| malformed(format!("table {}: {detail}", table.name));
     let found = rows.schema_ref();
@@ -150,6 +167,24 @@ fn adapted(table: &Table, rows: &RecordBatch) -> Result<RecordBatch, BatchError>
     {
         return Err(wrong(format!("there is no column {:?}", unknown.name())));
     }
+    if let Some(lacking) = expected.fields()[..IDENTITY.len()]
+        .iter()
+        .find(|f| rows.column_by_name(f.name()).is_none())
+    {
+        return Err(wrong(format!("there is no column {}", lacking.name())));
+    }
+    let absent = expected.fields().iter();
+    let absent = absent.filter(|f| rows.column_by_name(f.name()).is_none());
+    let needed = absent.fold(0_usize, |sum, field| {
+        let values = rows.num_rows().saturating_mul(row_bytes(field.data_type()));
+        sum.saturating_add(values).saturating_add(ARRAY_BYTES)
+    });
+    *fill = fill.checked_sub(needed).ok_or_else(|| {
+        wrong(format!(
+            "{} rows lack more columns than its size allows",
+            rows.num_rows()
+        ))
+    })?;
     let column = |field: &arrow::datatypes::Field| -> Result<ArrayRef, BatchError> {
         match rows.column_by_name(field.name()) {
             Some(column) if column.data_type() == field.data_type() => Ok(Arc::clone(column)),
@@ -167,6 +202,11 @@ fn adapted(table: &Table, rows: &RecordBatch) -> Result<RecordBatch, BatchError>
         .iter()
         .map(|f| column(f))
         .collect::<Result<Vec<_>, _>>()?;
+    if let Some(field) = long_text(&expected, &columns) {
+        return Err(wrong(format!(
+            "column {field} has a text of more than {TEXT_BYTES} bytes"
+        )));
+    }
     // A dataset may lack more, of hosts without an agent.
     let own = table.columns.iter().zip(&columns[IDENTITY.len()..]);
     if let Some((lacking, _)) = own
@@ -180,6 +220,26 @@ fn adapted(table: &Table, rows: &RecordBatch) -> Result<RecordBatch, BatchError>
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
     RecordBatch::try_new_with_options(expected, columns, &options).map_err(|e| wrong(e.to_string()))
+}
+
+/// Bytes of a null of this type, its validity included.
+fn row_bytes(of: &DataType) -> usize {
+    of.primitive_width().unwrap_or(4) + 1
+}
+
+/// Name of a column with a text above [`TEXT_BYTES`].
+fn long_text<'a>(schema: &'a Schema, columns: &[ArrayRef]) -> Option<&'a str> {
+    let is_long = |column: &ArrayRef| {
+        let texts = column.as_string_opt::<i32>();
+        let mut lengths = texts
+            .into_iter()
+            .flat_map(|texts| texts.offsets().lengths());
+        lengths.any(|length| length > TEXT_BYTES)
+    };
+    let mut fields = schema.fields().iter().zip(columns);
+    fields
+        .find(|(_, column)| is_long(column))
+        .map(|(field, _)| field.name().as_str())
 }
 
 fn malformed(detail: impl Into<String>) -> BatchError {

@@ -19,9 +19,18 @@ pub use decode::{BatchError, Limits};
 use crate::identity::Identities;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::column::Table;
+use std::collections::BTreeSet;
 
 /// Media type of a batch's content, as registered with IANA; the content is then compressed with zstd.
 pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
+
+/// Most files of a dataset that one batch may need: a table's rows of one UTC day are a file. An agent's 512 records
+/// need some 20 at a sample every 90 s, and 250 at one an hour.
+pub const MOST_FILES: usize = 512;
+const DAY_MS: i64 = 86_400_000;
+
+/// Table and UTC day (since 1970-01-01) of rows: where they lie in a dataset.
+pub type TableDay = (&'static str, i64);
 
 /// Rows of one host's database, under the tables' own schemas.
 #[derive(Clone, Debug)]
@@ -34,6 +43,12 @@ pub struct Batch {
     pub first_sequence: i64,
     /// Highest sequence of its records.
     pub last_sequence: i64,
+    /// Time of its oldest row, ms since 1970-01-01 UTC.
+    pub first_time_ms: i64,
+    /// Time of its newest row, ms since 1970-01-01 UTC.
+    pub last_time_ms: i64,
+    /// Tables and days of its rows; [`MOST_FILES`] at most.
+    pub table_days: BTreeSet<TableDay>,
     /// Its rows by table; none of them empty.
     pub tables: Vec<(Table, RecordBatch)>,
 }
@@ -67,6 +82,9 @@ impl Batch {
             database_id: identities.databases.value(0).to_owned(),
             first_sequence: i64::MAX,
             last_sequence: i64::MIN,
+            first_time_ms: i64::MAX,
+            last_time_ms: i64::MIN,
+            table_days: BTreeSet::new(),
             tables: Vec::new(),
         };
         for (what, id) in [("host", &batch.host_id), ("database", &batch.database_id)] {
@@ -95,6 +113,16 @@ impl Batch {
         }
         if !rows.times_ms.iter().all(|t| (0..=LAST_TIME_MS).contains(t)) {
             return of_another("a time outside 1970 to 9999");
+        }
+        for &time_ms in rows.times_ms {
+            self.first_time_ms = self.first_time_ms.min(time_ms);
+            self.last_time_ms = self.last_time_ms.max(time_ms);
+            self.table_days.insert((table.name, time_ms / DAY_MS));
+            if self.table_days.len() > MOST_FILES {
+                return Err(format!(
+                    "its rows are of more than {MOST_FILES} days and tables; send fewer records at once"
+                ));
+            }
         }
         for &sequence in rows.sequences {
             if sequence < 1 {

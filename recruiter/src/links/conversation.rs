@@ -2,7 +2,7 @@
 
 use super::Ask;
 use crate::http::App;
-use crate::registry::{HostId, replaced};
+use crate::registry::{HostId, check_answer, replaced};
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use gleaner_listen::Caller;
 use gleaner_schemas::lending::{
@@ -75,7 +75,8 @@ struct Conversation<'a> {
     /// What is to be asked, once the host has announced itself.
     asks: Option<mpsc::Receiver<Ask>>,
     last_id: u64,
-    unanswered: HashMap<u64, oneshot::Sender<Outcome>>,
+    /// Requests sent over this connection, each with its asker.
+    unanswered: HashMap<u64, (Asked, oneshot::Sender<Outcome>)>,
     heard: Instant,
 }
 
@@ -160,20 +161,30 @@ impl Conversation<'_> {
                     self.asks = Some(self.app.links.take_over(self.host_id, self.number));
                 }
             }
-            FromHost::Answer(answer) => self.answered(*answer),
+            FromHost::Answer(answer) => self.answered(*answer)?,
             FromHost::Other => {} // of a later version
         }
         Ok(())
     }
 
-    fn answered(&mut self, answer: Answer) {
+    /// Takes in the answer to an outstanding request; one that was answered or forgotten before changes nothing.
+    fn answered(&mut self, answer: Answer) -> Result<(), Refusal> {
+        if answer.request_id > self.last_id {
+            return Err(malformed(format!(
+                "the host answered request {}, which was never made",
+                answer.request_id
+            )));
+        }
+        let Some((asked, asker)) = self.unanswered.remove(&answer.request_id) else {
+            return Ok(());
+        };
+        check_answer(&asked, &answer.outcome)?;
         let now_ms = self.app.now_ms();
         let mut registry = self.app.registry();
         registry.answered(self.host_id, self.number, &answer, now_ms);
         drop(registry);
-        if let Some(asker) = self.unanswered.remove(&answer.request_id) {
-            let _ = asker.send(answer.outcome); // it may have given up; the lease is known by its key
-        }
+        let _ = asker.send(answer.outcome); // it may have given up; the lease is known by its key
+        Ok(())
     }
 
     async fn ask(&mut self, socket: &mut WebSocket, ask: Ask) -> Result<(), Refusal> {
@@ -182,7 +193,7 @@ impl Conversation<'_> {
             return Ok(()); // nobody waits for it any more
         }
         if self.unanswered.len() >= UNANSWERED {
-            self.unanswered.retain(|_, asker| !asker.is_closed());
+            self.unanswered.retain(|_, (_, asker)| !asker.is_closed());
         }
         if self.unanswered.len() >= UNANSWERED {
             return Err(Refusal {
@@ -193,7 +204,7 @@ impl Conversation<'_> {
         }
         self.last_id += 1;
         let request_id = self.last_id;
-        self.unanswered.insert(request_id, answer);
+        self.unanswered.insert(request_id, (asked.clone(), answer));
         let request = Request { request_id, asked };
         send(socket, &ToHost::Request(request)).await
     }

@@ -5,6 +5,7 @@
 
 mod candidates;
 mod host;
+mod intake;
 mod leases;
 mod limits;
 mod request;
@@ -12,6 +13,8 @@ mod request;
 mod tests;
 
 pub use host::HostView;
+pub(crate) use intake::check_answer;
+use intake::{MOST_LEASES, check};
 pub use leases::{Key, LeaseView};
 pub(crate) use limits::starting;
 pub use request::{Plan, Wanted};
@@ -19,7 +22,7 @@ pub use request::{Plan, Wanted};
 use gleaner_policy::forecast::table::Table;
 use gleaner_policy::outlook::outlook;
 use gleaner_schemas::lending::{
-    Announcement, Answer, HostQuota, OUTAGE_GRACE_MS, Outcome, Refusal, RefusalKind, VERSION,
+    Announcement, Answer, HostQuota, OUTAGE_GRACE_MS, Outcome, Refusal, RefusalKind,
 };
 use host::Host;
 use leases::Leases;
@@ -195,7 +198,9 @@ impl Registry {
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
             host.requests_per_s = answer.requests_per_s;
             match &answer.outcome {
-                Outcome::Granted { lease } | Outcome::Renewed { lease } => {
+                Outcome::Granted { lease } | Outcome::Renewed { lease }
+                    if host.leases.len() < MOST_LEASES =>
+                {
                     host.leases
                         .insert(lease.lease_id.clone(), (lease.clone(), now_ms));
                     self.leases.add(host_id, lease);
@@ -204,7 +209,8 @@ impl Registry {
                     host.leases.remove(lease_id);
                     self.leases.remove(host_id, lease_id);
                 }
-                Outcome::Refused(_) => {}
+                // More leases than an announcement may have: the next one is refused.
+                Outcome::Granted { .. } | Outcome::Renewed { .. } | Outcome::Refused(_) => {}
             }
             if host.set_free(answer.free_bytes) {
                 self.changed.insert(Arc::clone(host_id));
@@ -359,32 +365,6 @@ fn same(before: &HostQuota, now: &HostQuota) -> bool {
         ..quota.clone()
     };
     timeless(before) == timeless(now)
-}
-
-fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal> {
-    let malformed = |detail: String| Refusal {
-        kind: RefusalKind::Malformed,
-        detail,
-        retry_in_ms: None,
-    };
-    if said.version != VERSION {
-        return Err(malformed(format!(
-            "this recruiter speaks version {VERSION} of the link and the memory server version {}: install the same release on both",
-            said.version
-        )));
-    }
-    if said.quota.host_id != **host_id {
-        return Err(malformed(format!(
-            "the link of host {host_id} announced the quota of host {:?}",
-            said.quota.host_id
-        )));
-    }
-    let mut ids: Vec<&str> = said.leases.iter().map(|l| l.lease_id.as_str()).collect();
-    ids.sort_unstable();
-    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(malformed("a lease was announced twice".to_owned()));
-    }
-    Ok(())
 }
 
 /// Another connection of the same host came later.

@@ -1,7 +1,7 @@
 //! The registry against what it should know, by chance and by case.
 
 use super::*;
-use gleaner_schemas::lending::{Lease, Outlook, SLAB_BYTES};
+use gleaner_schemas::lending::{Lease, Outlook, SLAB_BYTES, VERSION};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

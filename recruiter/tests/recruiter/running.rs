@@ -105,6 +105,10 @@ impl Recruiter {
         panic!("never said {words:?}, but {heard:#?}");
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn get(&self, path: &str) -> Answer {
         get(&agent(), &format!("{}{path}", self.url))
     }

@@ -2,6 +2,7 @@
 
 use super::{fortnight, made, names, report, text};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,6 +29,29 @@ const WEEK: [&str; 5] = [
     "2026-W47.md",
     "2026-W47.summary.json",
 ];
+
+/// Weeks name hosts and users: other local users read none of it, whatever the umask.
+#[test]
+fn other_users_do_not_read_the_weeks() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("reports");
+    made(into(&folder, "2026-W47", &[]).output().unwrap());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder) & 0o027, 0);
+    let tables = folder.join("2026-W47-tables");
+    for folder in [&folder, &tables] {
+        for name in names(folder) {
+            let path = folder.join(name);
+            assert_eq!(
+                mode(&path) & 0o027,
+                0,
+                "{} {:o}",
+                path.display(),
+                mode(&path)
+            );
+        }
+    }
+}
 
 #[test]
 fn weeks_are_listed_newest_first_and_made_again_in_place() {

@@ -242,7 +242,8 @@ fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
 /// The record that the collector refuses stays with what follows it, and what comes before it arrives.
 #[test]
 fn a_refused_record_holds_back_what_follows_and_nothing_else() {
-    for status in [400, 413] {
+    {
+        let status = 400;
         let folder = tempfile::tempdir().unwrap();
         let database = traced(folder.path(), "6");
         let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");
@@ -265,6 +266,35 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
         collector.state().poison = None;
         succeed(ship(&database, &collector.url(), "").arg("--once"));
         is_whole(collector.state().only(), &database);
+    }
+}
+
+/// A record above the collector's limit is passed over, named and counted; all others arrive.
+#[test]
+fn a_record_above_the_collectors_limit_is_passed_over_and_the_rest_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = traced(folder.path(), "6");
+    let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");
+    let collector = Collector::start();
+    collector.state().poison = Some((samples[3], 413));
+    let mut once = ship(&database, &collector.url(), "");
+    let output = once.args(["--once", "--json"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let passed_over = format!("record {} is larger than the collector takes", samples[3]);
+    assert!(said.contains(&passed_over), "{said}");
+    let told: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["passed_over_records_count"], 1);
+    let state = collector.state();
+    let kept = state.only();
+    assert_eq!(kept.mark, last_sequence(&database));
+    for (table, mut stored) in rows(&database) {
+        stored.remove(&samples[3]);
+        assert_eq!(
+            kept.rows.get(table).cloned().unwrap_or_default(),
+            stored,
+            "{table}"
+        );
     }
 }
 

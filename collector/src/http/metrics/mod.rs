@@ -181,6 +181,11 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         "Files of the dataset that were found damaged, and set aside",
         seal.damaged_files_count,
     );
+    counter(
+        "rejected_batches",
+        "Batches of the journal that could not be sealed, and are kept there",
+        seal.rejected_batches_count,
+    );
     registry.register_with_unit(
         "lost_journal",
         "Journal that was damaged on the disk and could not be read",

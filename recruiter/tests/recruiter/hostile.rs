@@ -1,0 +1,144 @@
+//! A memory server that lies: what it says fills nothing here, and its neighbours are served meanwhile.
+
+use crate::hosts::{Host, id};
+use crate::running::{MIB, QUICK, Recruiter, asked};
+use futures_util::{SinkExt, StreamExt};
+use gleaner_schemas::lending::{
+    Announcement, Answer, FromHost, HostQuota, Lease, Outcome, Refusal, ToHost, VERSION,
+};
+use std::time::Duration;
+use tokio_tungstenite::tungstenite::Message;
+
+fn announcement(host: u32) -> Announcement {
+    Announcement {
+        version: VERSION,
+        memoryd_version: "test".into(),
+        incarnation: "hostile".into(),
+        quota: HostQuota {
+            host_id: id(host),
+            quota_bytes: 64 * MIB,
+            free_bytes: 64 * MIB,
+            ..HostQuota::default()
+        },
+        address: Some("127.0.0.1:1".into()),
+        ..Announcement::default()
+    }
+}
+
+/// An answer that grants a lease to whom nobody asked for one.
+fn unasked(request_id: u64, text_bytes: usize) -> FromHost {
+    let lease = Lease {
+        lease_id: format!("{request_id:032x}"),
+        generation: 1,
+        client: "c".repeat(text_bytes),
+        key: "k".repeat(text_bytes),
+        granted_bytes: MIB,
+        held_bytes: MIB,
+        expires_in_ms: i64::MAX,
+    };
+    FromHost::Answer(Box::new(Answer {
+        request_id,
+        outcome: Outcome::Granted { lease },
+        free_bytes: 0,
+        requests_per_s: 0.0,
+    }))
+}
+
+/// Says all of this over a link of host `number`; why it was sent away, if it was.
+fn say(recruiter: &Recruiter, number: u32, messages: &[FromHost]) -> Option<Refusal> {
+    let address = recruiter.url.rsplit('/').next().unwrap().to_owned();
+    let url = format!("ws://{address}/v1/hosts/{}/link", id(number));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+        for message in messages {
+            let text = serde_json::to_string(message).unwrap();
+            if socket.send(Message::text(text)).await.is_err() {
+                break; // sent away meanwhile
+            }
+        }
+        // An honest one stays linked: the answer to a ping says that all was read.
+        let _ = socket.send(Message::Ping(Vec::new().into())).await;
+        loop {
+            let heard = tokio::time::timeout(Duration::from_secs(60), socket.next()).await;
+            match heard.unwrap() {
+                Some(Ok(Message::Text(text))) => {
+                    if let Ok(ToHost::Refused(refusal)) = serde_json::from_str(&text) {
+                        return Some(refusal);
+                    }
+                }
+                Some(Ok(Message::Pong(_))) => return None,
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Some(Refusal::default()),
+            }
+        }
+    })
+}
+
+/// Most memory that the process ever had, in bytes.
+fn peak_bytes(recruiter: &Recruiter) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", recruiter.id())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib << 10
+}
+
+#[test]
+fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), QUICK);
+    let honest = Host::new(1, 64 * MIB).link(&recruiter.url);
+    recruiter.ready(1);
+    let before = peak_bytes(&recruiter);
+    // 32 links with 2 MiB each: 64 MiB that would stay.
+    for number in 0..32 {
+        let said = say(
+            &recruiter,
+            2,
+            &[
+                FromHost::Announcement(Box::new(announcement(2))),
+                unasked(1 + number, 1 << 20),
+                unasked(100 + number, 1 << 20),
+            ],
+        );
+        let said = said.expect("a host that answers unasked stays linked");
+        assert!(said.detail.len() < 400, "{}", said.detail);
+    }
+    let grown = peak_bytes(&recruiter).saturating_sub(before);
+    assert!(grown < 48 << 20, "{grown} bytes more");
+    let leases = recruiter.get("/v1/leases").body.to_string();
+    assert!(
+        !leases.contains("ccc"),
+        "{}",
+        &leases[..leases.len().min(400)]
+    );
+    // The neighbour is served.
+    let lease = recruiter.lease("a", &asked(MIB, "k"));
+    assert_eq!(lease.status, 201, "{}", lease.body);
+    assert_eq!(honest.leases_count(), 1);
+}
+
+#[test]
+fn announcements_with_long_texts_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), QUICK);
+    let long = "x".repeat(1 << 20);
+    let mut said = announcement(2);
+    said.memoryd_version = long;
+    let refused = say(&recruiter, 2, &[FromHost::Announcement(Box::new(said))]);
+    let refused = refused.expect("it is refused");
+    assert!(
+        refused.detail.contains("version of 1048576 bytes"),
+        "{}",
+        refused.detail
+    );
+    let good = FromHost::Announcement(Box::new(announcement(2)));
+    assert_eq!(say(&recruiter, 2, &[good]), None);
+}
