@@ -156,10 +156,8 @@ impl Mapped {
     /// The rows of a part of the file, once its bytes are found to be those that were sealed.
     fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
-        if is_shared {
-            if let Some(rows) = self.slot.get(part, wanted) {
-                return Ok(vec![rows]);
-            }
+        if is_shared && let Some(rows) = self.slot.get(part, wanted) {
+            return Ok(vec![rows]);
         }
         if !self.is_sound(part) {
             let detail = format!("its record batch {} has another hash", part.batches.start);

@@ -131,10 +131,10 @@ fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), 
         {
             of = Some(table_of(&schema)?);
         }
-        if let (Some(table), Some(rows)) = (of, rows) {
-            if rows.num_rows() > 0 {
-                tables.push((table, adapted(&table, &rows, &mut fill)?));
-            }
+        if let (Some(table), Some(rows)) = (of, rows)
+            && rows.num_rows() > 0
+        {
+            tables.push((table, adapted(&table, &rows, &mut fill)?));
         }
     }
     decoder.finish().map_err(|e| malformed(e.to_string()))?;

@@ -12,7 +12,10 @@ fn main() -> ExitCode {
     match dispatch(Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("gleaner-clerk: {error:#}");
+            eprintln!(
+                "gleaner-clerk: {}",
+                gleaner_daemon::causes::told(error.as_ref())
+            );
             ExitCode::FAILURE
         }
     }

@@ -24,7 +24,10 @@ fn main() -> ExitCode {
     match dispatch(Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("gleaner-memoryd: {error:#}");
+            eprintln!(
+                "gleaner-memoryd: {}",
+                gleaner_daemon::causes::told(error.as_ref())
+            );
             ExitCode::FAILURE
         }
     }

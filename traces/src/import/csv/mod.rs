@@ -38,7 +38,7 @@ enum Machines {
     /// In files that bear its name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
     /// Among others'.
-    Among(Grouped<Row>),
+    Among(Box<Grouped<Row>>),
 }
 
 struct Files<'m> {
@@ -143,7 +143,7 @@ impl Importer for Csv<'_> {
             let row_bytes = size_of::<Row>() + self.columns.len() * size_of::<Option<f64>>() + 256;
             let grouped = Grouped::list(&mut self.table, HELD_BYTES / row_bytes)?;
             let machines = grouped.names();
-            self.machines = Machines::Among(grouped);
+            self.machines = Machines::Among(Box::new(grouped));
             return Ok(Listed {
                 machines,
                 ..Listed::default()
