@@ -38,6 +38,7 @@ class Host(threading.Thread):
         quota |= {"free_bytes": free, "held_back_bytes": 0, "once_idle_bytes": self.quota_bytes}
         quota |= {"physical_bytes": 2 * self.quota_bytes, "mode": "gentle", "reason": "idle"}
         said = {"type": "announcement", "version": 1, "memoryd_version": "test", "incarnation": self.id}
+        said |= {"address": "192.0.2.1:10809"}
         return said | {"quota": quota, "requests_per_s": 0.0, "leases": list(self.leases.values())}
 
     def answer(self, asked: dict) -> dict:

@@ -182,7 +182,7 @@ impl Host {
             memoryd_version: "swarm".to_owned(),
             incarnation: self.id.clone(),
             quota,
-            address: None,
+            address: Some("192.0.2.1:10809".to_owned()), // for documentation (RFC 5737): no page is asked for
             requests_per_s: 0.0,
             leases: self.lender.leases(now_ms),
         };

@@ -66,7 +66,7 @@ pub(crate) struct LeaseRequest {
     /// How hosts are chosen; absent: as the recruiter is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     placement: Option<PlacementName>,
-    /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago.
+    /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago. An id that no host has is ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 64)]
     avoid: Vec<String>,
@@ -167,9 +167,6 @@ fn checked(
     }
     if asked.avoid.len() > MOST_AVOIDED {
         return wrong("avoid names at most 64 hosts");
-    }
-    for host_id in &asked.avoid {
-        check_id(host_id, "a host id of avoid")?;
     }
     let wanted = Wanted {
         client: lessee.client,
