@@ -47,7 +47,15 @@ impl Server {
             child: child.expect("the server is missing: tests/setup unpacks it"),
             address: address.to_owned(),
         };
-        wait_for("the server", || TcpStream::connect(address).is_ok());
+        // It answers: one that has only begun to listen may reset its first connections.
+        wait_for("the server", || {
+            let answer = || -> std::io::Result<()> {
+                let mut stream = TcpStream::connect(address)?;
+                stream.write_all(b"PING\r\n")?;
+                stream.read_exact(&mut [0])
+            };
+            answer().is_ok()
+        });
         server
     }
 
