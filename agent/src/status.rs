@@ -174,7 +174,7 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     })
 }
 
-/// One line on whether samples are stored.
+/// Line that says whether samples are stored.
 const fn state(
     is_healthy: bool,
     is_running: bool,

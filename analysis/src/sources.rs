@@ -1,9 +1,9 @@
-//! Which traces of other programs the hosts come from, and what their figures mean there.
+//! Traces of other programs that the hosts come from, with the meaning of their figures there.
 
 use gleaner_dataset::{Dataset, SourceEntry};
 use gleaner_schemas::findings::{HostSummary, TraceColumn, TraceSource};
 
-/// Those that the datasets describe and hosts come from, in the order in which they were imported.
+/// Returns the sources that the datasets describe and hosts come from, in the order of their import.
 pub(crate) fn of(datasets: &[&Dataset], hosts: &[HostSummary]) -> Vec<TraceSource> {
     let mut found: Vec<TraceSource> = Vec::new();
     for entry in datasets.iter().flat_map(|d| &d.manifest().sources) {

@@ -426,7 +426,7 @@ fn clocks(
     rows.finish()
 }
 
-/// Whether the collector was downgraded: the batch waits in the journal for the later release.
+/// Tells a batch of a later release, which waits in the journal after a downgrade.
 fn is_newer(error: &BatchError) -> bool {
     matches!(error, BatchError::Newer { .. })
 }

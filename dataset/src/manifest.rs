@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Name of a manifest on its way.
 const STAGED: &str = "manifest";
 
-/// What precedes the manifest's own hash, which is its last member and covers every byte before it.
+/// Text before the manifest's own hash, which is its last member and covers every byte before it.
 const OWN_HASH: &str = ",\n  \"blake3\": \"";
 /// End of a manifest, and what its hash is computed with in place of the hash.
 const END: &str = "\n}\n";

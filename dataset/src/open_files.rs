@@ -76,7 +76,7 @@ impl OpenFiles {
         Ok(file)
     }
 
-    /// How often a file was opened that was not open.
+    /// Counts openings of files that were not open.
     pub(crate) fn opened(&self) -> u64 {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.opened

@@ -61,7 +61,7 @@ impl Dataset {
         &self.manifest
     }
 
-    /// How often a file was opened that was not open: reading costs each once, while the index of all of them fits.
+    /// Counts openings of files that were not open: reading costs each once, while the index of all of them fits.
     #[must_use]
     pub fn files_opened(&self) -> u64 {
         self.files.opened()

@@ -61,7 +61,7 @@ pub enum ProblemKind {
     Batches(usize),
     /// It was altered, but where no row lies.
     OutsideRows,
-    /// It is sound, and the manifest says otherwise of this.
+    /// The file is sound, and the manifest contradicts it in this.
     Entry(&'static str),
     /// The system could not read it.
     Unreadable(String),

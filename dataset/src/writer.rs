@@ -147,7 +147,7 @@ impl Writer {
         Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
     }
 
-    /// What was sealed by this writer, now and before.
+    /// Rows and files that this writer sealed, now and before.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// CPU ticks used so far, by process id and start, so that a reused id is another process.
 pub type CpuTimes = HashMap<(i32, u64), u64>;
 
-/// What is lacking of a process on an old kernel.
+/// Figures that an old kernel does not give of a process.
 const OLDER: &str = "status: RssAnon, RssFile and RssShmem are there since Linux 4.5";
 
 /// `/proc` mounted so that it shows a user's own processes alone (`hidepid=2`, or a unit's

@@ -18,7 +18,7 @@ pub(crate) enum Answer {
     Refused {
         /// In the collector's words.
         why: String,
-        /// Whether it is too large: no restart or upgrade of the collector's program changes that.
+        /// The batch is too large: no restart or upgrade of the collector's program changes that.
         is_too_large: bool,
     },
 }

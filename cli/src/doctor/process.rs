@@ -96,7 +96,7 @@ pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Opti
     Some(Process::read(&folder(pid), pid))
 }
 
-/// Whether a process is in a container or a lab's network: its namespace of processes or network is another than the doctor's.
+/// Tells a process of a container or a lab's network: its namespace of processes or network is another than the doctor's.
 /// False where this user may not know.
 fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     let namespace =

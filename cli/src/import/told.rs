@@ -113,7 +113,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
     text
 }
 
-/// What is missing, contradicted or hardly covered, each with its reason.
+/// Warnings of missing, contradicted or hardly covered data, each with its reason.
 fn say_not_used(text: &mut String, imported: &Imported) {
     for what in &imported.set_aside {
         let _ = writeln!(text, "warning: left out: {what}.");

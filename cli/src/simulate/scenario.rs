@@ -13,7 +13,7 @@ pub(super) struct Found {
     /// Where it is, as errors say it.
     origin: String,
     pub(super) text: String,
-    /// Whether it comes with Gleaner: its begin is then that of the datasets in its own comments.
+    /// The scenario comes with Gleaner: its begin is then that of the datasets in its own comments.
     pub(super) is_shipped: bool,
     /// From where its folders and streams are seen.
     folder: PathBuf,

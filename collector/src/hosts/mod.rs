@@ -257,7 +257,7 @@ impl Hosts {
         })
     }
 
-    /// Whether a host may send this batch now; its files are then counted.
+    /// Admits a batch of a host, and counts its files.
     ///
     /// # Errors
     /// [`Unadmitted`].

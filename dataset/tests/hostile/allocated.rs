@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What `work` returns, and the bytes that this thread had allocated at most meanwhile.
+/// Returns the result of `work` and the most bytes that this thread had allocated meanwhile.
 pub(crate) fn at_most<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
     PEAK.set(before);

@@ -120,9 +120,9 @@ pub(crate) struct Recruiters {
 pub(crate) struct Serving {
     /// `None`: they are not.
     pub(crate) listen: Option<SocketAddr>,
-    /// Whether a recruiter may lease memory of this host to clients.
+    /// A recruiter may lease memory of this host to clients.
     pub(crate) is_offered: bool,
-    /// Whether this host has certificates: a recruiter asks for them.
+    /// A recruiter asks for this host's certificates, so that it has some once it is enrolled.
     pub(crate) has_certificates: bool,
     /// What clients are told, as `HOST:PORT`, where that is another one.
     pub(crate) address: Option<String>,

@@ -147,7 +147,7 @@ fn named(name: &str) -> thread::Builder {
         .stack_size(STACK_BYTES)
 }
 
-/// One connection's share of the server.
+/// Connection of one client, with its share of the server.
 struct Guest<E> {
     exports: Arc<E>,
     door: Door,

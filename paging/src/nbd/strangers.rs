@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Of one address at a time.
+/// Most connections of one address at a time.
 const MOST_OF_ADDRESS: usize = 16;
-/// Of all addresses at a time.
+/// Most connections of all addresses at a time.
 const MOST: usize = 256;
 
 /// Connections that negotiate, by remote address, the oldest first.

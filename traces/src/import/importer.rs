@@ -40,7 +40,7 @@ pub struct Listed {
     pub machines: Vec<String>,
     /// Names of what else lies there, and is not looked at.
     pub passed_over: Vec<String>,
-    /// What is of the source and cannot be used, each with its reason; the rest is imported.
+    /// Parts of the source that cannot be used, each with its reason; the rest is imported.
     pub set_aside: Vec<String>,
 }
 

@@ -155,7 +155,7 @@ impl Beside<'_> {
         }
     }
 
-    /// What `row` lacks and `other` gives is `row`'s.
+    /// Fills in values that `row` lacks and `other` gives.
     pub(super) fn take_over(&mut self, row: &Row, other: &Row) {
         for column in 0..self.columns.len() {
             let given = self.values.get(other.at + column).copied();

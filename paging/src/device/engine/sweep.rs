@@ -50,7 +50,7 @@ impl Sweep {
 }
 
 impl Device {
-    /// Whether every page at servers has as many copies as it should, all of them at servers that are connected.
+    /// Every page at servers has as many copies as it should, all of them at servers that are connected.
     #[must_use]
     pub fn has_all_copies(&self) -> bool {
         !self.sweep.is_short && self.unreachable_pages() == 0

@@ -17,7 +17,7 @@ pub struct DeviceStatus {
     pub clients_count: usize,
     /// Whether there is a copy on disk.
     pub has_disk: bool,
-    /// Whether each page at servers has as many copies as it should, all of them reachable.
+    /// Each page at servers has as many copies as it should, all of them reachable.
     pub has_all_copies: bool,
     /// Copies of pages at servers that are not connected: they count again only when the server is back.
     #[serde(default)]

@@ -56,7 +56,7 @@ pub(crate) struct Core {
     /// Becomes readable on SIGTERM and SIGINT.
     end: UnixStream,
     wishes: Wishes,
-    /// Whether [`Self::wishes`] are not handed to be written yet.
+    /// [`Self::wishes`] have changed since they were last handed to be written.
     has_new_wishes: bool,
     log: Log,
     lent: Lent,
@@ -98,7 +98,7 @@ pub(crate) struct Ends {
     pub(crate) links: Vec<LinkEnd>,
     /// Asked where memory is; to be answered by [`Told::Looked`], once the wishes are written.
     pub(crate) looks: Receiver<Look>,
-    /// Where they are written.
+    /// File of the owner's wishes.
     pub(crate) kept: Kept,
     pub(crate) inbox: Inbox,
 }
