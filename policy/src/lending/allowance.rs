@@ -232,6 +232,11 @@ impl Allowance {
         pause_ms.into_iter().chain(pressed_ms).min()
     }
 
+    /// When the quota rises by itself, as far as what was seen goes.
+    pub(super) fn rises_ms(&self, settings: &Settings, now_ms: i64) -> Option<i64> {
+        self.steady.rises_ms(now_ms, settings.rise_after_ms)
+    }
+
     /// What may be lent now, and why.
     pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> Allowed {
         let until = |ms: i64| ms.saturating_sub(now_ms);

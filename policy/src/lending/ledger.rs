@@ -2,7 +2,7 @@
 
 use super::refusal;
 use gleaner_schemas::lending::{Lease, Refusal, SLAB_BYTES};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 
 /// Names longer than this are refused: every announcement says them.
 const LONGEST_NAME_BYTES: usize = 256;
@@ -13,6 +13,10 @@ pub(super) struct Ledger {
     generation: u64,
     entries: BTreeMap<String, Entry>,
     clock: Clock,
+    /// Sum over all leases, so that no step of a simulation adds up a thousand of them.
+    held_bytes: u64,
+    /// How many leases run out when, by the ledger's clock.
+    expiries: BTreeMap<i64, usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -114,8 +118,30 @@ impl Ledger {
         }
     }
 
-    pub(super) fn held_bytes(&self) -> u64 {
-        self.entries.values().map(|e| e.lease.held_bytes).sum()
+    pub(super) const fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    fn enter(&mut self, entry: Entry) {
+        self.held_bytes = self.held_bytes.saturating_add(entry.lease.held_bytes);
+        *self.expiries.entry(entry.expires_ms).or_default() += 1;
+        self.entries.insert(entry.lease.lease_id.clone(), entry);
+    }
+
+    fn remove(&mut self, lease_id: &str) {
+        if let Some(entry) = self.entries.remove(lease_id) {
+            self.held_bytes = self.held_bytes.saturating_sub(entry.lease.held_bytes);
+            self.forget_expiry(entry.expires_ms);
+        }
+    }
+
+    fn forget_expiry(&mut self, expires_ms: i64) {
+        if let btree_map::Entry::Occupied(mut count) = self.expiries.entry(expires_ms) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -177,7 +203,7 @@ impl Ledger {
             expires_ms: self.clock.at(now_ms).saturating_add(wanted.term_ms),
         };
         let lease = self.lease(&entry, now_ms);
-        self.entries.insert(lease_id.to_owned(), entry);
+        self.enter(entry);
         Ok(lease)
     }
 
@@ -198,8 +224,11 @@ impl Ledger {
         let entry = self.entries.get_mut(lease_id);
         let entry = entry.ok_or_else(|| refusal::unknown_lease(lease_id))?;
         is_theirs(client, &entry.lease)?;
-        entry.expires_ms = entry.expires_ms.max(expires_ms);
+        let before_ms = entry.expires_ms;
+        entry.expires_ms = before_ms.max(expires_ms);
         let entry = entry.clone();
+        self.forget_expiry(before_ms);
+        *self.expiries.entry(entry.expires_ms).or_default() += 1;
         Ok(self.lease(&entry, now_ms))
     }
 
@@ -213,19 +242,23 @@ impl Ledger {
             return Ok(false);
         };
         is_theirs(client, &entry.lease)?;
-        self.entries.remove(lease_id);
+        self.remove(lease_id);
         Ok(true)
     }
 
     /// Ends what has run out by `now_ms`: the ids.
     pub(super) fn expire(&mut self, now_ms: i64) -> Vec<String> {
         let clock_ms = self.clock.at(now_ms);
+        let first = self.expiries.first_key_value();
+        if first.is_none_or(|(expires_ms, _)| *expires_ms > clock_ms) {
+            return Vec::new();
+        }
         let over = self
             .entries
             .iter()
             .filter(|(_, e)| e.expires_ms <= clock_ms);
         let over: Vec<String> = over.map(|(id, _)| id.clone()).collect();
-        self.entries.retain(|_, e| e.expires_ms > clock_ms);
+        over.iter().for_each(|lease_id| self.remove(lease_id));
         over
     }
 
@@ -233,17 +266,21 @@ impl Ledger {
     pub(super) fn shrunk(&mut self, given_back: &[(String, u64)]) -> Vec<String> {
         for (lease_id, bytes) in given_back {
             if let Some(entry) = self.entries.get_mut(lease_id) {
-                entry.lease.held_bytes = entry.lease.held_bytes.saturating_sub(*bytes);
+                let less = entry.lease.held_bytes.min(*bytes);
+                entry.lease.held_bytes -= less;
+                self.held_bytes -= less;
             }
         }
         let empty = self.entries.iter().filter(|(_, e)| e.lease.held_bytes == 0);
         let empty: Vec<String> = empty.map(|(id, _)| id.clone()).collect();
-        self.entries.retain(|_, e| e.lease.held_bytes > 0);
+        empty.iter().for_each(|lease_id| self.remove(lease_id));
         empty
     }
 
     pub(super) fn clear(&mut self) {
         self.entries.clear();
+        self.expiries.clear();
+        self.held_bytes = 0;
     }
 
     pub(super) fn set_linked(&mut self, is_linked: bool, now_ms: i64) {
@@ -256,8 +293,8 @@ impl Ledger {
     }
 
     pub(super) fn next_expiry_ms(&self) -> Option<i64> {
-        let first = self.entries.values().map(|e| e.expires_ms).min()?;
-        Some(self.clock.shows_at_ms(first))
+        let (first_ms, _) = self.expiries.first_key_value()?;
+        Some(self.clock.shows_at_ms(*first_ms))
     }
 }
 

@@ -196,6 +196,13 @@ impl Lender {
         all.into_iter().flatten().min()
     }
 
+    /// When the quota may rise without anything that happens: nothing is due then, but [`Lender::quota`] gives more. A
+    /// simulation adds the quota up over time by it.
+    #[must_use]
+    pub fn next_rise_ms(&self, now_ms: i64) -> Option<i64> {
+        self.allowance.rises_ms(&self.settings, now_ms)
+    }
+
     fn allowed(&self, now_ms: i64) -> Allowed {
         let allowed = self.allowance.allowed(&self.settings, now_ms);
         if self.is_ending {

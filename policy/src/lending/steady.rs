@@ -49,6 +49,14 @@ impl Steady {
         }
     }
 
+    /// When what may be lent rises next by itself; `None` where it does not, unless something new comes.
+    pub(super) fn rises_ms(&self, now_ms: i64, rise_after_ms: i64) -> Option<i64> {
+        let begin_ms = now_ms.saturating_sub(rise_after_ms);
+        let least = self.held.iter().find(|held| held.until_ms > begin_ms)?;
+        let rises_ms = least.until_ms.checked_add(rise_after_ms)?;
+        (least.until_ms != i64::MAX).then_some(rises_ms)
+    }
+
     /// What may be lent at `now_ms`.
     pub(super) fn bytes(&self, now_ms: i64, rise_after_ms: i64) -> u64 {
         let begin_ms = now_ms.saturating_sub(rise_after_ms);
@@ -81,6 +89,7 @@ mod tests {
         assert_eq!(at(220, 2), 2);
         // Without anything new as well.
         assert_eq!(steady.bytes(10_000, 100), 2);
+        assert_eq!(steady.rises_ms(10_000, 100), None);
         steady.reset();
         assert_eq!(steady.bytes(10_000, 100), 0);
     }
@@ -117,6 +126,16 @@ mod tests {
             };
             for now_ms in [now_ms, now_ms + later] {
                 prop_assert!(Some(steady.bytes(now_ms, 100)) <= slow(now_ms));
+                // Not before it says, and then it does.
+                let least = steady.bytes(now_ms, 100);
+                match steady.rises_ms(now_ms, 100) {
+                    Some(rises_ms) => {
+                        prop_assert!(rises_ms > now_ms);
+                        prop_assert_eq!(steady.bytes(rises_ms - 1, 100), least);
+                        prop_assert!(steady.bytes(rises_ms, 100) > least);
+                    }
+                    None => prop_assert_eq!(steady.bytes(now_ms + 1000, 100), least),
+                }
             }
             // Exactly so, but for what was replaced within the millisecond: that counts as seen.
             if all.windows(2).all(|pair| pair[0].0 < pair[1].0) {

@@ -32,6 +32,18 @@ pub enum Violation {
         /// What it may.
         quota_bytes: u64,
     },
+    /// A host refused a lease that it had room for.
+    #[error("{host} refuses {wanted_bytes} bytes at {at_ns} ns and has {free_bytes} free")]
+    Refused {
+        /// Which.
+        host: String,
+        /// When.
+        at_ns: u64,
+        /// What it has free.
+        free_bytes: u64,
+        /// What was asked.
+        wanted_bytes: u64,
+    },
     /// A host's regions are not what it lends.
     #[error("{host} lends {leased_bytes} bytes and holds regions of {held_bytes}")]
     Held {

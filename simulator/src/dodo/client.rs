@@ -183,7 +183,7 @@ impl Workstation {
                 Ok(Step::Answered(at_ns))
             }
             Found::Lost => {
-                cluster.give_up(region, now_ns);
+                cluster.give_up(region, now_ns)?;
                 let told_ns = now_ns + self.machine.round_trip_ns();
                 Ok(Step::Next(Stage::Ask, told_ns))
             }

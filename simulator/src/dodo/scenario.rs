@@ -6,6 +6,7 @@ use crate::hosts::{Foresight, Reading};
 use gleaner_policy::eviction::Policy;
 use gleaner_policy::forecast::table::Table;
 use gleaner_policy::idle::IdleRule;
+use gleaner_policy::lending::Settings;
 use gleaner_policy::placement::Placement;
 use gleaner_policy::quota::{Limits, Mode};
 use jiff::tz::TimeZone;
@@ -169,6 +170,14 @@ pub struct Recruitment {
     pub headroom_share: f64,
     /// Share that is left alone on hosts in use, in the mode that lends there.
     pub spare_headroom_share: f64,
+    /// A quota rises only to the least of the last so many seconds; it falls at once. The study's daemons follow each sample: 0.
+    /// Live it is 180.
+    pub rise_after_s: f64,
+    /// Where a quota falls below what is lent, at most so much is given back in one step; all at once where absent, as in the
+    /// study. Live it is 64 MiB.
+    pub shrink_step_bytes: Option<u64>,
+    /// From one such step to the next. Live it is 0.1.
+    pub shrink_every_s: f64,
     /// Hosts without owners: always idle.
     pub is_always_idle: bool,
     /// Only what is expected to stay for so long is lent; 0: all that the mode gives. At most a day, as far as forecasts look.
@@ -191,6 +200,9 @@ impl Default for Recruitment {
             load_limit: idle.load_limit,
             headroom_share: limits.headroom_share,
             spare_headroom_share: limits.spare_headroom_share,
+            rise_after_s: 0.0,
+            shrink_step_bytes: None,
+            shrink_every_s: Settings::default().shrink_every_ms as f64 / 1000.0,
             is_always_idle: false,
             expected_for_s: 0.0,
             confidence: 0.9,
@@ -207,6 +219,27 @@ impl Recruitment {
         IdleRule {
             idle_after_ms: (self.idle_after_s * 1000.0) as i64,
             load_limit: self.load_limit,
+        }
+    }
+
+    /// How each host's `Lender` is set. A lease lasts until its client gives it up: Dodo's have no term, and a client that lives
+    /// renews its leases in time. Each region is a lease of its own, so their number is not limited.
+    #[must_use]
+    pub fn lending(&self) -> Settings {
+        Settings {
+            // The headroom comes with every sample, as it does live.
+            limits: Limits {
+                mode: self.mode,
+                headroom_share: 0.0,
+                spare_headroom_share: self.spare_headroom_share,
+                cap_bytes: None,
+            },
+            rise_after_ms: (self.rise_after_s * 1000.0) as i64,
+            shrink_step_bytes: self.shrink_step_bytes.unwrap_or(u64::MAX),
+            shrink_every_ms: (self.shrink_every_s * 1000.0) as i64,
+            most_term_ms: i64::MAX,
+            most_leases_count: usize::MAX,
+            ..Settings::default()
         }
     }
 

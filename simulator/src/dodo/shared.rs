@@ -6,12 +6,11 @@ use super::cluster::{Cluster, NEVER};
 use super::outcome::{ClientOutcome, Counts, SharedOutcome};
 use super::owners::PageIn;
 use super::running::Running;
-use super::scenario::{Network, Remote, Scenario};
+use super::scenario::{Network, Recruitment, Remote, Scenario};
 use super::simulate::{SimulationError, check, engine, processes, workstation};
 use crate::applications::Program;
 use crate::event::Queue;
 use crate::hosts::Timeline;
-use gleaner_schemas::lending::Mode;
 
 /// A client of several.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +73,8 @@ pub fn simulate_clients<P: Program>(
     }
     let sizes = clients.iter().zip(&geometries);
     let sizes = sizes.map(|(client, geometry)| (client.name.clone(), geometry.region_bytes()));
-    let mode = scenario.recruitment.mode;
-    let cluster = Cluster::shared(hosts, mode, &scenario.remote, sizes, scenario.seed);
+    let (recruitment, remote) = (&scenario.recruitment, &scenario.remote);
+    let cluster = Cluster::shared(hosts, recruitment, remote, sizes, scenario.seed);
     let mut cluster = Some(cluster);
     let mut all = Vec::new();
     let mut queue = Queue::default();
@@ -114,7 +113,7 @@ pub fn simulate_clients<P: Program>(
         let is_still_borrowing = all.iter().any(works_there);
         if let Some(cluster) = &mut cluster {
             cluster.advance(now_ns)?;
-            cluster.delete(number, now_ns);
+            cluster.delete(number, now_ns)?;
             if let (Some(at), false) = (host, is_still_borrowing) {
                 cluster.borrows(at, false, now_ns)?;
             }
@@ -185,8 +184,9 @@ fn alone<P: Program>(
     let program = &client.program;
     let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
     let cluster = hosts.map(|hosts| {
-        let (remote, regions) = (Remote::default(), geometry.region_bytes());
-        Cluster::new(hosts, Mode::Paper, &remote, regions, scenario.seed)
+        let (recruitment, remote) = (Recruitment::default(), Remote::default());
+        let regions = geometry.region_bytes();
+        Cluster::new(hosts, &recruitment, &remote, regions, scenario.seed)
     });
     let mut alone = engine(scenario, program, geometry, cluster, &Network::INFINITE);
     let requests = program.run(scenario.seed, number);

@@ -12,7 +12,6 @@ use crate::applications::Program;
 use crate::event::HOUR;
 use crate::hosts::Timeline;
 use gleaner_policy::forecast::{AHEAD, AHEAD_S};
-use gleaner_schemas::lending::Mode;
 use std::collections::BTreeMap;
 
 /// Why there is no outcome.
@@ -77,7 +76,7 @@ pub fn simulate_program<P: Program>(
     let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
     let cluster = Cluster::new(
         hosts,
-        scenario.recruitment.mode,
+        &scenario.recruitment,
         &scenario.remote,
         geometry.region_bytes(),
         scenario.seed,
@@ -141,7 +140,8 @@ pub fn reference<P: Program>(
         let cluster = (lent == Lent::Everything).then(|| {
             let remote = Remote::default();
             let regions = geometry.region_bytes();
-            Cluster::new(&everything, Mode::Paper, &remote, regions, scenario.seed)
+            let recruitment = Recruitment::default();
+            Cluster::new(&everything, &recruitment, &remote, regions, scenario.seed)
         });
         let mut engine = engine(scenario, program, geometry, cluster, &Network::INFINITE);
         let runs = Runs {
@@ -218,7 +218,7 @@ impl Runs {
             if !program.keeps_regions() {
                 engine.client.local.clear();
                 if let Some(cluster) = &mut engine.cluster {
-                    cluster.delete_all(run.end_ns);
+                    cluster.delete_all(run.end_ns)?;
                 }
             }
             begin_ns = run.end_ns + self.pause_ns;
@@ -268,7 +268,7 @@ fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
 /// Whether every setting can be simulated.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let disks = &scenario.client.disks;
-    let checks: [(&'static str, u64, u64, &'static str); 8] = [
+    let checks: [(&'static str, u64, u64, &'static str); 9] = [
         ("length_ns", scenario.length_ns, u64::MAX / 8, "more than 0"),
         (
             "reference_runs",
@@ -299,6 +299,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
             disks.string_bytes_per_s,
             u64::MAX,
             "more than 0",
+        ),
+        (
+            "recruitment.shrink_step_bytes",
+            scenario.recruitment.shrink_step_bytes.unwrap_or(1),
+            u64::MAX,
+            "more than 0, or left out",
         ),
         (
             "recruitment.page_in_bytes",
@@ -349,6 +355,18 @@ fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
             recruitment.spare_headroom_share,
             1.0,
             SHARE,
+        ),
+        (
+            "recruitment.rise_after_s",
+            recruitment.rise_after_s,
+            1e9,
+            FROM_0,
+        ),
+        (
+            "recruitment.shrink_every_s",
+            recruitment.shrink_every_s,
+            1e9,
+            FROM_0,
         ),
     ];
     let forecasts = [

@@ -13,11 +13,12 @@ use crate::dodo::client::Geometry;
 use crate::dodo::cluster::Cluster;
 use crate::dodo::owners::PageIn;
 use crate::event::{DAY, SECOND};
-use crate::hosts::{Cause, Change, Lendable, Presence, Return, Timeline, Wanted};
+use crate::hosts::{Cause, Change, Lendable, Presence, Return, Seen, Timeline, Wanted};
 use gleaner_policy::eviction::Policy;
+use gleaner_policy::idle::Verdict;
 use gleaner_policy::memory_context::Demand;
 use gleaner_policy::placement::Placement;
-use gleaner_schemas::lending::Mode;
+use gleaner_schemas::lending::{Mode, SLAB_BYTES};
 use proptest::prelude::*;
 
 /// Room for some regions; the manager gives whole slabs of 2 MiB.
@@ -94,7 +95,18 @@ fn scenario() -> Scenario {
     scenario
 }
 
+/// Of these hosts no headroom is kept.
 fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> Change {
+    let verdict = match presence {
+        Presence::Idle => Verdict::Idle { since_ms: 0 },
+        _ => Verdict::Waiting { at_ms: 300_000 },
+    };
+    let seen = Seen {
+        physical_bytes: 0,
+        available_bytes: bytes,
+        mem_available_bytes: None,
+        verdict,
+    };
     Change {
         at_ns,
         presence,
@@ -102,6 +114,7 @@ fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> 
             paper_bytes: bytes,
             ..Lendable::default()
         },
+        seen: (presence != Presence::Unseen).then_some(seen),
         returned,
     }
 }
@@ -138,8 +151,9 @@ fn always() -> Timeline {
 /// One run of it: its end, who answered, and what became of regions and owners until then.
 fn run(scenario: &Scenario, program: &Given, hosts: &[Timeline]) -> (u64, Counts, Regions, Owners) {
     let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
-    let (mode, sizes) = (scenario.recruitment.mode, geometry.region_bytes());
-    let cluster = Cluster::new(hosts, mode, &scenario.remote, sizes, scenario.seed);
+    let (recruitment, remote) = (&scenario.recruitment, &scenario.remote);
+    let sizes = geometry.region_bytes();
+    let cluster = Cluster::new(hosts, recruitment, remote, sizes, scenario.seed);
     let cluster = (!hosts.is_empty()).then_some(cluster);
     let mut engine = engine(scenario, program, geometry, cluster, &scenario.network);
     let one = Runs {
@@ -210,17 +224,17 @@ fn a_host_that_is_off_has_no_owner_who_waits() {
 
 #[test]
 fn an_idle_host_that_needs_a_part_drops_what_came_last() {
-    // Regions 0 and 1; the host may keep one from 6000 on.
+    // Regions 0 and 1, a slab each; the host may keep one from 6000 on.
     let program = Given::reading(&[0, 10, 0, 10, 0], 1000);
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
-        change(6000, Presence::Idle, 1500, None),
+        change(6000, Presence::Idle, SLAB_BYTES + 1500, None),
     ];
     let hosts = [host("h", less)];
     let (end, counts, regions, _) = run(&scenario(), &program, &hosts);
-    // Stored at 2115 and 4230. Region 0 at 5250, region 1 in vain at 6250: 6260. The manager has no slab left: 6270, read at 6370.
-    // Then region 0, which the client gave up with its host, from disk.
-    assert_eq!((end, answered(&counts)), (6370 + 1100, [0, 1, 4]));
+    // Stored at 2115 and 4230. Region 0 at 5250, region 1 in vain at 6250: 6260, and the client gives up region 0 with its host. Its
+    // slab is free for region 1: told at 6270, stored at 7375. There is none for region 0 then: asked at 8375, read at 8485.
+    assert_eq!((end, answered(&counts)), (8485, [0, 1, 4]));
     assert_eq!(
         (regions.shrunk, regions.given_up, regions.refusals),
         (1, 1, 1)
@@ -228,8 +242,60 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     let mut alone = scenario();
     alone.remote.lost_region = LostRegion::DropRegion;
     let (end, counts, regions, _) = run(&alone, &program, &hosts);
+    // Region 0 keeps its slab: there is none for region 1, which is read at 6370.
     assert_eq!((end, answered(&counts)), (6370 + 1020, [0, 2, 3]));
     assert_eq!((regions.shrunk, regions.given_up), (1, 0));
+}
+
+#[test]
+fn a_quota_falls_at_once_and_rises_late_as_live() {
+    // One slab, none for a second, two from then on: the second counts 180 s after the dip's end.
+    let dip = vec![
+        change(0, Presence::Idle, SLAB_BYTES, None),
+        change(SECOND, Presence::Idle, 0, None),
+        change(2 * SECOND, Presence::Idle, 2 * SLAB_BYTES, None),
+    ];
+    let hosts = [host("h", dip)];
+    let mut scenario = scenario();
+    scenario.remote.refraction_ms = 0;
+    scenario.recruitment.rise_after_s = 180.0;
+    let stored_after = |seconds: u64, scenario: &Scenario| {
+        let program = Given::reading(&[0], seconds * SECOND);
+        run(scenario, &program, &hosts).2.stored
+    };
+    assert_eq!([0, 181, 182, 183].map(|s| stored_after(s, &scenario)), [1, 0, 1, 1]);
+    scenario.recruitment.rise_after_s = 0.0;
+    assert_eq!([1, 2].map(|s| stored_after(s, &scenario)), [0, 1]);
+}
+
+#[test]
+fn a_host_in_need_gives_back_in_steps_as_live() {
+    // Ten regions of a slab each; from 60 s on there is room for one, and two slabs go each second.
+    let blocks: Vec<u64> = (0..10).map(|region| region * 10).collect();
+    let less = vec![
+        change(0, Presence::Idle, ROOM, None),
+        change(60 * SECOND, Presence::Idle, SLAB_BYTES, None),
+    ];
+    let hosts = [host("h", less)];
+    let mut scenario = scenario();
+    scenario.recruitment.shrink_step_bytes = Some(2 * SLAB_BYTES);
+    scenario.recruitment.shrink_every_s = 1.0;
+    let mut program = Given::reading(&blocks, 0);
+    program.files = 5;
+    program.requests.push(Request {
+        object: 0,
+        bytes: 100,
+        is_write: false,
+        think_ns: 0,
+    });
+    let shrunk_by = |at_ns: u64| {
+        let mut program = program.clone();
+        program.requests[10].think_ns = at_ns;
+        run(&scenario, &program, &hosts).2.shrunk
+    };
+    let seconds = [59, 60, 61, 62, 63, 64, 90];
+    let found = seconds.map(|s| shrunk_by(s * SECOND));
+    assert_eq!(found, [0, 2, 4, 6, 8, 9, 9]);
 }
 
 #[test]
@@ -255,7 +321,7 @@ fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
     let (_, counts, ..) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 0, 6]);
     // A slab is free for the second as well, and none for the third: 1 goes for 2, and 2 for 1.
-    let room = vec![change(0, Presence::Idle, (2 << 20) + 1000, None)];
+    let room = vec![change(0, Presence::Idle, 2 * SLAB_BYTES + 1000, None)];
     let hosts = [host("h", room)];
     let (_, counts, regions, _) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 2, 4]);

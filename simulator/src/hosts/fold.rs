@@ -7,7 +7,7 @@
 
 use super::footprint::Processes;
 use super::samples::Sample;
-use super::{Cause, Change, Lendable, Presence, Reading, Return, Timeline, Wanted};
+use super::{Cause, Change, Lendable, Presence, Reading, Return, Seen, Timeline, Wanted};
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::idle::{IdleState, Verdict};
 use gleaner_policy::lending::LowWater;
@@ -70,10 +70,11 @@ impl Fold<'_> {
                 Verdict::Unknown => Presence::Unseen,
             };
             let lendable = self.lendable(sample, verdict);
-            self.push(sample.time_ms, presence, lendable);
+            let seen = Some(self.seen(sample, verdict));
+            self.push(sample.time_ms, presence, (lendable, seen));
         }
         if let Some(last) = run.last() {
-            self.push(last.time_ms, Presence::Unseen, Lendable::default());
+            self.push(last.time_ms, Presence::Unseen, Default::default());
         }
     }
 
@@ -96,9 +97,12 @@ impl Fold<'_> {
             return;
         }
         // Of a host in use something may be lent at once, by the mode that does that.
-        let lendable = match verdict {
-            Verdict::Idle { .. } => Lendable::default(),
-            _ => self.lendable(now, verdict),
+        let (lendable, seen) = match verdict {
+            Verdict::Idle { .. } => Default::default(),
+            _ => (
+                self.lendable(now, verdict),
+                Some(self.seen(now, verdict)),
+            ),
         };
         let returned = u32::try_from(self.timeline.returns.len()).ok();
         self.timeline.returns.push(Return {
@@ -110,6 +114,7 @@ impl Fold<'_> {
             at_ns: self.reading.ns(at_ms),
             presence: Presence::InUse,
             lendable,
+            seen,
             returned,
         });
     }
@@ -128,6 +133,26 @@ impl Fold<'_> {
                 idle.memory.available_bytes,
             ),
         })
+    }
+
+    fn seen(&self, sample: &Sample, verdict: Verdict) -> Seen {
+        let since_begin = |ms: i64| ms.saturating_sub(self.reading.from_ms);
+        // Of the memory that the host lent when it was traced, the simulation decides anew.
+        let as_if_free = |bytes: u64| bytes.saturating_add(sample.memory.guest_bytes);
+        Seen {
+            physical_bytes: sample.memory.physical_bytes,
+            available_bytes: as_if_free(sample.memory.available_bytes),
+            mem_available_bytes: sample.mem_available_bytes.map(as_if_free),
+            verdict: match verdict {
+                Verdict::Idle { since_ms } => Verdict::Idle {
+                    since_ms: since_begin(since_ms),
+                },
+                Verdict::Waiting { at_ms } => Verdict::Waiting {
+                    at_ms: since_begin(at_ms),
+                },
+                Verdict::Loaded | Verdict::Unknown => verdict,
+            },
+        }
     }
 
     fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> Lendable {
@@ -191,11 +216,17 @@ impl Fold<'_> {
         foresight.expected_bytes(&announced, sample.time_ms)
     }
 
-    fn push(&mut self, time_ms: i64, presence: Presence, lendable: Lendable) {
+    fn push(
+        &mut self,
+        time_ms: i64,
+        presence: Presence,
+        (lendable, seen): (Lendable, Option<Seen>),
+    ) {
         self.timeline.push(Change {
             at_ns: self.reading.ns(time_ms),
             presence,
             lendable,
+            seen,
             returned: None,
         });
     }

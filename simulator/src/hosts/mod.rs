@@ -21,4 +21,4 @@ pub use error::{HostsError, Result};
 pub use foresight::Foresight;
 pub use read::{physical_bytes, read, read_host};
 pub use reading::Reading;
-pub use timeline::{Cause, Change, Lendable, Presence, Return, Timeline, Wanted};
+pub use timeline::{Cause, Change, Lendable, Presence, Return, Seen, Timeline, Wanted};

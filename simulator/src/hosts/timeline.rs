@@ -1,5 +1,8 @@
 //! One host over time, as a list of changes.
 
+use gleaner_policy::accounting::Categories;
+use gleaner_policy::idle::Verdict;
+use gleaner_policy::lending::Event;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::lending::Mode;
 
@@ -38,6 +41,36 @@ impl Lendable {
     }
 }
 
+/// A sample, as far as lending depends on it: as if nothing had been lent when it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Physical memory; of 0 no headroom is kept.
+    pub physical_bytes: u64,
+    /// Available memory.
+    pub available_bytes: u64,
+    /// MemAvailable.
+    pub mem_available_bytes: Option<u64>,
+    /// By the idle rule; its times are ms since the simulation's begin.
+    pub verdict: Verdict,
+}
+
+impl Seen {
+    /// As the memory server's `Lender` takes it in.
+    #[must_use]
+    pub fn event(&self, headroom_share: f64) -> Event {
+        Event::Sample {
+            categories: Categories {
+                physical_bytes: self.physical_bytes,
+                available_bytes: self.available_bytes,
+                ..Categories::default()
+            },
+            mem_available_bytes: self.mem_available_bytes,
+            headroom_share,
+            verdict: self.verdict,
+        }
+    }
+}
+
 /// From here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -45,8 +78,10 @@ pub struct Change {
     pub at_ns: u64,
     /// Whether the host may lend.
     pub presence: Presence,
-    /// What.
+    /// At most so much, and only what is expected to stay where a forecast is wanted.
     pub lendable: Lendable,
+    /// The sample; absent where none could be taken, and where an owner came and went between two.
+    pub seen: Option<Seen>,
     /// Where this ends an idle period: its place in [`Timeline::returns`].
     pub returned: Option<u32>,
 }
@@ -118,6 +153,12 @@ impl Timeline {
                     paper_bytes: lendable_bytes,
                     ..Lendable::default()
                 },
+                seen: Some(Seen {
+                    physical_bytes: 0,
+                    available_bytes: lendable_bytes,
+                    mem_available_bytes: None,
+                    verdict: Verdict::Idle { since_ms: 0 },
+                }),
                 returned: None,
             }],
             returns: Vec::new(),

@@ -1,6 +1,6 @@
 //! Who is given memory, and for whom something else leaves.
 
-use super::{Cluster, Found, NEVER, NOWHERE, Region, Violation, ms};
+use super::{Cluster, Found, NEVER, NOWHERE, Region, Violation, daemon, ms};
 use crate::event::SECOND;
 use gleaner_policy::placement::{Request, place};
 use rand::Rng;
@@ -21,10 +21,19 @@ impl Cluster<'_> {
         };
         let host = match host {
             Some(host) => Some(host),
-            None => self.replace(client, bytes, now_ns),
+            None => self.replace(client, bytes, now_ns)?,
         };
         let Some(at) = host else { return Ok(None) };
-        self.over_time.until(now_ns);
+        let asked = daemon::grant(&self.clients[client].name, region, bytes);
+        if !self.step(at, &asked, now_ns)? {
+            let host = &self.hosts[at];
+            return Err(Violation::Refused {
+                host: self.timelines[at].host_id.clone(),
+                at_ns: now_ns,
+                free_bytes: host.free_bytes,
+                wanted_bytes: bytes,
+            });
+        }
         self.over_time.leased_bytes += bytes;
         self.told.stored += 1;
         self.storings += 1;
@@ -37,14 +46,6 @@ impl Cluster<'_> {
         stored.generation = host.generation;
         stored.ready_ns = NEVER;
         stored.storing = self.storings;
-        if host.leased_bytes > host.quota_bytes {
-            return Err(Violation::Quota {
-                host: self.timelines[at].host_id.clone(),
-                at_ns: now_ns,
-                leased_bytes: host.leased_bytes,
-                quota_bytes: host.quota_bytes,
-            });
-        }
         if let Some(order) = &mut self.order {
             order.touch(region);
         }
@@ -58,7 +59,7 @@ impl Cluster<'_> {
         for (candidate, (host, client_bytes)) in self.candidates.iter_mut().zip(hosts) {
             let for_ns = now_ns.saturating_sub(host.since_ns);
             let is_recruited = host.is_recruited;
-            candidate.free_bytes = host.quota_bytes.saturating_sub(host.leased_bytes);
+            candidate.free_bytes = host.free_bytes;
             candidate.lent_bytes = host.leased_bytes;
             candidate.client_bytes = *client_bytes;
             candidate.idle_for_ms = is_recruited.then(|| ms(for_ns));
@@ -89,39 +90,44 @@ impl Cluster<'_> {
     }
 
     /// Deletes the client's regions that leave first until there is room on the host of the last one.
-    fn replace(&mut self, client: usize, bytes: u64, now_ns: u64) -> Option<usize> {
+    fn replace(
+        &mut self,
+        client: usize,
+        bytes: u64,
+        now_ns: u64,
+    ) -> Result<Option<usize>, Violation> {
         loop {
             let own = &self.clients[client].regions;
-            let mut coldest = self.order.as_ref()?.coldest();
             // What is on its way stays.
-            let region = coldest.find(|region| {
+            let may_leave = |region: &u32| {
                 own.contains(region) && !matches!(self.find(*region, now_ns), Found::Coming(_))
-            })?;
-            drop(coldest);
+            };
+            let order = self.order.as_ref();
+            let Some(region) = order.and_then(|order| order.coldest().find(may_leave)) else {
+                return Ok(None);
+            };
             if let Some(order) = &mut self.order {
                 order.remove(region);
             }
             match self.find(region, now_ns) {
                 Found::Held => {
                     let at = self.regions[region as usize].host as usize;
-                    self.over_time.until(now_ns);
-                    self.free(at, region);
+                    self.free(at, region, now_ns)?;
                     self.told.deleted += 1;
-                    let host = &self.hosts[at];
-                    if host.quota_bytes.saturating_sub(host.leased_bytes) >= bytes {
-                        return Some(at);
+                    if self.hosts[at].free_bytes >= bytes {
+                        return Ok(Some(at));
                     }
                 }
-                Found::Lost => self.give_up(region, now_ns),
+                Found::Lost => self.give_up(region, now_ns)?,
                 Found::Nowhere | Found::Coming(_) => {}
             }
         }
     }
 
-    fn free(&mut self, at: usize, region: u32) {
+    fn free(&mut self, at: usize, region: u32, now_ns: u64) -> Result<(), Violation> {
         let host = &mut self.hosts[at];
         host.held.retain(|held| *held != region);
         self.regions[region as usize].host = NOWHERE;
-        self.release(at, region);
+        self.give_back(at, region, now_ns)
     }
 }

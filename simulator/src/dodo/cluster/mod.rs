@@ -1,21 +1,25 @@
 //! The central manager, the idle memory daemons and the regions on them, over time.
 //!
-//! A host's daemon runs while the host is recruited. Its generation says which one: what the client knows of an earlier one is
-//! wrong, and it finds that out when it asks for a region. Clients have regions of their own, numbered one client after the other.
+//! A host's daemon does as `policy`'s `Lender` says, the one that runs live: `daemon` steps it through what the trace has. Its
+//! generation changes whenever all is given back: what a client knows of an earlier one is wrong, and it finds that out when it
+//! asks for a region. Clients have regions of their own, numbered one client after the other; each is a lease.
 
+mod daemon;
 mod grants;
 
 use super::check::Violation;
 use super::dice::stream;
 use super::outcome::{Owners, Regions};
 use super::owners::{PageIn, Tally};
-use super::scenario::{LostRegion, Remote};
+use super::scenario::{LostRegion, Recruitment, Remote};
 use crate::event::{MS, Queue};
-use crate::hosts::{Change, Presence, Timeline};
+use crate::hosts::Timeline;
+use daemon::Daemon;
 use gleaner_policy::eviction::{Lru, Policy};
+use gleaner_policy::lending::Event;
 use gleaner_policy::placement::{Candidate, Placement, State};
 use gleaner_policy::refraction::Refraction;
-use gleaner_schemas::lending::Mode;
+use gleaner_schemas::lending::SLAB_BYTES;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
@@ -40,24 +44,11 @@ struct Region {
     bytes: u64,
 }
 
-/// One host.
-#[derive(Clone, Debug, Default)]
-struct Host {
-    /// Its next change.
-    next: usize,
-    /// A client's own, which lends nothing while that borrows.
-    is_borrowing: bool,
-    is_recruited: bool,
-    /// Since when it is, or is not.
-    since_ns: u64,
-    quota_bytes: u64,
-    leased_bytes: u64,
-    generation: u32,
-    /// Regions, in the order in which they came.
-    held: Vec<u32>,
-    /// Regions that their clients take to be here and are not.
-    believed: Vec<u32>,
-    served: u64,
+impl Region {
+    /// Memory is lent in whole slabs.
+    const fn slabs_bytes(&self) -> u64 {
+        self.bytes.next_multiple_of(SLAB_BYTES)
+    }
 }
 
 /// One client, as the manager and the daemons know it.
@@ -87,12 +78,12 @@ pub(super) enum Found {
 /// All of it.
 pub(super) struct Cluster<'a> {
     timelines: &'a [Timeline],
-    mode: Mode,
+    recruitment: Recruitment,
     lost_region: LostRegion,
     placement: Placement,
-    hosts: Vec<Host>,
+    hosts: Vec<Daemon>,
     regions: Vec<Region>,
-    changes: Queue<usize>,
+    changes: Queue<Due>,
     /// When anything about the hosts changes next.
     pub(super) next_ns: u64,
     candidates: Vec<Candidate>,
@@ -107,6 +98,15 @@ pub(super) struct Cluster<'a> {
     told: Regions,
     tally: Tally,
     over_time: OverTime,
+}
+
+/// What of a host is due.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    /// Its next change.
+    Change(usize),
+    /// What its `Lender` does by itself, or gives more of.
+    Lending(usize),
 }
 
 /// Sums over time, in byte-nanoseconds.
@@ -132,19 +132,19 @@ impl<'a> Cluster<'a> {
     /// Hosts over time, and regions of these sizes, none of which is stored.
     pub(super) fn new(
         timelines: &'a [Timeline],
-        mode: Mode,
+        recruitment: &Recruitment,
         remote: &Remote,
         region_bytes: impl Iterator<Item = u64>,
         seed: u64,
     ) -> Self {
         let only = ("client".to_owned(), region_bytes);
-        Self::shared(timelines, mode, remote, [only], seed)
+        Self::shared(timelines, recruitment, remote, [only], seed)
     }
 
     /// The same, for several clients: names, and sizes of each one's regions.
     pub(super) fn shared<R: Iterator<Item = u64>>(
         timelines: &'a [Timeline],
-        mode: Mode,
+        recruitment: &Recruitment,
         remote: &Remote,
         clients: impl IntoIterator<Item = (String, R)>,
         seed: u64,
@@ -152,7 +152,7 @@ impl<'a> Cluster<'a> {
         let mut changes = Queue::default();
         for (host, timeline) in timelines.iter().enumerate() {
             if let Some(first) = timeline.changes.first() {
-                changes.put(first.at_ns, host);
+                changes.put(first.at_ns, Due::Change(host));
             }
         }
         let (mut regions, mut borrowers) = (Vec::new(), Vec::new());
@@ -182,10 +182,10 @@ impl<'a> Cluster<'a> {
             Policy::Lru | Policy::Fifo => Some(Lru::new(regions.len() as u32)),
         };
         Self {
-            mode,
+            recruitment: recruitment.clone(),
             lost_region: remote.lost_region,
             placement: remote.placement.0,
-            hosts: vec![Host::default(); timelines.len()],
+            hosts: vec![Daemon::new(recruitment.lending()); timelines.len()],
             next_ns: changes.next_ns().unwrap_or(NEVER),
             changes,
             candidates: timelines.iter().map(candidate).collect(),
@@ -207,97 +207,27 @@ impl<'a> Cluster<'a> {
     /// Lets everything happen until `now_ns`.
     #[cold]
     pub(super) fn advance(&mut self, now_ns: u64) -> Result<(), Violation> {
-        while let Some((at_ns, host)) = self.changes.pop_until(now_ns) {
-            let timeline = &self.timelines[host];
-            let next = self.hosts[host].next;
-            if let Some(change) = timeline.changes.get(next) {
-                self.over_time.until(at_ns);
-                self.change(host, timeline, change)?;
-            }
-            self.hosts[host].next = next + 1;
-            if let Some(change) = timeline.changes.get(next + 1) {
-                self.changes.put(change.at_ns, host);
+        while let Some((at_ns, due)) = self.changes.pop_until(now_ns) {
+            match due {
+                Due::Change(host) => {
+                    let changes = &self.timelines[host].changes;
+                    let next = self.hosts[host].next;
+                    if let Some(change) = changes.get(next) {
+                        self.change(host, change)?;
+                    }
+                    self.hosts[host].next = next + 1;
+                    if let Some(change) = changes.get(next + 1) {
+                        self.changes.put(change.at_ns, Due::Change(host));
+                    }
+                }
+                Due::Lending(host) => {
+                    self.hosts[host].due = None;
+                    self.lend(host, &Event::Tick, at_ns)?;
+                }
             }
         }
         self.next_ns = self.changes.next_ns().unwrap_or(NEVER);
         Ok(())
-    }
-
-    fn change(&mut self, at: usize, of: &Timeline, change: &Change) -> Result<(), Violation> {
-        let host = &mut self.hosts[at];
-        let quota_bytes = if host.is_borrowing {
-            0
-        } else {
-            change.lendable.bytes(self.mode)
-        };
-        let back = change.returned.and_then(|i| of.returns.get(i as usize));
-        if let (true, Some(back)) = (host.is_recruited, back) {
-            self.tally.add(back, host.leased_bytes);
-        }
-        self.over_time.lendable_bytes -= host.quota_bytes;
-        self.over_time.lendable_bytes += quota_bytes;
-        host.quota_bytes = quota_bytes;
-        let is_idle = change.presence == Presence::Idle && !host.is_borrowing;
-        let is_recruited = is_idle || quota_bytes > 0;
-        if host.is_recruited != is_recruited {
-            (host.is_recruited, host.since_ns) = (is_recruited, change.at_ns);
-            host.served = 0;
-        }
-        let gone = if is_recruited {
-            self.shrink(at)
-        } else {
-            self.end_daemon(at)
-        };
-        let host = &self.hosts[at];
-        match (change.presence, is_recruited) {
-            (Presence::Unseen, false) => self.told.unseen += gone,
-            (Presence::Idle, _) => self.told.shrunk += gone,
-            _ => self.told.reclaimed += gone,
-        }
-        if host.leased_bytes > host.quota_bytes {
-            return Err(Violation::Quota {
-                host: of.host_id.clone(),
-                at_ns: change.at_ns,
-                leased_bytes: host.leased_bytes,
-                quota_bytes: host.quota_bytes,
-            });
-        }
-        Ok(())
-    }
-
-    /// The daemon is gone with all that it had. How many regions that were.
-    fn end_daemon(&mut self, at: usize) -> u64 {
-        let host = &mut self.hosts[at];
-        let gone = host.held.len() as u64;
-        host.generation += 1;
-        host.believed.append(&mut host.held);
-        self.over_time.leased_bytes -= host.leased_bytes;
-        host.leased_bytes = 0;
-        for client in &mut self.clients {
-            client.leased_bytes[at] = 0;
-        }
-        gone
-    }
-
-    /// The daemon drops regions until it has no more than it may. How many.
-    fn shrink(&mut self, at: usize) -> u64 {
-        let mut gone = 0;
-        while self.hosts[at].leased_bytes > self.hosts[at].quota_bytes {
-            let host = &mut self.hosts[at];
-            let coldest = self.order.as_ref().and_then(|order| {
-                let place = |region| host.held.iter().position(|held| *held == region);
-                order.coldest().find_map(place)
-            });
-            let last = host.held.len().checked_sub(1);
-            let Some(region) = coldest.or(last).map(|place| host.held.remove(place)) else {
-                break;
-            };
-            host.believed.push(region);
-            self.regions[region as usize].generation = DROPPED;
-            self.release(at, region);
-            gone += 1;
-        }
-        gone
     }
 
     /// The region is no longer among what the host lends.
@@ -308,31 +238,10 @@ impl<'a> Cluster<'a> {
         self.over_time.leased_bytes -= bytes;
     }
 
-    /// Whether a client works on this host, which lends nothing meanwhile.
-    pub(super) fn borrows(
-        &mut self,
-        at: usize,
-        is_borrowing: bool,
-        now_ns: u64,
-    ) -> Result<(), Violation> {
-        let Some(host) = self.hosts.get_mut(at) else {
-            return Ok(());
-        };
-        host.is_borrowing = is_borrowing;
-        let of = &self.timelines[at];
-        let last = host
-            .next
-            .checked_sub(1)
-            .and_then(|last| of.changes.get(last));
-        let Some(last) = last else { return Ok(()) };
-        self.over_time.until(now_ns);
-        // As it is now, which nobody came back to.
-        let now = Change {
-            at_ns: now_ns,
-            returned: None,
-            ..*last
-        };
-        self.change(at, of, &now)
+    /// Its client tells the host that it has no more use for the region.
+    fn give_back(&mut self, at: usize, region: u32, now_ns: u64) -> Result<(), Violation> {
+        self.release(at, region);
+        self.lend(at, &daemon::release(region), now_ns)
     }
 
     /// Where the region is.
@@ -400,17 +309,17 @@ impl<'a> Cluster<'a> {
 
     /// The client found a region gone: what it now takes to be there no longer.
     #[cold]
-    pub(super) fn give_up(&mut self, region: u32, now_ns: u64) {
+    pub(super) fn give_up(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.told.failed_accesses += 1;
         self.over_time.until(now_ns);
         let at = self.regions[region as usize].host as usize;
         let Some(host) = self.hosts.get_mut(at) else {
-            return;
+            return Ok(());
         };
         if self.lost_region == LostRegion::DropRegion {
             host.believed.retain(|believed| *believed != region);
             self.regions[region as usize].host = NOWHERE;
-            return;
+            return Ok(());
         }
         // The others' stay.
         let own = self.client(region).regions.clone();
@@ -420,33 +329,37 @@ impl<'a> Cluster<'a> {
         let held: Vec<u32> = host.held.extract_if(.., is_own).collect();
         self.told.given_up += held.len() as u64;
         for region in &held {
-            self.release(at, *region);
+            self.give_back(at, *region, now_ns)?;
         }
         for region in believed.into_iter().chain(held) {
             self.regions[region as usize].host = NOWHERE;
         }
+        Ok(())
     }
 
     /// The only client's program deletes all its regions.
-    pub(super) fn delete_all(&mut self, now_ns: u64) {
-        (0..self.clients.len()).for_each(|client| self.delete(client, now_ns));
+    pub(super) fn delete_all(&mut self, now_ns: u64) -> Result<(), Violation> {
+        (0..self.clients.len()).try_for_each(|client| self.delete(client, now_ns))
     }
 
     /// A client deletes all its regions.
-    pub(super) fn delete(&mut self, client: usize, now_ns: u64) {
+    pub(super) fn delete(&mut self, client: usize, now_ns: u64) -> Result<(), Violation> {
         self.over_time.until(now_ns);
-        let client = &mut self.clients[client];
-        let is_own = |region: &mut u32| client.regions.contains(region);
-        for (host, leased_bytes) in self.hosts.iter_mut().zip(&mut client.leased_bytes) {
-            self.told.deleted += host.held.extract_if(.., is_own).count() as u64;
-            host.believed
-                .retain(|region| !client.regions.contains(region));
-            self.over_time.leased_bytes -= *leased_bytes;
-            host.leased_bytes -= std::mem::take(leased_bytes);
+        let own = self.clients[client].regions.clone();
+        for at in 0..self.hosts.len() {
+            let host = &mut self.hosts[at];
+            let is_own = |region: &mut u32| own.contains(region);
+            let held: Vec<u32> = host.held.extract_if(.., is_own).collect();
+            host.believed.retain(|region| !own.contains(region));
+            self.told.deleted += held.len() as u64;
+            for region in held {
+                self.give_back(at, region, now_ns)?;
+            }
         }
-        for region in client.regions.clone() {
+        for region in own {
             self.regions[region as usize].host = NOWHERE;
         }
+        Ok(())
     }
 
     /// What hosts lend is what they hold, of each client and of all.
@@ -470,6 +383,12 @@ impl<'a> Cluster<'a> {
             let held_bytes = of_clients.iter().sum();
             if host.leased_bytes != held_bytes {
                 return Err(violation(host.leased_bytes, held_bytes));
+            }
+            // The daemon's own account: whole slabs.
+            let slabs = host.held.iter().map(|r| &self.regions[*r as usize]);
+            let slabs_bytes = slabs.map(Region::slabs_bytes).sum();
+            if host.lent_bytes != slabs_bytes {
+                return Err(violation(host.lent_bytes, slabs_bytes));
             }
         }
         Ok(())

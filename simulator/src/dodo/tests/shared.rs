@@ -78,7 +78,7 @@ fn what_one_client_lost_takes_nothing_of_another_ones() {
     // From 6000 on the host may keep the region that came first: it drops the second client's.
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
-        change(6000, Presence::Idle, 1500, None),
+        change(6000, Presence::Idle, SLAB_BYTES + 1500, None),
     ];
     let clients = [
         borrower("first", 0, &[0; 9]),

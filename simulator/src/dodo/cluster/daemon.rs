@@ -1,0 +1,272 @@
+//! One host's idle memory daemon: the `Lender` of `policy`, which the memory server runs live, over a traced host's time.
+
+use super::{Cluster, DROPPED, Due, Violation, ms};
+use crate::event::{MS, Ticket};
+use crate::hosts::{self, Change, Presence};
+use gleaner_policy::lending::{Action, Cause, Event, Lender, Settings};
+use gleaner_schemas::lending::{Asked, Outcome, QuotaReason, Request};
+
+/// One host.
+#[derive(Clone, Debug)]
+pub(super) struct Daemon {
+    lender: Lender,
+    /// The place of its next change.
+    pub(super) next: usize,
+    /// When something is due without a change.
+    pub(super) due: Option<Ticket>,
+    /// The daemon lends, be it with nothing to give at the moment.
+    pub(super) is_recruited: bool,
+    /// Since when it does, or does not.
+    pub(super) since_ns: u64,
+    pub(super) quota_bytes: u64,
+    /// Of the quota, for new leases.
+    pub(super) free_bytes: u64,
+    /// Leases, in whole slabs.
+    pub(super) lent_bytes: u64,
+    /// Data of the regions in them.
+    pub(super) leased_bytes: u64,
+    pub(super) generation: u32,
+    /// Regions, in the order in which they came.
+    pub(super) held: Vec<u32>,
+    /// Regions that their clients take to be here and are not.
+    pub(super) believed: Vec<u32>,
+    pub(super) served: u64,
+}
+
+impl Daemon {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            lender: Lender::new(settings, 1),
+            next: 0,
+            due: None,
+            is_recruited: false,
+            since_ns: 0,
+            quota_bytes: 0,
+            free_bytes: 0,
+            lent_bytes: 0,
+            leased_bytes: 0,
+            generation: 0,
+            held: Vec::new(),
+            believed: Vec::new(),
+            served: 0,
+        }
+    }
+
+    /// When its `Lender` has something to do, or more to give, without anything new from the trace.
+    fn next_ms(&self, now_ms: i64) -> Option<i64> {
+        let rise_ms = self.lender.next_rise_ms(now_ms);
+        let next_ms = self.lender.next_tick_ms().into_iter().chain(rise_ms).min();
+        next_ms.map(|next_ms| next_ms.max(now_ms.saturating_add(1)))
+    }
+}
+
+/// A region is named by its number: no host has it twice.
+pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
+    Event::Request {
+        link: 0,
+        request: Request {
+            request_id: 0,
+            asked: Asked::Grant {
+                client: client.to_owned(),
+                key: region.to_string(),
+                bytes,
+                term_ms: i64::MAX,
+            },
+        },
+        fresh_id: region.to_string(),
+    }
+}
+
+/// The region's client has no more use for it.
+pub(super) fn release(region: u32) -> Event {
+    Event::Request {
+        link: 0,
+        request: Request {
+            request_id: 0,
+            asked: Asked::Release {
+                client: None,
+                lease_id: region.to_string(),
+            },
+        },
+        fresh_id: String::new(),
+    }
+}
+
+impl Cluster<'_> {
+    /// What the trace has next of a host.
+    pub(super) fn change(&mut self, at: usize, change: &Change) -> Result<(), Violation> {
+        let now_ns = change.at_ns;
+        let returns = &self.timelines[at].returns;
+        if let Some(back) = change.returned.and_then(|i| returns.get(i as usize)) {
+            let host = &self.hosts[at];
+            if host.is_recruited {
+                self.tally.add(back, host.leased_bytes);
+            }
+            let cause = match back.cause {
+                hosts::Cause::Owner => Cause::Owner,
+                hosts::Cause::Load => Cause::Load,
+            };
+            self.lend(at, &Event::Returned(cause), now_ns)?;
+        }
+        if let Some(seen) = change.seen {
+            if self.recruitment.wants_forecast() {
+                let expected_bytes = change.lendable.bytes(self.recruitment.mode);
+                self.lend(at, &Event::Cap(Some(expected_bytes)), now_ns)?;
+            }
+            let sample = seen.event(self.recruitment.headroom_share);
+            self.lend(at, &sample, now_ns)?;
+        }
+        if change.presence == Presence::Unseen {
+            self.lend(at, &Event::Returned(Cause::Unseen), now_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a host's daemon take something in, and do what comes of it. Whether a lease was granted.
+    pub(super) fn lend(&mut self, at: usize, event: &Event, now_ns: u64) -> Result<(), Violation> {
+        self.step(at, event, now_ns).map(|_| ())
+    }
+
+    /// The same; whether it granted what was asked.
+    pub(super) fn step(
+        &mut self,
+        at: usize,
+        event: &Event,
+        now_ns: u64,
+    ) -> Result<bool, Violation> {
+        self.over_time.until(now_ns);
+        let mut is_granted = false;
+        let mut actions = self.hosts[at].lender.step(event, ms(now_ns));
+        while !actions.is_empty() {
+            let mut given_back = None;
+            for action in actions {
+                match action {
+                    Action::RevokeAll(cause) => {
+                        let gone = self.end_leases(at);
+                        self.count_gone(cause, gone);
+                    }
+                    Action::Shrink { bytes, cause } => {
+                        let gone = self.shrink(at, bytes);
+                        self.count_gone(cause, gone.len() as u64);
+                        given_back = Some(gone);
+                    }
+                    Action::Answer { outcome, .. } => {
+                        is_granted = matches!(outcome, Outcome::Granted { .. });
+                    }
+                    // The region is no longer held by then: what was shrunk, or released by its client.
+                    Action::Revoke { .. } | Action::Open { .. } | Action::Announce => {}
+                }
+            }
+            actions = given_back.map_or_else(Vec::new, |gone| {
+                let shrunk = Event::Shrunk(gone);
+                self.hosts[at].lender.step(&shrunk, ms(now_ns))
+            });
+        }
+        self.refresh(at, now_ns)?;
+        Ok(is_granted)
+    }
+
+    fn count_gone(&mut self, cause: Cause, regions: u64) {
+        match cause {
+            Cause::Owner | Cause::Load => self.told.reclaimed += regions,
+            Cause::Unseen | Cause::AgentLost => self.told.unseen += regions,
+            _ => self.told.shrunk += regions,
+        }
+    }
+
+    /// What may be lent now, and when that changes by itself.
+    fn refresh(&mut self, at: usize, now_ns: u64) -> Result<(), Violation> {
+        let now_ms = ms(now_ns);
+        let host = &mut self.hosts[at];
+        let quota = host.lender.quota(now_ms);
+        self.over_time.lendable_bytes -= host.quota_bytes;
+        self.over_time.lendable_bytes += quota.quota_bytes;
+        host.quota_bytes = quota.quota_bytes;
+        host.free_bytes = quota.free_bytes;
+        host.lent_bytes = quota.lent_bytes;
+        let is_recruited = match quota.reason {
+            QuotaReason::Idle | QuotaReason::Pressure => true,
+            QuotaReason::Spare => quota.quota_bytes > 0,
+            _ => false,
+        };
+        if host.is_recruited != is_recruited {
+            (host.is_recruited, host.since_ns) = (is_recruited, now_ns);
+            host.served = 0;
+        }
+        // More is lent than may be between two steps of giving back, and then alone.
+        if quota.lent_bytes > quota.quota_bytes && host.lender.next_tick_ms().is_none() {
+            return Err(Violation::Quota {
+                host: self.timelines[at].host_id.clone(),
+                at_ns: now_ns,
+                leased_bytes: quota.lent_bytes,
+                quota_bytes: quota.quota_bytes,
+            });
+        }
+        let due_ns = host.next_ms(now_ms).map(|next_ms| {
+            let next_ms = u64::try_from(next_ms).unwrap_or(0);
+            next_ms.saturating_mul(MS)
+        });
+        if host.due.map(Ticket::at_ns) != due_ns {
+            if let Some(before) = host.due.take() {
+                self.changes.take_back(before);
+            }
+            host.due = due_ns.map(|due_ns| self.changes.put(due_ns, Due::Lending(at)));
+            self.next_ns = self.changes.next_ns().unwrap_or(super::NEVER);
+        }
+        Ok(())
+    }
+
+    /// All that the daemon had is gone. How many regions that were.
+    fn end_leases(&mut self, at: usize) -> u64 {
+        let host = &mut self.hosts[at];
+        let gone = host.held.len() as u64;
+        host.generation += 1;
+        host.believed.append(&mut host.held);
+        self.over_time.leased_bytes -= host.leased_bytes;
+        host.leased_bytes = 0;
+        for client in &mut self.clients {
+            client.leased_bytes[at] = 0;
+        }
+        gone
+    }
+
+    /// The daemon drops whole regions until so much is given back: each one's lease, and what it held.
+    fn shrink(&mut self, at: usize, bytes: u64) -> Vec<(String, u64)> {
+        let mut gone = Vec::new();
+        let mut freed_bytes = 0;
+        while freed_bytes < bytes {
+            let host = &mut self.hosts[at];
+            let coldest = self.order.as_ref().and_then(|order| {
+                let place = |region| host.held.iter().position(|held| *held == region);
+                order.coldest().find_map(place)
+            });
+            let last = host.held.len().checked_sub(1);
+            let Some(region) = coldest.or(last).map(|place| host.held.remove(place)) else {
+                break;
+            };
+            host.believed.push(region);
+            let dropped = &mut self.regions[region as usize];
+            dropped.generation = DROPPED;
+            let slabs_bytes = dropped.slabs_bytes();
+            self.release(at, region);
+            gone.push((region.to_string(), slabs_bytes));
+            freed_bytes += slabs_bytes;
+        }
+        gone
+    }
+
+    /// Whether a client works on this host, which lends nothing meanwhile.
+    pub(in crate::dodo) fn borrows(
+        &mut self,
+        at: usize,
+        is_borrowing: bool,
+        now_ns: u64,
+    ) -> Result<(), Violation> {
+        let until_ms = None;
+        let event = match is_borrowing {
+            true => Event::Pause { until_ms },
+            false => Event::Resume,
+        };
+        self.lend(at, &event, now_ns)
+    }
+}
