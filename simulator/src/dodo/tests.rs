@@ -263,7 +263,10 @@ fn a_quota_falls_at_once_and_rises_late_as_live() {
         let program = Given::reading(&[0], seconds * SECOND);
         run(scenario, &program, &hosts).2.stored
     };
-    assert_eq!([0, 181, 182, 183].map(|s| stored_after(s, &scenario)), [1, 0, 1, 1]);
+    assert_eq!(
+        [0, 181, 182, 183].map(|s| stored_after(s, &scenario)),
+        [1, 0, 1, 1]
+    );
     scenario.recruitment.rise_after_s = 0.0;
     assert_eq!([1, 2].map(|s| stored_after(s, &scenario)), [0, 1]);
 }

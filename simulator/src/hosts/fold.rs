@@ -99,10 +99,7 @@ impl Fold<'_> {
         // Of a host in use something may be lent at once, by the mode that does that.
         let (lendable, seen) = match verdict {
             Verdict::Idle { .. } => Default::default(),
-            _ => (
-                self.lendable(now, verdict),
-                Some(self.seen(now, verdict)),
-            ),
+            _ => (self.lendable(now, verdict), Some(self.seen(now, verdict))),
         };
         let returned = u32::try_from(self.timeline.returns.len()).ok();
         self.timeline.returns.push(Return {
