@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::refraction::Refraction;
 use crate::transfer::Lost;
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
-use gleaner_paging::borrow::{self, Granted, Recruiters, Wanted};
+use gleaner_paging::borrow::{self, Granted, Recruiters, Unreachable, Wanted};
 use gleaner_paging::nbd::client::{Server, Tls, connect};
 use gleaner_paging::nbd::export_name;
 use gleaner_schemas::lending::SLAB_BYTES;
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// The least that is leased: small regions share it.
 const LEASE_BYTES: u64 = 16 << 20;
+/// Hosts tried for one region: who opens it waits for [`Settings::patience`] at each that cannot be reached.
+const MOST_HOSTS_TRIED: usize = 3;
 /// Longer than a recruiter asks hosts.
 const PATIENCE_WITH_RECRUITERS: Duration = Duration::from_secs(10);
 
@@ -64,6 +66,7 @@ pub(crate) struct Inner {
 struct State {
     nodes: Vec<Arc<Node>>,
     refraction: Refraction,
+    unreachable: Unreachable,
     failed_nodes: u64,
     asked_count: u64,
     last_failure: Option<String>,
@@ -103,6 +106,7 @@ impl Regions {
             state: Mutex::new(State {
                 nodes: Vec::new(),
                 refraction: Refraction::new(settings.refraction),
+                unreachable: Unreachable::new(settings.refraction),
                 failed_nodes: 0,
                 asked_count: 0,
                 last_failure: None,
@@ -219,11 +223,37 @@ impl Inner {
         }
     }
 
+    /// A lease on the first host that can be reached; each request names the hosts that could not.
     fn lease(&self, recruiters: &Recruiters, bytes: u64) -> Result<Arc<Node>, String> {
-        let n = {
+        let mut failed: Option<(String, String)> = None;
+        for _ in 0..MOST_HOSTS_TRIED {
+            let lease = match self.granted(recruiters, bytes) {
+                Ok(lease) => lease,
+                // Of the two reasons, that of the host is the one that its administrator can mend.
+                Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
+            };
+            let why = match self.node_of(&lease, bytes) {
+                Ok(node) => return Ok(node),
+                Err(why) => why,
+            };
+            let _ = recruiters.release(&lease.lease_id); // else it runs out
+            let host = lease.host_id;
+            let unreachable = &mut lock(&self.state).unreachable;
+            unreachable.add(host.clone(), Instant::now());
+            let is_again = failed.is_some_and(|(before, _)| before == host);
+            failed = Some((host, why));
+            if is_again {
+                break; // the recruiter, an older one, does not know `avoid`
+            }
+        }
+        Err(failed.map_or_else(|| "no lease".to_owned(), |(_, why)| why))
+    }
+
+    fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<Granted, String> {
+        let (n, avoid) = {
             let mut state = lock(&self.state);
             state.asked_count += 1;
-            state.asked_count
+            (state.asked_count, state.unreachable.hosts(Instant::now()))
         };
         let wanted = Wanted {
             bytes: bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES),
@@ -232,15 +262,13 @@ impl Inner {
             term_ms: self.term_ms(),
             least_ms: None,
             placement: None,
-            avoid: Vec::new(),
+            avoid,
         };
         let leases = recruiters.lease(&wanted).map_err(|e| e.to_string())?;
-        let lease = leases.first().ok_or("no lease")?;
-        let node = self.node_of(lease, bytes);
-        if node.is_err() {
-            let _ = recruiters.release(&lease.lease_id); // else it runs out
-        }
-        node
+        leases
+            .into_iter()
+            .next()
+            .ok_or_else(|| "no lease".to_owned())
     }
 
     fn node_of(&self, lease: &Granted, bytes: u64) -> Result<Arc<Node>, String> {

@@ -40,3 +40,39 @@ def test_nothing_runs_as_root():
     base = text.split(" AS base\n")[1]
     assert base.index("USER 7480:7480") < base.index("FROM base AS collector")
     assert text.count("USER ") == 1
+
+
+def mounts(service: dict) -> dict[str, str]:
+    """Named volumes of a service and their mount options."""
+    parts = [volume.split(":") for volume in service.get("volumes", [])]
+    return {part[0]: ":".join(part[1:]) for part in parts if not part[0].startswith("/")}
+
+
+def test_each_container_gets_its_own_keys_alone():
+    compose = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    keys = {"authority", "recruiter", "enrolment"}
+    got = {name: {v: at for v, at in mounts(service).items() if v in keys} for name, service in compose["services"].items()}
+    assert got == {
+        "authority": {key: f"/pki/{key}" for key in keys},
+        "collector": {"authority": "/pki/authority"},  # it signs hosts' certificates
+        "recruiter": {"recruiter": "/pki/recruiter:ro"},
+        "agent": {},
+        "ship": {"enrolment": "/pki/enrolment:ro"},
+        "memoryd": {},
+    }
+    # No mount covers another volume's folder, and no configuration names a file of another's.
+    for name, service in compose["services"].items():
+        assert all(at.split(":")[0].rstrip("/") != "/pki" for at in mounts(service).values()), name
+    for name, config in compose["configs"].items():
+        for folder in keys - {"authority" if name == "collector" else name}:
+            assert f"/pki/{folder}" not in config["content"], name
+
+
+def test_base_images_can_be_pinned_and_no_digest_is_made_up():
+    text = (FOLDER / "Containerfile").read_text()
+    images = [line.split()[1] for line in text.splitlines() if line.startswith("FROM ")]
+    assert set(images) == {"${BUILD_IMAGE}", "${BASE_IMAGE}", "base"}
+    build = yaml.safe_load((FOLDER / "compose.yaml").read_text())["x-image"]["args"]
+    for argument, value in build.items():
+        default = value.split(":-")[1].rstrip("}")
+        assert f"ARG {argument}={default}\n" in text

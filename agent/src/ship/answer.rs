@@ -18,9 +18,20 @@ pub(crate) enum Answer {
     Refused {
         /// In the collector's words.
         why: String,
-        /// The batch is too large: no restart or upgrade of the collector's program changes that.
-        is_too_large: bool,
+        /// Whether it may be taken in later.
+        finality: Finality,
     },
+}
+
+/// Whether a refused batch may be taken in later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finality {
+    /// After a restart, an upgrade or a change of the collector's.
+    ForNow,
+    /// Never: it is larger than the collector takes.
+    TooLarge,
+    /// Never: for the reason that the collector gives.
+    ForGood,
 }
 
 /// Why nothing can be shipped now.
@@ -116,9 +127,13 @@ impl Reply {
                 }),
                 Err(_) => Err(self.unexpected(address)),
             },
-            400 | 413 => Ok(Answer::Refused {
+            400 | 413 | 422 => Ok(Answer::Refused {
                 why: self.why(),
-                is_too_large: self.status == 413,
+                finality: match self.status {
+                    413 => Finality::TooLarge,
+                    422 => Finality::ForGood,
+                    _ => Finality::ForNow,
+                },
             }),
             _ => Err(self.trouble(address)),
         }
@@ -236,10 +251,15 @@ mod tests {
         let to = |status| {
             reply(status, "{\"error\": \"so\\u001b[2Jbad\", \"retry\": false}").to_batch("there", 1)
         };
-        for status in [400, 413] {
-            let Ok(Answer::Refused { why, .. }) = to(status) else {
+        for (status, expected) in [
+            (400, Finality::ForNow),
+            (413, Finality::TooLarge),
+            (422, Finality::ForGood),
+        ] {
+            let Ok(Answer::Refused { why, finality }) = to(status) else {
                 panic!("{status}");
             };
+            assert_eq!(finality, expected);
             assert_eq!(why, format!("status {status}: so?[2Jbad"));
         }
         for status in [401, 403] {

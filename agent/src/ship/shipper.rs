@@ -4,7 +4,7 @@ use crate::Error;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::ship::address::Address;
-use crate::ship::answer::{Answer, Trouble};
+use crate::ship::answer::{Answer, Finality, Trouble};
 use crate::ship::batch::{self, MOST_BYTES, MOST_RECORDS, Travelling};
 use crate::ship::client::Client;
 use crate::ship::folder::{COLLECTOR, HOST};
@@ -253,15 +253,22 @@ impl Shipper {
             }
             Ok(Answer::Refused {
                 why,
-                is_too_large: true,
+                finality: finality @ (Finality::TooLarge | Finality::ForGood),
             }) => {
                 // It would hold back everything after it.
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
                 self.summary.passed_over_records_count += 1;
+                let (what, advice) = match finality {
+                    Finality::TooLarge => (
+                        "is larger than the collector takes",
+                        ": raise the collector's batch limit",
+                    ),
+                    _ => ("is refused for good by the collector", ""),
+                };
                 self.say_once(format!(
-                    "{}: record {} is larger than the collector takes ({why}). It is passed over and stays here \
-                     (`gleaner-agent export`); what follows is shipped: raise the collector's batch limit",
+                    "{}: record {} {what} ({why}). It is passed over and stays here \
+                     (`gleaner-agent export`); what follows is shipped{advice}",
                     path.display(),
                     batch.last_sequence
                 ));

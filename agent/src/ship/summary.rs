@@ -45,7 +45,7 @@ impl Summary {
         }
         if self.passed_over_records_count > 0 {
             text += &format!(
-                "{} records are larger than the collector takes, and stay here\n",
+                "{} records are too large for the collector or refused for good, and stay here\n",
                 self.passed_over_records_count
             );
         }

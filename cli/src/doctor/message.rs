@@ -268,6 +268,9 @@ messages! {
     NoRecruiter, "no-recruiter", Warning,
         "No recruiter is configured: nobody can lease this host's memory.",
         "Name one in memoryd.toml.";
+    PagesUnserved, "pages-unserved", Wrong,
+        "The memory server offers leases to recruiters and serves no pages: no lease is placed on this host.",
+        "Set `listen` in a drop-in of memoryd.toml, such as \"0.0.0.0:10809\", then restart the memory server; that gives back what is lent.";
 
     NoSource, "no-source", Warning,
         "The clerk has neither a recruiter nor a server in its configuration: nothing of its device is in other hosts' memory.",

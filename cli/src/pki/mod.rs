@@ -74,7 +74,7 @@ fn init(args: &Init) -> anyhow::Result<String> {
   fingerprint   {fingerprint}
   collector     {names}, valid for {COLLECTOR_DAYS} days
 
-Next, in the collector's configuration (/etc/gleaner/collector.toml):
+Next, in a drop-in of the collector's configuration (/etc/gleaner/collector.d/own.toml):
   listen = \"0.0.0.0:{PORT}\"
   pki = \"{pki}\"
 

@@ -33,6 +33,8 @@ const KIB: usize = 1024;
 const FIRST_TIME_MS: i64 = 946_684_800_000;
 /// Records may be so far ahead of the collector's clock: a year.
 const AHEAD_MS: i64 = 366 * 86_400_000;
+/// Clocks that differ by less show the same date: a day.
+const AGREEING_MS: u64 = 86_400_000;
 /// Of a refused batch, so much is read before the connection is closed.
 const DISCARDED_BYTES: usize = 64 << 20;
 /// In so long.
@@ -124,19 +126,25 @@ async fn take_in(
     let decoding = app.decoders.acquire().await;
     let decoded = tokio::task::spawn_blocking(move || {
         let batch = Batch::decode(&content, &batch_limits)?;
-        check_dates(&batch, now_ms())?;
+        let misdated = misdated(&batch, now_ms());
         let facts = Facts::of(&batch)?;
-        Ok::<_, BatchError>((facts, summary(&batch), batch.table_days))
+        Ok::<_, BatchError>((facts, summary(&batch), batch.table_days, misdated))
     });
     let decoded = decoded.await;
     drop(decoding);
-    let (facts, mut header, table_days) =
+    let (facts, mut header, table_days, misdated) =
         decoded.map_err(|e| Refusal::internal(e.to_string()))??;
     authorize(app, writer, &header.host_id)?;
-    app.hosts.admit(&header, table_days)?;
     let sent_ms = headers
         .get(SENT)
         .and_then(|v| v.to_str().ok()?.parse().ok());
+    if let Some(reason) = misdated {
+        return Err(match clocks_agree(sent_ms, *arrived_ms) {
+            true => Refusal::for_good(reason),
+            false => Refusal::malformed(reason),
+        });
+    }
+    app.hosts.admit(&header, table_days)?;
     header.received_ms = now_ms();
     header.skew_ms = sent_ms.map(|sent_ms: i64| sent_ms.saturating_sub(*arrived_ms));
     let entry = Entry {
@@ -157,16 +165,20 @@ async fn take_in(
 }
 
 /// Records of a clock that was never set, or is years ahead, would lie in a dataset where nobody looks.
-fn check_dates(batch: &Batch, now_ms: i64) -> Result<(), BatchError> {
-    let detail = if batch.first_time_ms < FIRST_TIME_MS {
-        "it has records from before 2000: set that host's clock".to_owned()
+fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
+    if batch.first_time_ms < FIRST_TIME_MS {
+        Some("it has records from before 2000: set that host's clock".to_owned())
     } else if batch.last_time_ms > now_ms.saturating_add(AHEAD_MS) {
-        "it has records of more than a year ahead of the collector's clock: set that host's clock, or this one's"
-            .to_owned()
+        Some("it has records of more than a year ahead of the collector's clock: set that host's clock, or this one's".to_owned())
     } else {
-        return Ok(());
-    };
-    Err(BatchError::Malformed { detail })
+        None
+    }
+}
+
+/// Whether the sender's clock is now right by the collector's. Where it is not, either may be wrong, and a record must not be given up
+/// for a collector that started without a clock.
+fn clocks_agree(sent_ms: Option<i64>, arrived_ms: i64) -> bool {
+    sent_ms.is_some_and(|sent_ms| sent_ms.abs_diff(arrived_ms) < AGREEING_MS)
 }
 
 fn summary(batch: &Batch) -> Header {

@@ -169,7 +169,9 @@ fn reason(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "unauthorized",
         StatusCode::FORBIDDEN => "forbidden",
-        StatusCode::BAD_REQUEST | StatusCode::LENGTH_REQUIRED => "malformed",
+        StatusCode::BAD_REQUEST
+        | StatusCode::LENGTH_REQUIRED
+        | StatusCode::UNPROCESSABLE_ENTITY => "malformed",
         StatusCode::REQUEST_TIMEOUT => "too_slow",
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
         StatusCode::TOO_MANY_REQUESTS => "busy",

@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     JournalDamaged,
     /// Files of the dataset were damaged, and set aside.
     DatasetDamaged,
+    /// Acknowledged batches could not be sealed, and were set aside.
+    BatchesSetAside,
     /// The copy on an object store is not brought up to date.
     CannotPublish,
     /// Hosts were turned away when they last came.
@@ -69,7 +71,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::CannotSeal,
         Self::CannotMerge,
         Self::DatasetUnreadable,
@@ -78,6 +80,7 @@ impl Kind {
         Self::CertificateEnding,
         Self::JournalDamaged,
         Self::DatasetDamaged,
+        Self::BatchesSetAside,
         Self::CannotPublish,
         Self::HostsRefused,
         Self::HostsSilent,
@@ -116,6 +119,7 @@ impl Kind {
             Self::CertificateEnding => "certificate_ending",
             Self::JournalDamaged => "journal_damaged",
             Self::DatasetDamaged => "dataset_damaged",
+            Self::BatchesSetAside => "batches_set_aside",
             Self::CannotPublish => "cannot_publish",
             Self::HostsRefused => "hosts_refused",
             Self::HostsSilent => "hosts_silent",
@@ -205,6 +209,16 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
                 count(status.seal.damaged_files_count, "file")
             ),
             "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
+        ));
+    }
+    if status.seal.rejected_batches_count > 0 {
+        found.push(problem(
+            Kind::BatchesSetAside,
+            format!(
+                "{} that had been acknowledged could not be sealed, so that their records are missing in the dataset.",
+                count(status.seal.rejected_batches_count, "batch")
+            ),
+            "The log names each with its host and its file in the journal's folder. Report it; the file is what is needed to find the cause.",
         ));
     }
     found.extend(publishing(status));
@@ -349,7 +363,9 @@ fn remedy(kind: &str) -> &'static str {
         "forbidden" => {
             "Was the machine cloned, or its certificate copied? Enrol each with a token of its own."
         }
-        "malformed" => "Its agent may be damaged or of another age: install it anew.",
+        "malformed" => {
+            "Where the reason names no clock, its agent may be damaged or of another age: install it anew."
+        }
         "newer" => "Upgrade this collector.",
         "too_large" => "Raise batch_limit here, if its agent does not send less by itself.",
         "too_slow" => "Look at its link.",
@@ -535,6 +551,7 @@ mod tests {
         let damaged = Progress {
             lost_journal_bytes: 1,
             damaged_files_count: 2,
+            rejected_batches_count: 3,
             failure: Some("no room".to_owned()),
             compaction_failure: Some("no room".to_owned()),
             ..Progress::default()
@@ -554,6 +571,7 @@ mod tests {
             Kind::CannotMerge,
             Kind::JournalDamaged,
             Kind::DatasetDamaged,
+            Kind::BatchesSetAside,
             Kind::CannotPublish,
         ];
         assert_eq!(kinds(&status), expected);

@@ -56,6 +56,11 @@ impl Refusal {
         )
     }
 
+    /// The same request is refused at any time: the sender passes it over.
+    pub(crate) fn for_good(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason)
+    }
+
     pub(crate) fn too_large(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
     }

@@ -1,7 +1,7 @@
 //! Batches made to harm: memory and files stay bounded, they are refused with a reason, and other hosts are served.
 
 use crate::made::{START_MS, body, id, inventory_of, sample, sequences, tables};
-use crate::running::Collector;
+use crate::running::{Collector, agent};
 use arrow::datatypes::Schema;
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -13,6 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -86,6 +87,27 @@ fn dates_beyond_reason_and_a_day_a_row_are_refused() {
     );
     assert_eq!(collector.get("/v1/status").1["journal_bytes"], 0);
     assert_eq!(collector.send(&Batch::encode(&days[..100]).unwrap()).0, 200);
+}
+
+/// The sender's clock is right now, so that the record is wrong for good; where the two clocks differ, either may be.
+#[test]
+fn a_misdated_record_is_refused_for_good_once_the_clocks_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(folder.path(), "");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now_ms = i64::try_from(now.as_millis()).unwrap();
+    let send = |time_ms, sent_ms: i64| {
+        let batch = sample(&id(1), &id(2), 1, time_ms, SampleRow::default());
+        let request = agent().post(&format!("{}/v1/batches", collector.url));
+        let request = request.header("Gleaner-Sent-Ms", sent_ms.to_string());
+        request.send(&batch[..]).unwrap().status().as_u16()
+    };
+    for time_ms in [0, 4_102_444_800_000] {
+        assert_eq!(send(time_ms, now_ms), 422);
+        assert_eq!(send(time_ms, time_ms), 400);
+    }
+    assert_eq!(collector.get("/v1/status").1["journal_bytes"], 0);
+    assert_eq!(send(START_MS, now_ms), 200);
 }
 
 #[test]

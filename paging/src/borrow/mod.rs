@@ -4,11 +4,13 @@
 
 mod ask;
 mod recruiters;
+mod unreachable;
 
 use gleaner_schemas::lending::Refusal;
 use serde::{Deserialize, Serialize};
 
 pub use recruiters::{Recruiters, Settings};
+pub use unreachable::Unreachable;
 
 /// What is wanted: docs/recruiter.md has each field's bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

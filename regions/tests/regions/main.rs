@@ -3,6 +3,7 @@
 
 mod bindings;
 mod failures;
+mod recruiter;
 mod regions;
 mod relay;
 mod server;

@@ -258,13 +258,22 @@ fn memory_servers_and_recruiters() {
         "serve",
         "listening on http:",
     );
-    let mut memoryd = Command::new(program("gleaner-memoryd").unwrap());
-    let memoryd = Running::start(
-        memoryd
-            .arg("run")
-            .arg("--config")
-            .arg(clinic.configuration("memoryd.toml")),
+    let configuration = clinic.configuration("memoryd.toml");
+    let run_memoryd = || {
+        let mut memoryd = Command::new(program("gleaner-memoryd").unwrap());
+        Running::start(memoryd.arg("run").arg("--config").arg(&configuration))
+    };
+    let memoryd = run_memoryd();
+    // It offers leases, and nobody could read or write their pages.
+    let found = clinic.finds(
+        &["agent", "recruiter", "memoryd"],
+        &[("memoryd", "pages-unserved")],
     );
+    let mend = found.mend("memoryd", "pages-unserved");
+    let (write, _starts_it_anew) = mend.rsplit_once(" && ").unwrap();
+    clinic.mends(&write.replace(":10809", &format!(":{}", free_port())));
+    assert_eq!(memoryd.end(), Some(0));
+    let memoryd = run_memoryd();
     clinic.is_well(&["agent", "recruiter", "memoryd"]);
 
     recruiter.kill();

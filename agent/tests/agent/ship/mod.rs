@@ -272,16 +272,27 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
 /// A record above the collector's limit is passed over, named and counted; all others arrive.
 #[test]
 fn a_record_above_the_collectors_limit_is_passed_over_and_the_rest_arrives() {
+    is_passed_over(413, "is larger than the collector takes");
+}
+
+/// So is a record that the collector refuses for good, such as one from before 2000.
+#[test]
+fn a_record_refused_for_good_is_passed_over_and_the_rest_arrives() {
+    is_passed_over(422, "is refused for good by the collector");
+}
+
+#[track_caller]
+fn is_passed_over(status: u16, words: &str) {
     let folder = tempfile::tempdir().unwrap();
     let database = traced(folder.path(), "6");
     let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");
     let collector = Collector::start();
-    collector.state().poison = Some((samples[3], 413));
+    collector.state().poison = Some((samples[3], status));
     let mut once = ship(&database, &collector.url(), "");
     let output = once.args(["--once", "--json"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
-    let passed_over = format!("record {} is larger than the collector takes", samples[3]);
+    let passed_over = format!("record {} {words} (status {status}: poisoned)", samples[3]);
     assert!(said.contains(&passed_over), "{said}");
     let told: Json = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["passed_over_records_count"], 1);

@@ -5,12 +5,22 @@ use crate::doctor::message::Message;
 use gleaner_schemas::lending::Lending;
 use gleaner_schemas::units::Bytes;
 
-/// `recruiters`: as configured. `start_agent`, `start`: how the agent and the memory server are started anew.
+/// Commands that mend lending.
+pub(in crate::doctor) struct Mends {
+    /// Starts the agent anew.
+    pub(in crate::doctor) agent: String,
+    /// Starts the memory server anew.
+    pub(in crate::doctor) memoryd: String,
+    /// Writes the drop-in that serves pages, and starts the memory server anew.
+    pub(in crate::doctor) pages: String,
+}
+
+/// `recruiters` and `grants`: as configured.
 pub(in crate::doctor) fn judge(
     lending: &Lending,
     recruiters: &[String],
-    start_agent: &str,
-    start: &str,
+    grants: bool,
+    mends: &Mends,
 ) -> Vec<Finding> {
     let quota = &lending.quota;
     let state = match lending.is_paused {
@@ -25,7 +35,7 @@ pub(in crate::doctor) fn judge(
     findings.push(match lending.hears_agent {
         true => Finding::ok("agent", "heard"),
         false => Finding::of(Message::AgentUnheard, "agent", "not heard: nothing is lent")
-            .mend(start_agent),
+            .mend(mends.agent.clone()),
     });
     if recruiters.is_empty() {
         findings.push(Finding::of(
@@ -43,7 +53,18 @@ pub(in crate::doctor) fn judge(
                 "recruiters",
                 format!("{url} is not linked"),
             )
-            .mend(start),
+            .mend(mends.memoryd.clone()),
+        });
+    }
+    if grants && !recruiters.is_empty() {
+        findings.push(match &lending.pages {
+            Some(_) => Finding::ok("pages", "served to clients of leases"),
+            None => Finding::of(
+                Message::PagesUnserved,
+                "pages",
+                "served nowhere: recruiters place no lease here",
+            )
+            .mend(mends.pages.clone()),
         });
     }
     findings
@@ -52,6 +73,16 @@ pub(in crate::doctor) fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gleaner_schemas::lending::PagesServed;
+
+    fn mends() -> Mends {
+        let [agent, memoryd, pages] = ["agent", "memoryd", "pages"].map(str::to_owned);
+        Mends {
+            agent,
+            memoryd,
+            pages,
+        }
+    }
 
     #[test]
     fn links_and_the_agent_are_what_lending_needs() {
@@ -65,9 +96,10 @@ mod tests {
             let lending = Lending {
                 hears_agent,
                 recruiters: owned(linked),
+                pages: Some(PagesServed::default()),
                 ..Lending::default()
             };
-            let findings = judge(&lending, &owned(wanted), "start the agent", "start");
+            let findings = judge(&lending, &owned(wanted), true, &mends());
             findings
                 .into_iter()
                 .skip(1)
@@ -76,15 +108,40 @@ mod tests {
         };
         assert_eq!(
             judged(true, &["https://r:1"], &["https://r:1/"]),
-            [None, None]
+            [None, None, None]
         );
         assert_eq!(
             judged(false, &[], &["https://r:1"]),
             [
                 Some(Message::AgentUnheard),
-                Some(Message::RecruiterUnlinked)
+                Some(Message::RecruiterUnlinked),
+                None
             ]
         );
         assert_eq!(judged(true, &[], &[]), [None, Some(Message::NoRecruiter)]);
+    }
+
+    #[test]
+    fn leases_are_offered_with_an_address_that_serves_their_pages() {
+        let url = "https://r:1".to_owned();
+        let lending = Lending {
+            hears_agent: true,
+            recruiters: vec![url.clone()],
+            ..Lending::default()
+        };
+        let found = |lending: &Lending, grants| {
+            let findings = judge(lending, std::slice::from_ref(&url), grants, &mends());
+            let unserved = findings
+                .into_iter()
+                .find(|f| f.message == Some(Message::PagesUnserved));
+            unserved.map(|f| f.mend)
+        };
+        assert_eq!(found(&lending, true), Some(Some("pages".to_owned())));
+        assert_eq!(found(&lending, false), None); // the host lends by its quota alone
+        let serving = Lending {
+            pages: Some(PagesServed::default()),
+            ..lending
+        };
+        assert_eq!(found(&serving, true), None);
     }
 }

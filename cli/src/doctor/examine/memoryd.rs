@@ -54,11 +54,30 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
     let path = socket.to_owned();
     match within(PATIENCE, move || owner::ask(&path, OwnerCommand::Status)) {
         Some(Ok(OwnerReply::Lending(lending))) => {
-            let restart = (patient.start_of(Daemon::Agent), patient.start());
-            lending::judge(&lending, recruiters, &restart.0, &restart.1)
+            let mends = lending::Mends {
+                agent: patient.start_of(Daemon::Agent),
+                memoryd: patient.start(),
+                pages: serve_pages(patient, recruiters),
+            };
+            let grants = patient.settings.text("grants").as_deref() != Some("false");
+            lending::judge(&lending, recruiters, grants, &mends)
         }
         _ => Vec::new(), // the socket's own finding says why
     }
+}
+
+/// Writes the drop-in that is read last: at every address where a recruiter is on another machine, else for clients of this one.
+fn serve_pages(patient: &Patient<'_>, recruiters: &[String]) -> String {
+    let is_far = recruiters.iter().any(|url| url.starts_with("https://"));
+    let address = if is_far { "0.0.0.0" } else { "127.0.0.1" };
+    let file = patient.place.configuration_of(Daemon::Memoryd);
+    let folder = file.with_extension("d");
+    format!(
+        "sudo mkdir -p {} && echo 'listen = \"{address}:10809\"' | sudo tee {} && {}",
+        quoted(&folder),
+        quoted(&folder.join("zz-pages.toml")),
+        patient.start()
+    )
 }
 
 /// To each recruiter, with the certificate that this host got when it was enrolled, unless another is named.

@@ -4,8 +4,7 @@
 //! their hosts have the memory back.
 
 use super::config::Borrowing;
-use super::unreachable::Unreachable;
-use gleaner_paging::borrow::{BorrowError, Granted, Recruiters, Wanted};
+use gleaner_paging::borrow::{BorrowError, Granted, Recruiters, Unreachable, Wanted};
 use gleaner_paging::device::PAGE;
 use gleaner_paging::device::run::{Demand, Handle, Source, Told};
 use gleaner_paging::nbd::client::{Server, Tls};
@@ -116,7 +115,7 @@ impl Leases {
                 "gleaner-clerk: host {} does not serve its lease {lease}: no lease there for {} s; \
                  is its memory server's port open to this host?",
                 held.host,
-                self.unreachable.refraction.as_secs()
+                self.unreachable.refraction().as_secs()
             );
             self.unreachable.add(held.host, Instant::now());
         }

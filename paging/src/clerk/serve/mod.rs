@@ -4,7 +4,6 @@ mod config;
 mod itself;
 mod leases;
 mod status;
-mod unreachable;
 
 pub(crate) use config::{Config, DAEMON};
 pub(crate) use status::ask as ask_status;

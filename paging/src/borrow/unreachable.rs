@@ -3,26 +3,35 @@
 //! A recruiter reaches a memory server by the link that the server opened. Whether a client reaches it is another matter (a closed
 //! port, another network), which only the client can know: it names such hosts in its next requests.
 
-use gleaner_paging::borrow::MOST_AVOIDED;
+use super::MOST_AVOIDED;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Hosts to avoid, each for the refraction period after its last failure.
-pub(super) struct Unreachable {
-    pub(super) refraction: Duration,
+#[derive(Debug)]
+pub struct Unreachable {
+    refraction: Duration,
     since: BTreeMap<String, Instant>,
 }
 
 impl Unreachable {
-    pub(super) fn new(refraction: Duration) -> Self {
+    /// Returns an empty list whose hosts are avoided for `refraction` each.
+    #[must_use]
+    pub const fn new(refraction: Duration) -> Self {
         Self {
             refraction,
             since: BTreeMap::new(),
         }
     }
 
+    /// Time for which a host is avoided after its last failure.
+    #[must_use]
+    pub const fn refraction(&self) -> Duration {
+        self.refraction
+    }
+
     /// Adds a host; the one that failed longest ago makes room where there are too many.
-    pub(super) fn add(&mut self, host: String, now: Instant) {
+    pub fn add(&mut self, host: String, now: Instant) {
         self.since.insert(host, now);
         if self.since.len() > MOST_AVOIDED {
             let oldest = self.since.iter().min_by_key(|(_, since)| **since);
@@ -33,7 +42,7 @@ impl Unreachable {
     }
 
     /// Host ids whose refraction period is not over.
-    pub(super) fn hosts(&mut self, now: Instant) -> Vec<String> {
+    pub fn hosts(&mut self, now: Instant) -> Vec<String> {
         let refraction = self.refraction;
         self.since
             .retain(|_, since| now.duration_since(*since) < refraction);
