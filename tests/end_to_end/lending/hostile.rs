@@ -61,6 +61,8 @@ fn mutated_requests_for_leases_are_answered_and_the_recruiter_stays_small() {
             let (status, answer) = recruiter.ask("POST", path, Some(&mutated)).unwrap();
             assert!((200..504).contains(&status), "{path} {name}: {status}");
             assert_ne!(status, 500, "{path} {name}: {answer}");
+            let bytes = answer.to_string().len();
+            assert!(status < 400 || bytes < 2000, "{path} {name}: {bytes} bytes");
             if index % 40 == 0 {
                 is_served(recruiter, &format!("{index}"));
             }
