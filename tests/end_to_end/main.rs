@@ -16,6 +16,7 @@ mod lending;
 mod owner;
 mod pki;
 mod privacy;
+mod replayed;
 mod report;
 mod security;
 mod service;

@@ -1,5 +1,7 @@
 //! What the end-to-end tests share: where the built programs lie, and when two places hold the same rows.
 
+pub mod fuzz;
+pub mod mutate;
 mod same_rows;
 
 pub use same_rows::same_rows;

@@ -26,6 +26,14 @@ const WAITING_BATCHES: usize = 1024;
 /// Bytes written by one sync at most.
 const SYNCED_AT_ONCE_BYTES: usize = 32 << 20;
 
+/// Counts the whole entries and the lost bytes of a segment that holds `bytes`. For the fuzzer alone.
+#[doc(hidden)]
+#[must_use]
+pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
+    let contents = segment::contents(bytes);
+    (contents.entries.len(), contents.lost_bytes)
+}
+
 /// How the journal is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

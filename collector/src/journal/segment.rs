@@ -74,8 +74,13 @@ pub(crate) struct Contents {
 pub(crate) fn read(folder: &Path, number: u64) -> Result<Contents, Error> {
     let path = path(folder, number);
     let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+    Ok(contents(&bytes))
+}
+
+/// What a segment of these bytes holds.
+pub(super) fn contents(bytes: &[u8]) -> Contents {
     let mut contents = Contents::default();
-    let mut rest = bytes.as_slice();
+    let mut rest = bytes;
     while !rest.is_empty() {
         if let Some((entry, size)) = Entry::read(rest) {
             contents.entries.push(entry);
@@ -88,7 +93,7 @@ pub(crate) fn read(folder: &Path, number: u64) -> Result<Contents, Error> {
             rest = rest.get(skipped..).unwrap_or_default();
         }
     }
-    Ok(contents)
+    contents
 }
 
 /// Numbers of the segments in `folder`, in order.

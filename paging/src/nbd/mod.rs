@@ -6,6 +6,8 @@
 mod channel;
 pub mod client;
 mod export;
+#[doc(hidden)]
+pub mod fuzz;
 mod leased;
 mod listen;
 mod load;

@@ -6,6 +6,9 @@ use axum::response::{IntoResponse, Response};
 use gleaner_schemas::lending::{Refusal, RefusalKind};
 use serde::{Deserialize, Serialize};
 
+/// Of what a client says, so much is repeated to it.
+const MOST_SAID_CHARS: usize = 300;
+
 /// Problem details (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub(crate) struct Problem {
@@ -97,7 +100,10 @@ impl From<JsonRejection> for Problem {
             StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one for all that is malformed
             other => other,
         };
-        Self::new(status, "malformed", rejection.body_text())
+        // A decoder's error quotes the whole text that it refuses.
+        let text = rejection.body_text();
+        let detail: String = text.chars().take(MOST_SAID_CHARS).collect();
+        Self::new(status, "malformed", detail)
     }
 }
 

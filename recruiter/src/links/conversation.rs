@@ -22,6 +22,8 @@ const SEND: Duration = Duration::from_secs(10);
 const MESSAGE_BYTES: usize = 4 << 20;
 /// Buffers of each of ten thousand connections: an announcement of one lease fits.
 const BUFFER_BYTES: usize = 2 << 10;
+/// Of what a host says, so much is repeated to it.
+const MOST_SAID_CHARS: usize = 300;
 /// Requests that a host has not answered; more, and it never does.
 const UNANSWERED: usize = 1024;
 
@@ -226,7 +228,8 @@ async fn send(socket: &mut WebSocket, message: &ToHost) -> Result<(), Refusal> {
 fn malformed(detail: String) -> Refusal {
     Refusal {
         kind: RefusalKind::Malformed,
-        detail,
+        // A decoder's error quotes the whole text that it refuses.
+        detail: detail.chars().take(MOST_SAID_CHARS).collect(),
         retry_in_ms: None,
     }
 }

@@ -1,11 +1,13 @@
 //! A memory server that lies: what it says fills nothing here, and its neighbours are served meanwhile.
 
 use crate::hosts::{Host, id};
+use crate::mutate::mutations;
 use crate::running::{MIB, QUICK, Recruiter, asked};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
     Announcement, Answer, FromHost, HostQuota, Lease, Outcome, Refusal, ToHost, VERSION,
 };
+use serde_json::{Value, to_value};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -46,6 +48,16 @@ fn unasked(request_id: u64, text_bytes: usize) -> FromHost {
 
 /// Says all of this over a link of host `number`; why it was sent away, if it was.
 fn say(recruiter: &Recruiter, number: u32, messages: &[FromHost]) -> Option<Refusal> {
+    let texts = messages.iter().map(|m| serde_json::to_string(m).unwrap());
+    say_texts(recruiter, number, texts)
+}
+
+/// As [`say`], of texts that may be no messages.
+fn say_texts(
+    recruiter: &Recruiter,
+    number: u32,
+    texts: impl IntoIterator<Item = String>,
+) -> Option<Refusal> {
     let address = recruiter.url.rsplit('/').next().unwrap().to_owned();
     let url = format!("ws://{address}/v1/hosts/{}/link", id(number));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -55,8 +67,7 @@ fn say(recruiter: &Recruiter, number: u32, messages: &[FromHost]) -> Option<Refu
     runtime.block_on(async {
         let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
         let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
-        for message in messages {
-            let text = serde_json::to_string(message).unwrap();
+        for text in texts {
             if socket.send(Message::text(text)).await.is_err() {
                 break; // sent away meanwhile
             }
@@ -141,4 +152,65 @@ fn announcements_with_long_texts_are_refused() {
     );
     let good = FromHost::Announcement(Box::new(announcement(2)));
     assert_eq!(say(&recruiter, 2, &[good]), None);
+}
+
+/// Messages of an honest link, in their order: an announcement with a lease, and an answer.
+fn conversation() -> [Value; 2] {
+    let mut said = announcement(2);
+    said.leases = vec![Lease {
+        lease_id: "1".repeat(32),
+        generation: 1,
+        client: "c".into(),
+        key: "k".into(),
+        granted_bytes: 2 * MIB,
+        held_bytes: 2 * MIB,
+        expires_in_ms: 60_000,
+    }];
+    said.quota.outlook = vec![Default::default()];
+    let answer = Answer {
+        request_id: 1,
+        outcome: Outcome::Refused(Refusal::default()),
+        free_bytes: 0,
+        requests_per_s: 0.0,
+    };
+    [
+        to_value(FromHost::Announcement(Box::new(said))).unwrap(),
+        to_value(FromHost::Answer(Box::new(answer))).unwrap(),
+    ]
+}
+
+#[test]
+fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let recruiter = Recruiter::start(folder.path(), QUICK);
+    let honest = Host::new(1, 64 * MIB).link(&recruiter.url);
+    recruiter.ready(1);
+    let lease = recruiter.lease("a", &asked(MIB, "before"));
+    assert_eq!(lease.status, 201, "{}", lease.body);
+    let before = peak_bytes(&recruiter);
+    let [announcement, answer] = conversation();
+    let unasked = mutations(&answer).into_iter();
+    let first = mutations(&announcement).into_iter();
+    let first = first.map(|(name, mutated)| (name, vec![mutated]));
+    let second = unasked.map(|(name, mutated)| (name, vec![announcement.clone(), mutated]));
+    for (name, messages) in first.chain(second) {
+        let texts = messages.iter().map(Value::to_string);
+        if let Some(refused) = say_texts(&recruiter, 2, texts) {
+            assert!(refused.detail.len() < 400, "{name}: {}", refused.detail);
+        }
+    }
+    // Wrong order, repeats, and a leave in the middle.
+    let texts = |order: &[&Value]| -> Vec<String> { order.iter().map(|m| m.to_string()).collect() };
+    let (a, b) = (&announcement, &answer);
+    for order in [&[b, a][..], &[b], &[a, a, a], &[a, b, b], &[]] {
+        say_texts(&recruiter, 2, texts(order));
+    }
+    let grown = peak_bytes(&recruiter).saturating_sub(before);
+    assert!(grown < 48 << 20, "{grown} bytes more");
+    // The last words of the liar were bounded, and the neighbour's lease is what it was.
+    let found = recruiter.get("/v1/hosts").body.to_string();
+    assert!(found.len() < 20_000, "{} bytes of hosts", found.len());
+    let lease = recruiter.lease("a", &asked(MIB, "after"));
+    assert!(matches!(lease.status, 200 | 201), "{}", lease.body);
+    assert!(honest.leases_count() >= 1);
 }

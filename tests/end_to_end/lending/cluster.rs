@@ -115,6 +115,12 @@ impl Recruiter {
         }
     }
 
+    /// Its process.
+    #[track_caller]
+    pub(super) fn process(&self) -> u32 {
+        self.running.as_ref().map(Running::id).unwrap()
+    }
+
     /// Where it listens.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         *self.target.lock().unwrap()
@@ -246,6 +252,17 @@ impl Host {
         if let Some(running) = &self.running {
             running.signal(signal);
         }
+    }
+
+    /// Its memory server's process.
+    #[track_caller]
+    pub(super) fn process(&self) -> u32 {
+        self.running.as_ref().map(Running::id).unwrap()
+    }
+
+    /// Its owner's socket.
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// When memory was given back: what `gleaner owner log` says.

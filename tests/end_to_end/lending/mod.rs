@@ -6,6 +6,7 @@ mod chaos;
 mod clerk;
 mod client;
 mod cluster;
+mod hostile;
 mod lost;
 mod outage;
 mod pages;

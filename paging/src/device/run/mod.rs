@@ -60,6 +60,18 @@ pub enum StartError {
     Io(#[from] io::Error),
 }
 
+/// Counts the answers of a server that has closed its half of the connection. For the fuzzer alone.
+pub(crate) fn count_answers(wire: Wire) -> io::Result<u64> {
+    let mut connection = server::Connection::new(wire)?;
+    let mut count = 0;
+    while connection.receive()? {
+        while connection.next_reply()?.is_some() {
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// What has become of leases, for who asked for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {

@@ -15,6 +15,9 @@ const AGAIN_MS: i64 = 1000;
 /// A sample is a few KiB; what is longer is no agent.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Of what an agent says that is no message, so much is logged.
+const MOST_SAID_CHARS: usize = 300;
+
 /// The connection to the agent.
 #[derive(Debug)]
 pub(super) struct Agent {
@@ -126,7 +129,9 @@ impl Agent {
                 }
                 // Not the agent's language: what it meant may have been the owner's return.
                 Err(e) => {
-                    events.push(self.lose(now_ms, format!("it says what cannot be read: {e}")));
+                    // A decoder's error quotes the whole text that it refuses.
+                    let why: String = e.to_string().chars().take(MOST_SAID_CHARS).collect();
+                    events.push(self.lose(now_ms, format!("it says what cannot be read: {why}")));
                     return;
                 }
             }
@@ -344,5 +349,25 @@ mod tests {
             events = agent.hear(10_000);
         }
         assert_eq!(events, [LOST]);
+    }
+
+    #[test]
+    fn of_a_long_message_that_is_none_little_is_logged() {
+        let Host {
+            mut agent,
+            listener,
+            _folder,
+        } = host();
+        agent.tick(0);
+        let (mut stream, _) = listener.accept().unwrap();
+        let line = format!("\"{}\"\n", "x".repeat(100_000));
+        let _feeder = std::thread::spawn(move || stream.write_all(line.as_bytes()));
+        let mut events = Vec::new();
+        while events.is_empty() {
+            events = agent.hear(0);
+        }
+        assert_eq!(events, [LOST]);
+        let said = agent.lost.unwrap();
+        assert!(said.len() < 2 * MOST_SAID_CHARS, "{} bytes", said.len());
     }
 }

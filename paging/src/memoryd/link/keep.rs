@@ -22,6 +22,8 @@ const LONGEST_SEND: Duration = Duration::from_secs(5);
 const GOOD: Duration = Duration::from_secs(5);
 /// A recruiter may ask to be left alone for so long at most.
 const LONGEST_ASKED_MS: i64 = 60_000;
+/// Of what a recruiter says, so much is logged.
+const MOST_SAID_CHARS: usize = 300;
 /// When a request that found too many others waiting may come again.
 const BUSY_MS: i64 = 1000;
 
@@ -77,8 +79,7 @@ impl Link {
                 let asked_ms = (*ms).clamp(0, LONGEST_ASKED_MS);
                 wait = wait.max(Duration::from_millis(asked_ms.unsigned_abs()));
             }
-            // A recruiter's own words may be among them: they stay one line.
-            let words = failure.to_string().replace(char::is_control, "\u{fffd}");
+            let words = one_line(&failure.to_string());
             if said.as_ref() != Some(&words) {
                 eprintln!(
                     "gleaner-memoryd: recruiter {}: {words}; trying again",
@@ -258,6 +259,13 @@ fn too_many(request_id: u64) -> Answer {
     }
 }
 
+/// Words as one line of bounded length: a recruiter's own may be among them, and a decoder's error quotes the whole
+/// text that it refuses.
+fn one_line(words: &str) -> String {
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    words.chars().take(MOST_SAID_CHARS).map(plain).collect()
+}
+
 /// What the core says, if it has said anything.
 fn look(end: &mut LinkEnd, latest: &mut Option<Announced>) {
     let announcement = end.announcements.borrow_and_update().clone();
@@ -274,5 +282,19 @@ async fn core_gone(end: &mut LinkEnd, latest: &mut Option<Announced>) -> End {
         if changed.is_err() {
             return End;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recruiters_words_are_one_short_line() {
+        assert_eq!(one_line("no\nlink\u{1b}[2J"), "no\u{fffd}link\u{fffd}[2J");
+        let long = format!("\"{}\"", "x".repeat(60_000));
+        let error = serde_json::from_str::<Request>(&long).unwrap_err();
+        let line = one_line(&LinkError::Message(error).to_string());
+        assert_eq!(line.chars().count(), MOST_SAID_CHARS);
     }
 }

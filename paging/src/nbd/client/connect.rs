@@ -81,10 +81,21 @@ pub fn connect(
         Server::Tcp(address) => Plain::tcp(tcp(address, until)?)?,
         Server::Unix(path) => Plain::Unix(UnixStream::connect(path)?),
     };
-    let mut talk = Talk {
-        wire: Wire::plain(plain),
-        until,
-    };
+    introduce(Wire::plain(plain), export, tls, left(until)?)
+}
+
+/// Negotiates with the server at the other end of `wire`, within `patience` all told.
+///
+/// # Errors
+/// [`ConnectError`].
+pub(in crate::nbd) fn introduce(
+    wire: Wire,
+    export: &str,
+    tls: Option<&Tls>,
+    patience: Duration,
+) -> Result<(Wire, Export), ConnectError> {
+    let until = Instant::now() + patience;
+    let mut talk = Talk { wire, until };
     let greeting = [
         u64::from_be_bytes(talk.receive()?),
         u64::from_be_bytes(talk.receive()?),

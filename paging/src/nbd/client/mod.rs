@@ -3,5 +3,6 @@
 mod connect;
 mod wire;
 
+pub(super) use connect::introduce;
 pub use connect::{ConnectError, Export, Server, Tls, connect};
 pub use wire::Wire;

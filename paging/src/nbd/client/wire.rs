@@ -15,7 +15,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub(super) fn plain(plain: Plain) -> Self {
+    pub(in crate::nbd) fn plain(plain: Plain) -> Self {
         Self { plain, tls: None }
     }
 

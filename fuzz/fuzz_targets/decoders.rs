@@ -1,0 +1,45 @@
+//! All decoders in one program, since each link of one takes minutes: GLEANER_FUZZ_TARGET names the one to run.
+#![no_main]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
+
+/// One allocation of more is a finding: no input here is longer than 64 KiB.
+const MOST_BYTES: usize = 256 << 20;
+
+struct Bounded;
+
+// SAFETY: all is left to the system's allocator.
+unsafe impl GlobalAlloc for Bounded {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > MOST_BYTES {
+            eprintln!("an allocation of {} bytes", layout.size());
+            std::process::abort();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static BOUNDED: Bounded = Bounded;
+
+static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
+
+fn find() {
+    let name = std::env::var("GLEANER_FUZZ_TARGET").expect("GLEANER_FUZZ_TARGET names a decoder");
+    let run = gleaner_tests::fuzz::target(&name).expect("GLEANER_FUZZ_TARGET is no decoder");
+    TARGET.set(run).expect("set once");
+    // Batches are decoded with panics of Arrow's caught: libFuzzer's own hook would end the program before. What is
+    // not caught still ends it.
+    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
+}
+
+libfuzzer_sys::fuzz_target!(init: find(), |bytes: &[u8]| {
+    TARGET.get().expect("set at the start")(bytes);
+});

@@ -1,0 +1,76 @@
+//! Both sides of the protocol as functions of a stranger's bytes, for the fuzzer and for replays of what it found.
+
+use super::channel::{Channel, Plain};
+use super::client::{Wire, introduce};
+use super::negotiate::{Outcome, negotiate};
+use super::transmit::transmit;
+use super::{Door, Leases, Load, Shares};
+use crate::store::{Options, Store};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+const LEASE_BYTES: u64 = 2 << 20;
+/// Long enough for any busy machine: the stranger's end is closed, so nothing ever waits so long.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// A socket's buffer takes as much without a reader; with 2 MiB a read, more would only be slow.
+const MOST_BYTES: usize = 8 << 10;
+
+/// A socket on which a stranger has said `bytes` and closed its half; the thread takes in all answers.
+fn stranger(bytes: &[u8]) -> io::Result<(UnixStream, JoinHandle<()>)> {
+    let (mut theirs, ours) = UnixStream::pair()?;
+    theirs.write_all(&bytes[..bytes.len().min(MOST_BYTES)])?;
+    theirs.shutdown(Shutdown::Write)?;
+    let taking = thread::spawn(move || {
+        let mut scrap = vec![0; 64 << 10];
+        while theirs.read(&mut scrap).is_ok_and(|count| count > 0) {}
+    });
+    Ok((ours, taking))
+}
+
+/// Serves one client that says `bytes`, from the greeting on.
+///
+/// # Errors
+/// What ended the connection.
+pub fn server(bytes: &[u8]) -> io::Result<()> {
+    let options = Options {
+        wants_huge: false,
+        wants_locked: false,
+    };
+    let store = Store::new(LEASE_BYTES, 7, options).map_err(io::Error::other)?;
+    store.open("a", "client", LEASE_BYTES);
+    let leases = Leases {
+        store: Arc::new(store),
+        default: Some(("a".to_owned(), 7)),
+        shares: Arc::new(Shares::whole(4)),
+    };
+    let (ours, taking) = stranger(bytes)?;
+    let channel = Channel::Plain(Plain::Unix(ours));
+    let ended = match negotiate(channel, &leases, &Door::Open, PATIENCE) {
+        Ok(Outcome::Transmit(channel, contents)) => {
+            transmit(channel, &contents, &Load::default()).map_err(io::Error::other)
+        }
+        Ok(Outcome::Ended) => Ok(()),
+        Err(e) => Err(io::Error::other(e)),
+    };
+    let _ = taking.join(); // it only read
+    ended
+}
+
+/// Connects to a server that says `bytes`, and takes its answers as the clerk does; counts them.
+///
+/// # Errors
+/// What ended the connection.
+pub fn client(bytes: &[u8]) -> io::Result<u64> {
+    let (ours, taking) = stranger(bytes)?;
+    let wire = Wire::plain(Plain::Unix(ours));
+    let counted = match introduce(wire, "a@7", None, PATIENCE) {
+        Ok((wire, _)) => crate::device::run::count_answers(wire),
+        Err(e) => Err(io::Error::other(e)),
+    };
+    let _ = taking.join(); // it only read
+    counted
+}

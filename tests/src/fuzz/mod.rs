@@ -1,0 +1,44 @@
+//! Every decoder of what others wrote, as a function of bytes: `fuzz/` runs them under libFuzzer (`make soak`), and the
+//! end-to-end tests replay `fuzz/corpus` through them.
+//!
+//! A decoder may refuse anything; it must not panic, allocate without measure, or write what it cannot read again.
+
+mod files;
+mod wire;
+
+use std::path::Path;
+
+/// A decoder, with the folder of `fuzz/corpus` that it is named by.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All decoders.
+pub const TARGETS: [Target; 12] = [
+    ("batch", wire::batch),
+    ("certificate", files::certificate),
+    ("config", files::config),
+    ("dataset_file", files::dataset_file),
+    ("import", files::import),
+    ("journal", files::journal),
+    ("link", wire::link),
+    ("manifest", files::manifest),
+    ("messages", wire::messages),
+    ("nbd_client", wire::nbd_client),
+    ("nbd_server", wire::nbd_server),
+    ("proc", files::proc),
+];
+
+/// The decoder of that name.
+#[must_use]
+pub fn target(name: &str) -> Option<fn(&[u8])> {
+    let found = TARGETS.iter().find(|(own, _)| *own == name);
+    found.map(|(_, run)| *run)
+}
+
+/// A folder in memory where there is one: a fuzzer writes thousands of files a second.
+fn folder() -> std::io::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        return tempfile::tempdir_in(memory);
+    }
+    tempfile::tempdir()
+}

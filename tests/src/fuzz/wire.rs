@@ -1,0 +1,93 @@
+//! Decoders of what comes over sockets.
+
+use gleaner_dataset::Batch;
+use gleaner_dataset::batch::Limits;
+use gleaner_recruiter::registry::{HostId, Registry, Settings, Wanted};
+use gleaner_schemas::lending::{
+    FromHost, Lease, OwnerCommand, OwnerReply, Quotas, Refusal, ToHost,
+};
+use gleaner_schemas::live::Message;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A host's batch, as the collector decodes it.
+pub(super) fn batch(bytes: &[u8]) {
+    let limits = Limits {
+        compressed_bytes: 1 << 20,
+        content_bytes: 4 << 20,
+    };
+    if let Ok(batch) = Batch::decode(bytes, &limits) {
+        let _ = (batch.rows_count(), batch.memory_bytes());
+    }
+}
+
+/// Lines of a host's link, as the recruiter takes them into its registry.
+pub(super) fn link(bytes: &[u8]) {
+    let settings = Settings {
+        heartbeat_ms: 10_000,
+        client_bytes: Some(1 << 30),
+        client_leases: Some(8),
+        reserve_share: 0.1,
+        confidence: 0.8,
+    };
+    let mut registry = Registry::new(settings, -10_000);
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let Ok(FromHost::Announcement(said)) = serde_json::from_slice(line) else {
+            continue;
+        };
+        let now_ms = index as i64 * 1000;
+        let host: HostId = said.quota.host_id.as_str().into();
+        let _ = registry.announced(&host, index as u64 / 2, *said, now_ms);
+        let wanted = Wanted {
+            client: "a".to_owned(),
+            key: "k".to_owned(),
+            bytes: 2 << 20,
+            copies: 2,
+            least_ms: None,
+            avoid: Vec::new(),
+        };
+        let _ = registry.plan(&wanted, now_ms);
+        registry.finished(&wanted);
+        for seen in registry.quotas() {
+            let _ = seen.at(now_ms);
+        }
+        let _ = (registry.totals(), registry.hosts_after("", now_ms).len());
+        let _ = registry.sweep(now_ms + 60_000);
+    }
+}
+
+/// One JSON message of each protocol: what is decoded can be written, and what was written can be read.
+pub(super) fn messages(bytes: &[u8]) {
+    again::<FromHost>(bytes);
+    again::<ToHost>(bytes);
+    again::<Message>(bytes);
+    again::<OwnerCommand>(bytes);
+    again::<OwnerReply>(bytes);
+    again::<Refusal>(bytes);
+    again::<Lease>(bytes);
+    again::<Quotas>(bytes);
+}
+
+fn again<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
+    let Ok(message) = serde_json::from_slice::<T>(bytes) else {
+        return;
+    };
+    let written = serde_json::to_vec(&message);
+    let read = written.and_then(|text| serde_json::from_slice::<T>(&text));
+    assert!(
+        read.is_ok(),
+        "{}: {:?}",
+        std::any::type_name::<T>(),
+        read.err()
+    );
+}
+
+/// A server's whole side of a connection, as the clerk hears it.
+pub(super) fn nbd_client(bytes: &[u8]) {
+    let _ = gleaner_paging::nbd::fuzz::client(bytes);
+}
+
+/// A client's whole side of a connection, as the memory server hears it.
+pub(super) fn nbd_server(bytes: &[u8]) {
+    let _ = gleaner_paging::nbd::fuzz::server(bytes);
+}
