@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod live;
 pub mod owner;
 pub mod print;
+mod priority;
 pub mod read;
 pub mod run;
 pub mod sample;

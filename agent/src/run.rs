@@ -10,6 +10,7 @@ use crate::interval;
 use crate::live::Server;
 use crate::owner::Owner;
 use crate::owner::activity::{ActivityWatch, Sign};
+use crate::priority::Priority;
 use crate::sample::Sample;
 use crate::sample::sampler::Sampler;
 use crate::service::{Service, taken_up};
@@ -134,6 +135,7 @@ struct Run {
     sampler: Sampler,
     live: Server,
     owner: Owner,
+    priority: Priority,
     clocks: Clocks,
     /// When the last sample fell due.
     last_due: Moment,
@@ -161,6 +163,7 @@ impl Run {
             sampler,
             live: listen(&config),
             owner: Owner::new(config.interval_ms(), config.owner_quiet_ms()),
+            priority: Priority::raise(),
             clocks: Clocks::new(now),
             last_due: now,
             overloaded: false,
@@ -264,8 +267,16 @@ impl Run {
         Ok((due, is_live, is_owner))
     }
 
-    /// Takes a sample, tells and stores it; whether it could be stored.
+    /// Takes a sample at normal priority, so that it delays nothing else; whether it could be stored.
     fn sample(&mut self, due: &Due) -> Result<bool, Error> {
+        let priority = std::mem::take(&mut self.priority);
+        let taken = priority.lowered(|| self.take_and_store(due));
+        self.priority = priority;
+        taken
+    }
+
+    /// Takes a sample, tells and stores it; whether it could be stored.
+    fn take_and_store(&mut self, due: &Due) -> Result<bool, Error> {
         let interval_ms = self.config.interval_ms();
         let last_due = std::mem::replace(&mut self.last_due, due.now);
         let missed = events::missed(due.samples, &last_due, &due.now, interval_ms);
@@ -280,6 +291,8 @@ impl Run {
             let now_us = monotonic_us();
             if now_us - looked_us >= LOOK_FOR_OWNER_EVERY_US {
                 looked_us = now_us;
+                // On a busy host a sample may take longer than listeners bear silence.
+                live.serve(Moment::now().time_ms);
                 if has_news(activity)
                     && let Some(sign) = activity.first_sign(Moment::now().time_ms)
                     && let Some(event) = welcome_back(activity, owner, live, sign)

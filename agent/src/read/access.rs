@@ -30,7 +30,9 @@ impl Watched {
             Self::Terminal => WatchFlags::ACCESS,
             Self::Report => WatchFlags::ATTRIB.union(WatchFlags::MODIFY),
             Self::Terminals => WatchFlags::CREATE,
-            Self::Devices => WatchFlags::CREATE.union(WatchFlags::ATTRIB),
+            Self::Devices => WatchFlags::CREATE
+                .union(WatchFlags::MOVED_TO)
+                .union(WatchFlags::ATTRIB),
         }
     }
 }

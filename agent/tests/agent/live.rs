@@ -94,10 +94,14 @@ impl Host {
     }
 }
 
-/// A device that says nothing yet.
+/// A device that says nothing yet. The node takes its name once it is open for writing: a quick agent would else open a FIFO without a
+/// writer, whose end it reads at once.
 fn plug_in(node: &Path) -> File {
-    mknodat(CWD, node, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    File::options().read(true).write(true).open(node).unwrap() // both: it opens without a reader
+    let made = node.parent().unwrap().with_file_name("made");
+    mknodat(CWD, &made, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let device = File::options().read(true).write(true).open(&made).unwrap(); // both: it opens without a reader
+    std::fs::rename(&made, node).unwrap();
+    device
 }
 
 fn write_event(mut device: &File) {
@@ -284,6 +288,52 @@ fn a_reporters_news_is_told_at_once_and_its_repetition_is_not() {
     listener.nobody_returns();
     active(SystemTime::now());
     listener.returned_at_once("session");
+}
+
+/// A thread's scheduling policy (proc_pid_stat(5), field 41): 0 is normal, 2 is SCHED_RR.
+fn policy(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(')').unwrap();
+    // The name is field 2.
+    after_name
+        .split_whitespace()
+        .nth(41 - 3)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn it_waits_at_real_time_priority_where_it_may() {
+    let host = Host::new();
+    let (agent, mut listener) = host.start("200ms");
+    // Root may. Without that right the agent waits at normal priority.
+    let expected = if rustix::process::geteuid().is_root() {
+        2
+    } else {
+        0
+    };
+    let begun = std::time::Instant::now();
+    while policy(agent.0.id()) != expected {
+        assert!(
+            begun.elapsed() < DEADLINE,
+            "policy {}",
+            policy(agent.0.id())
+        );
+        std::thread::yield_now();
+    }
+    // It goes on so after samples.
+    for _ in 0..3 {
+        listener.next_sample();
+    }
+    while policy(agent.0.id()) != expected {
+        assert!(
+            begun.elapsed() < DEADLINE,
+            "policy {}",
+            policy(agent.0.id())
+        );
+        std::thread::yield_now();
+    }
 }
 
 #[test]
