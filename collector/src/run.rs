@@ -8,7 +8,7 @@ use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
-use gleaner_listen::{Limits, allow_descriptors, follow_files, serve, until_ended};
+use gleaner_listen::{Limits, Signals, allow_descriptors, follow_files, serve, until_ended};
 use gleaner_trust::{ServerPaths, ServerTrust};
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
@@ -39,7 +39,12 @@ pub struct Collector {
 pub fn run(args: &GlobalArgs) -> Result<(), Error> {
     let config = &Config::resolve(args)?;
     allow_descriptors();
-    let collector = Collector::start(config)?;
+    let runtime = threads()?;
+    let signals = {
+        let _within = runtime.enter();
+        Signals::take().map_err(Error::io("wait for", "signals"))?
+    };
+    let collector = Collector::start_on(runtime, config)?;
     let mut status = Vec::new();
     for (scheme, address) in [("https", collector.tls), ("http", collector.local)] {
         if let Some(address) = address {
@@ -52,8 +57,17 @@ pub fn run(args: &GlobalArgs) -> Result<(), Error> {
         return Ok(()); // it has ended already
     };
     let status = status.join(", ");
-    let ended = runtime.block_on(until_ended(&status, || reload(args, config, &collector)));
-    ended.map_err(Error::io("wait for", "signals"))
+    runtime.block_on(until_ended(signals, &status, || {
+        reload(args, config, &collector)
+    }));
+    Ok(())
+}
+
+fn threads() -> Result<Runtime, Error> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::io("start threads for", "the collector"))
 }
 
 /// Goes on as the configuration says by now, as far as that needs no restart.
@@ -80,6 +94,10 @@ impl Collector {
     /// # Errors
     /// Why it cannot.
     pub fn start(config: &Config) -> Result<Self, Error> {
+        Self::start_on(threads()?, config)
+    }
+
+    fn start_on(runtime: Runtime, config: &Config) -> Result<Self, Error> {
         if config.listen.is_none() && config.local.is_none() {
             return Err(Error::NoListener);
         }
@@ -96,10 +114,6 @@ impl Collector {
             config.seal.clone(),
             publisher.transpose()?,
         )?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(Error::io("start threads for", "the collector"))?;
         let app = Arc::new(App::new(config, hosts, journal, sealer.clone()));
         let (tls, local) = runtime.block_on(listen(config, Arc::clone(&app)))?;
         Ok(Self {

@@ -11,5 +11,5 @@ mod sockets;
 pub use caller::{Caller, Who};
 pub use log::Log;
 pub use serve::{Limits, Server, serve};
-pub use service::until_ended;
+pub use service::{Signals, until_ended};
 pub use sockets::{allow_descriptors, bind, follow_files};

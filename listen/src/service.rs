@@ -5,30 +5,46 @@ use gleaner_daemon::terminal;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 /// A server that is nobody's service gives no signs of life.
 const NEVER: Duration = Duration::from_secs(86_400);
 
+/// Signals that a server takes. They are taken before it listens: a SIGHUP from whoever has just had an answer would else end it.
+#[derive(Debug)]
+pub struct Signals {
+    terminated: Signal,
+    interrupted: Signal,
+    hung_up: Signal,
+}
+
+impl Signals {
+    /// From now on signals wait for [`until_ended`]; within a runtime.
+    ///
+    /// # Errors
+    /// When the system hands out no signals.
+    pub fn take() -> io::Result<Self> {
+        Ok(Self {
+            terminated: signal(SignalKind::terminate())?,
+            interrupted: signal(SignalKind::interrupt())?,
+            hung_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
 /// Tells the service manager that the server is ready, and what it does; returns when SIGTERM or SIGINT comes, or when its
 /// terminal is gone. SIGHUP has `reload` called.
-///
-/// # Errors
-/// When the system hands out no signals.
-pub async fn until_ended(status: &str, mut reload: impl FnMut()) -> io::Result<()> {
+pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl FnMut()) {
     let manager = Arc::new(ServiceManager::of_this_process());
-    let mut terminated = signal(SignalKind::terminate())?;
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut hung_up = signal(SignalKind::hangup())?;
     manager.ready(status);
     let every = manager.alive_every();
     let mut alive_at = Instant::now();
     loop {
         tokio::select! {
-            _ = terminated.recv() => break,
-            _ = interrupted.recv() => break,
-            _ = hung_up.recv() => {
+            _ = signals.terminated.recv() => break,
+            _ = signals.interrupted.recv() => break,
+            _ = signals.hung_up.recv() => {
                 if terminal::has_hung_up() {
                     break;
                 }
@@ -45,5 +61,4 @@ pub async fn until_ended(status: &str, mut reload: impl FnMut()) -> io::Result<(
         }
     }
     manager.stopping("ends");
-    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
 use crate::http::{self, App};
-use gleaner_listen::{Limits, allow_descriptors, bind, follow_files, serve, until_ended};
+use gleaner_listen::{Limits, Signals, allow_descriptors, bind, follow_files, serve, until_ended};
 use gleaner_trust::ServerTrust;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub fn run(args: &Serve) -> Result<(), Error> {
         .build()
         .map_err(Error::io("start threads for", "the recruiter"))?;
     let ended = runtime.block_on(async {
+        let signals = Signals::take().map_err(Error::io("wait for", "signals"))?;
         let app = Arc::new(App::new(config));
         if let Some(path) = &config.forecasts {
             let mut forecasts = Forecasts::new(path.clone());
@@ -47,8 +48,8 @@ pub fn run(args: &Serve) -> Result<(), Error> {
             eprintln!("gleaner-recruiter: {listening}");
             status.push(listening);
         }
-        let ended = until_ended(&status.join(", "), || reload(args, config, &app)).await;
-        ended.map_err(Error::io("wait for", "signals"))
+        until_ended(signals, &status.join(", "), || reload(args, config, &app)).await;
+        Ok(())
     });
     // What is under way is asked again of whoever comes next; leases are with their hosts.
     runtime.shutdown_timeout(Duration::from_secs(2));
