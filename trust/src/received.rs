@@ -168,6 +168,17 @@ pub(crate) fn to_pem(lists: &[CertificateRevocationListDer<'_>]) -> String {
     text
 }
 
+/// Counts the revocation lists of a PEM text that count for this authority, as a memory server would take them; for fuzzers.
+///
+/// # Errors
+/// [`TrustError::ReceivedList`], [`TrustError::Certificate`].
+#[doc(hidden)]
+pub fn count_signed_lists(pem: &str, authority_pem: &str) -> Result<usize> {
+    let authority = certificate::from_pem(authority_pem)?;
+    let lists = ReceivedLists::default().with(pem, &[authority])?;
+    Ok(lists.map_or(0, |lists| lists.0.len()))
+}
+
 /// `None` without a list.
 pub(crate) fn summary(lists: &[CertificateRevocationListDer<'_>]) -> Option<RevocationSummary> {
     let mut summary = None::<RevocationSummary>;

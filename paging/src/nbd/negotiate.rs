@@ -332,8 +332,10 @@ impl Talk {
                 _ => {} // what is not known is left out
             }
         }
+        // Given up before the answer: whoever hears it may ask for the same place at once.
+        let contents = (asked == option::GO).then_some(contents);
         self.answer(asked, reply::ACK, &[])?;
-        Ok(Some(contents))
+        Ok(contents)
     }
 }
 

@@ -176,3 +176,30 @@ fn a_server_is_refused_that_the_list_revokes() {
     let shown = connect(other.config(), by_lists()).by_client.unwrap();
     recheck(&shown).unwrap();
 }
+
+#[test]
+fn what_is_passed_on_is_the_lists_alone() {
+    let deployment = Deployment::new();
+    deployment.issue("collector", &collector());
+    let paths = deployment.server_paths("collector");
+    let mut with_key = fs::read_to_string(&paths.key).unwrap();
+    with_key.push_str(&list(&deployment));
+    fs::write(deployment.path("all.pem"), with_key).unwrap();
+    let revoked = Some(deployment.path("all.pem"));
+    let server = ServerTrust::load(&gleaner_trust::ServerPaths { revoked, ..paths }).unwrap();
+    let passed_on = server.revocations_pem();
+    assert!(!passed_on.contains("KEY"), "{passed_on}");
+    let words = |pem: &str| pem.split_whitespace().collect::<String>();
+    assert_eq!(words(&passed_on), words(&list(&deployment)));
+}
+
+#[test]
+fn the_fuzzers_seed_is_a_list_of_its_authority() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/certificate");
+    let [list, authority] = ["revoked", "authority"]
+        .map(|name| fs::read_to_string(format!("{corpus}/{name}")).unwrap());
+    assert_eq!(
+        gleaner_trust::count_signed_lists(&list, &authority).unwrap(),
+        1
+    );
+}
