@@ -6,9 +6,11 @@ before it says how:
     <!-- before: COMMANDS -->             what must be there first; the reader has it already
     <!-- background until: CONDITION -->  the block runs on, as daemons do; the next begins when CONDITION holds
     <!-- guest -->                        run in the emulated guest, where the packages are installed
+    <!-- guest: server desk -->           run on one of two emulated hosts, or on both: a server, which lends, and a desk
     <!-- not run: REASON -->              not run anywhere; the test prints all of these
 
 `python3 tests/book/pages.py guest FOLDER` writes those for the guest, a script each, in the order in which they are to be run.
+`python3 tests/book/pages.py hosts FOLDER` writes those for the two hosts, each as PAGE/SECTION/NUMBER.HOST[.HOST].
 """
 
 import re
@@ -22,6 +24,8 @@ DOCS = CHECKOUT / "docs"
 PROGRAMS = ("gleaner", "gleaner-agent", "gleaner-collector", "gleaner-recruiter", "gleaner-memoryd", "gleaner-clerk")
 FENCE = re.compile(r"^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
 COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+\Z", re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+HOSTS = ("server", "desk")
 COMMENT = re.compile(r"<!--\s*(before|background until|guest|not run)(?::\s*(.*?))?\s*-->", re.DOTALL)
 
 
@@ -35,6 +39,10 @@ class Block:
     before: str
     background: str | None
     is_guest: bool
+    hosts: tuple[str, ...]
+    """Those of the two emulated hosts that run it, in this order; none: it is not for them."""
+    section: str
+    """Heading above it, as in the page's address: `the-server`."""
     not_run: str | None
     shown: str | None
     """What it prints, as the page has it: the block of `text` that follows at once. Tokens with digits differ each time."""
@@ -45,7 +53,12 @@ class Block:
 
     @property
     def is_run_here(self) -> bool:
-        return not (self.is_guest or self.not_run)
+        return not (self.is_guest or self.hosts or self.not_run)
+
+    @property
+    def script(self) -> str:
+        """Its commands for a guest, by bash."""
+        return f"# {self.name}\nset -eo pipefail\n{self.before}\n{self.text}"
 
 
 def pages() -> list[Path]:
@@ -68,6 +81,9 @@ def blocks(page: Path) -> list[Block]:
         comments = COMMENTS.search(text, 0, fence.start())
         follows = after and after["language"] == "text" and not text[fence.end() : after.start()].strip()
         said = dict(COMMENT.findall(comments[0])) if comments else {}
+        hosts = tuple(said.get("guest", "").split())
+        if not set(hosts) <= set(HOSTS):
+            raise ValueError(f"{page}: no such host among {hosts}; there are {HOSTS}")
         found.append(
             Block(
                 page=page,
@@ -75,12 +91,20 @@ def blocks(page: Path) -> list[Block]:
                 text=fence["text"],
                 before=said.get("before", ""),
                 background=said.get("background until"),
-                is_guest="guest" in said,
+                is_guest="guest" in said and not hosts,
+                hosts=hosts,
+                section=section(text, fence.start()),
                 not_run=said.get("not run"),
                 shown=after["text"] if follows else None,
             )
         )
     return found
+
+
+def section(text: str, offset: int) -> str:
+    """Anchor of the last heading before an offset."""
+    headings = HEADING.findall(FENCE.sub("", text[:offset]))
+    return re.sub(r"[^\w -]", "", headings[-1]).lower().replace(" ", "-") if headings else ""
 
 
 def prose(page: Path) -> str:
@@ -93,19 +117,28 @@ def all_blocks() -> list[Block]:
 
 
 def guest_blocks() -> list[Block]:
-    """As a reader would take them who has all packages: the page that installs them one by one also removes them all, and is last."""
-    found = [block for block in all_blocks() if block.is_guest]
-    return sorted(found, key=lambda block: block.page.name == "install.md")
+    """For a reader who has all packages on one machine."""
+    return [block for block in all_blocks() if block.is_guest]
+
+
+def host_blocks() -> list[Block]:
+    """For a reader who has two hosts."""
+    return [block for block in all_blocks() if block.hosts]
 
 
 def main() -> None:
-    if len(sys.argv) != 3 or sys.argv[1] != "guest":
+    if len(sys.argv) != 3 or sys.argv[1] not in ("guest", "hosts"):
         sys.exit(__doc__)
     folder = Path(sys.argv[2])
     folder.mkdir()
-    for number, block in enumerate(guest_blocks()):
-        script = f"# {block.name}\nset -eo pipefail\n{block.before}\n{block.text}"
-        (folder / f"{number:02}").write_text(script)
+    if sys.argv[1] == "guest":
+        for number, block in enumerate(guest_blocks()):
+            (folder / f"{number:02}").write_text(block.script)
+        return
+    for number, block in enumerate(host_blocks()):
+        file = folder / block.page.stem / block.section / f"{number:02}.{'.'.join(block.hosts)}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.script)
 
 
 if __name__ == "__main__":

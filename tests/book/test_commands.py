@@ -153,3 +153,13 @@ def test_the_guest_is_given_what_is_marked_for_it(tmp_path):
     assert given
     for block in all_blocks():
         assert any(block.name in text and block.text in text for text in given) == block.is_guest, block.name
+
+
+def test_the_two_hosts_are_given_what_is_marked_for_them(tmp_path):
+    folder = tmp_path / "book"
+    subprocess.run(["python3", CHECKOUT / "tests/book/pages.py", "hosts", folder], check=True)
+    given = {path.relative_to(folder): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert [path.suffixes for path in sorted(given) if path.parent.name == "the-server"] == [[".server"]]
+    for block in all_blocks():
+        hosts = [path.suffixes for path, text in given.items() if block.name in text and block.text in text]
+        assert hosts == ([[f".{host}" for host in block.hosts]] if block.hosts else []), block.name

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,15 +73,20 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert [one["state"] for one in issued if one["role"] == "host"] == ["valid"]
     # No token is left that somebody could use.
     assert [path.suffix for path in server.path("/etc/gleaner/pki/tokens").iterdir()] == [".used"]
-    agent = desk.path("/etc/gleaner/agent.toml").read_text()
+    agent = desk.path("/etc/gleaner/agent.d/ansible.toml").read_text()
     assert 'interval = "60s"\n' in agent and '[ship]\nrate = "64KiB"\n' in agent
-    assert 'recruiters = ["https://localhost:7444"]' in desk.path("/etc/gleaner/memoryd.toml").read_text()
+    memoryd = desk.path("/etc/gleaner/memoryd.d/ansible.toml")
+    assert 'recruiters = ["https://localhost:7444"]' in memoryd.read_text()
+    # The package's own file stays as it came: an upgrade asks nothing about it.
+    packaged = desk.path("/etc/gleaner/memoryd.toml")
+    assert packaged.read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
+    assert not any(m.path(f"/etc/gleaner/{name}.toml").exists() for m in (server, desk) for name in ("agent", "clerk", "collector"))
     wanted = desk.path("/etc/systemd/system/multi-user.target.wants")
     for unit in ("agent", "clerk", "ship", "memoryd"):
         assert (wanted / f"gleaner-{unit}.service").is_symlink()
     # The clerk has a certificate of its own, which the server's copy of is gone.
     checked = desk.run("gleaner-clerk", "check-config")
-    assert checked.returncode == 0 and "https://localhost:7444" in desk.path("/etc/gleaner/clerk.toml").read_text(), checked
+    assert checked.returncode == 0 and "https://localhost:7444" in desk.path("/etc/gleaner/clerk.d/ansible.toml").read_text(), checked
     assert desk.run("runuser", "-u", "gleaner-clerk", "--", "cat", "/etc/gleaner/clerk/client.key").returncode == 0
     assert desk.path("/etc/gleaner/clerk").stat().st_mode & 0o077 == 0
     assert [one["name"] for one in issued if one["role"] == "client"] == ["desk"]
@@ -91,3 +97,38 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert not reads("/etc/gleaner/pki/authority.key") and not reads("/etc/gleaner/pki/collector.key")
 
     assert play() == {"server": 0, "desk": 0}
+
+    # As an earlier role left it, with a setting of the administrator's beside it.
+    own = desk.path("/etc/gleaner/memoryd.d/own.toml")
+    own.write_text('cap = "1GiB"\n')
+    packaged.write_text("# Written by Ansible: changes are lost with its next run.\nrecruiters = []\n")
+    memoryd.unlink()
+    assert play("--check")["desk"] > 0 and packaged.exists()
+    assert play()["desk"] > 0 and not packaged.exists()
+    assert 'recruiters = ["https://localhost:7444"]' in memoryd.read_text() and own.read_text() == 'cap = "1GiB"\n'
+    checked = desk.run("gleaner-memoryd", "check-config")
+    assert checked.returncode == 0 and "memoryd.d/ansible.toml" in checked.stdout, checked
+    # The package's next version brings its own file again, and asks nothing.
+    settings["gleaner_packages_folder"] = str(newer(packages, "gleaner-memoryd", tmp_path / "newer"))
+    assert play()["desk"] > 0
+    assert packaged.read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
+
+    # What is not configured any more is not left.
+    settings["gleaner_memoryd_config"] = {}
+    assert play()["desk"] > 0 and not memoryd.exists() and own.exists()
+    assert play() == {"server": 0, "desk": 0}
+
+
+def newer(packages: Path, name: str, folder: Path) -> Path:
+    """A folder of the same packages, one of them as of a newer version."""
+    shutil.copytree(packages, folder)
+    package = next(folder.glob(f"{name}_*.deb"))
+    tree = folder / name
+    subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
+    control = tree / "DEBIAN/control"
+    control.write_text(control.read_text().replace("Version: 0.1.0-1\n", "Version: 0.1.0-2\n"))
+    package.unlink()
+    built = folder / package.name.replace("0.1.0-1", "0.1.0-2")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, built], check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(tree)
+    return folder
