@@ -140,8 +140,7 @@ pub(super) fn negotiate<E: Exports>(
             }
             (option::LIST, Some(caller), _) => talk.list(exports, &caller, &data)?,
             (option::INFO | option::GO, Some(caller), _) => {
-                let found = talk.inform(exports, &caller, asked, &data)?;
-                if let (Some(contents), option::GO) = (found, asked) {
+                if let Some(contents) = talk.inform(exports, &caller, asked, &data)? {
                     return Ok(Outcome::Transmit(talk.channel, contents));
                 }
             }
@@ -290,7 +289,7 @@ impl Talk {
         self.answer(option::LIST, reply::ACK, &[])
     }
 
-    /// Answers `INFO` and `GO`; the export, where there is one.
+    /// Answers `INFO` and `GO`; the export that `GO` opened.
     fn inform<E: Exports>(
         &mut self,
         exports: &E,
@@ -334,8 +333,10 @@ impl Talk {
                 _ => {} // what is not known is left out
             }
         }
+        // A client that only asks has no place of its own any more once it has the answer.
+        let contents = (asked == option::GO).then_some(contents);
         self.answer(asked, reply::ACK, &[])?;
-        Ok(Some(contents))
+        Ok(contents)
     }
 }
 
