@@ -7,10 +7,14 @@ mod clerk;
 mod client;
 mod cluster;
 mod hostile;
+#[path = "../../../paging/tests/paging/load.rs"]
+mod load;
 mod lost;
 mod outage;
 mod pages;
 mod partition;
 mod programs;
 mod relay;
+mod severed;
+mod upgraded;
 mod whole;
