@@ -15,6 +15,7 @@ mod pages;
 mod partition;
 mod programs;
 mod relay;
+mod revoked;
 mod severed;
 mod upgraded;
 mod whole;

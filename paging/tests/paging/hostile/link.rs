@@ -4,7 +4,9 @@ use super::mutate::mutations;
 use super::stage::Stage;
 use crate::host::PATIENCE;
 use crate::recruiter::{Link, Recruiter, grant};
-use gleaner_schemas::lending::{Asked, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
+use gleaner_schemas::lending::{
+    Asked, FromHost, Outcome, Refusal, RefusalKind, Request, Revocations, ToHost,
+};
 use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -39,6 +41,10 @@ fn conversation() -> Vec<Value> {
             },
         ),
         request(3, Asked::Release { client, lease_id }),
+        to_value(ToHost::Revocations(Revocations {
+            pem: "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n".to_owned(),
+        }))
+        .unwrap(),
         to_value(ToHost::Refused(Refusal {
             kind: RefusalKind::Busy,
             detail: "later".to_owned(),
