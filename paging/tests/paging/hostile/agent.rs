@@ -318,6 +318,8 @@ fn an_agent_that_ends_no_line_counts_as_silent() {
     let half = format!("{{\"type\":\"alive\",\"x\":\"{}", "x".repeat(1_000_000));
     agent.stream.write_all(half.as_bytes()).unwrap();
     wait_for("the owner's memory", || {
+        // Drop by drop: bytes are no sign of life.
+        let _ = agent.stream.write_all(b"x"); // closed once it counts as silent
         let lending = victim.daemon.status();
         (lending.leases.is_empty() && !lending.hears_agent).then_some(())
     });
