@@ -45,7 +45,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	.venv/bin/python bench/reclaim.py --memoryd target/release/gleaner-memoryd --agent target/release/gleaner-agent --json out/bench/reclaim.json
 	.venv/bin/python bench/cache.py --json out/bench/cache.json
 
-soak: setup ## Trace and collect for SOAK_SECONDS (3600) each, fuzz every decoder for FUZZ_SECONDS (3600) in all, and run the random tests for many rounds
+soak: setup ## Trace and collect for SOAK_SECONDS (3600) each; attack: fuzz every decoder for FUZZ_SECONDS (3600) in all, send mutated messages of every protocol to the built daemons, cut networks and kill daemons for many rounds
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector --bins --example swarm
 	tests/soak
 

@@ -66,6 +66,7 @@ fn replacements(now: Option<&Value>) -> Vec<(&'static str, Value)> {
         ("least", json!(i64::MIN)),
         ("1e308", json!(1e308)),
         ("empty text", json!("")),
+        ("text", json!("x".repeat(50_000))),
         ("long text", json!("x".repeat(100_000))),
         ("control characters", json!("\u{1b}[2J\u{0}\n\u{202e}")),
         ("object", json!({})),

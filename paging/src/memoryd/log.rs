@@ -13,8 +13,12 @@ const BEFORE: &str = "lending.jsonl.1";
 const MOST_BYTES: u64 = 1 << 20;
 /// That the owner is shown.
 const REMEMBERED: usize = 200;
-/// Steps of giving back gradually are one line as long as no more time lies between them.
+/// Clients that a line names; a recruiter may make up as many as it likes.
+pub(crate) const MOST_CLIENTS: usize = 32;
+/// Steps of one cause are one line as long as no more time lies between them ...
 const SAME_LINE_MS: i64 = 5000;
+/// ... and the first is no longer ago.
+const LONGEST_LINE_MS: i64 = 600_000;
 
 /// The log, and what it has been told of lately.
 #[derive(Debug)]
@@ -25,8 +29,35 @@ pub(crate) struct Log {
     /// `None` until there is something to write.
     file: Option<File>,
     remembered: VecDeque<GivenBack>,
-    /// Giving back gradually, not written yet.
-    under_way: Option<GivenBack>,
+    /// Giving back in steps, not written yet: one of each cause at most, in the order of their beginnings.
+    under_way: Vec<UnderWay>,
+}
+
+/// A line that grows, and when it began.
+#[derive(Debug)]
+struct UnderWay {
+    line: GivenBack,
+    began_ms: i64,
+}
+
+impl UnderWay {
+    fn has_ended(&self, now_ms: i64) -> bool {
+        now_ms - self.line.time_ms > SAME_LINE_MS || now_ms - self.began_ms > LONGEST_LINE_MS
+    }
+
+    fn add(&mut self, step: GivenBack) {
+        let line = &mut self.line;
+        line.time_ms = step.time_ms;
+        line.peak_lent_bytes = line.peak_lent_bytes.max(step.peak_lent_bytes);
+        line.bytes += step.bytes;
+        line.left_lent_bytes = step.left_lent_bytes;
+        line.all_us = line.all_us.max(step.all_us);
+        line.steps_count += step.steps_count;
+        line.clients.extend(step.clients);
+        line.clients.sort_unstable();
+        line.clients.dedup();
+        line.clients.truncate(MOST_CLIENTS);
+    }
 }
 
 impl Log {
@@ -38,7 +69,7 @@ impl Log {
             most_bytes: MOST_BYTES,
             file: None,
             remembered: VecDeque::new(),
-            under_way: None,
+            under_way: Vec::new(),
         };
         for path in [&log.before, &log.path] {
             let text = fs::read(path).unwrap_or_default();
@@ -58,11 +89,8 @@ impl Log {
 
     /// What it has, the oldest first.
     pub(crate) fn lines(&self) -> Vec<GivenBack> {
-        self.remembered
-            .iter()
-            .chain(&self.under_way)
-            .cloned()
-            .collect()
+        let under_way = self.under_way.iter().map(|under_way| &under_way.line);
+        self.remembered.iter().chain(under_way).cloned().collect()
     }
 
     /// Adds what was given back at once.
@@ -70,53 +98,47 @@ impl Log {
     /// # Errors
     /// With the path; it is remembered all the same.
     pub(crate) fn add(&mut self, given_back: GivenBack) -> io::Result<()> {
-        let earlier = self.settle();
+        let earlier = self.settle(|_| true);
         self.write(given_back).and(earlier)
     }
 
-    /// Adds one step of giving back gradually.
+    /// Adds one step of giving back gradually, or one lease of several that end.
     ///
     /// # Errors
     /// As of [`Self::add`], about what was before.
     pub(crate) fn add_step(&mut self, step: GivenBack) -> io::Result<()> {
-        let earlier = match &self.under_way {
-            Some(before)
-                if before.cause != step.cause || step.time_ms - before.time_ms > SAME_LINE_MS =>
-            {
-                self.settle()
-            }
-            _ => Ok(()),
-        };
-        match &mut self.under_way {
-            None => self.under_way = Some(step),
-            Some(line) => {
-                line.time_ms = step.time_ms;
-                line.bytes += step.bytes;
-                line.left_lent_bytes = step.left_lent_bytes;
-                line.all_us = line.all_us.max(step.all_us);
-                line.steps_count += step.steps_count;
-            }
+        let now_ms = step.time_ms;
+        let earlier = self.settle(|under_way| under_way.has_ended(now_ms));
+        let mut under_way = self.under_way.iter_mut();
+        match under_way.find(|same| same.line.cause == step.cause) {
+            Some(same) => same.add(step),
+            None => self.under_way.push(UnderWay {
+                line: step,
+                began_ms: now_ms,
+            }),
         }
         earlier
     }
 
-    /// Writes what went gradually and has ended by `now_ms`.
+    /// Writes what went in steps and has ended by `now_ms`.
     ///
     /// # Errors
     /// As of [`Self::add`].
     pub(crate) fn tick(&mut self, now_ms: i64) -> io::Result<()> {
-        let has_ended = |line: &GivenBack| now_ms - line.time_ms > SAME_LINE_MS;
-        if self.under_way.as_ref().is_some_and(has_ended) {
-            return self.settle();
-        }
-        Ok(())
+        self.settle(|under_way| under_way.has_ended(now_ms))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        match self.under_way.take() {
-            Some(line) => self.write(line),
-            None => Ok(()),
+    /// Writes those lines under way that are over.
+    fn settle(&mut self, is_over: impl Fn(&UnderWay) -> bool) -> io::Result<()> {
+        let mut settled = Ok(());
+        for under_way in self
+            .under_way
+            .extract_if(.., |one| is_over(one))
+            .collect::<Vec<_>>()
+        {
+            settled = settled.and(self.write(under_way.line));
         }
+        settled
     }
 
     fn write(&mut self, given_back: GivenBack) -> io::Result<()> {
@@ -161,7 +183,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let _ = self.settle(); // nobody is left to be told
+        let _ = self.settle(|_| true); // nobody is left to be told
     }
 }
 
@@ -228,11 +250,45 @@ mod tests {
         ];
         assert_eq!(of(&log), expected);
         log.tick(9200).unwrap();
-        assert_eq!(of(&Log::open(folder.path())), expected[..2]);
+        assert_eq!(of(&Log::open(folder.path())), expected[..1]);
         log.tick(20_000).unwrap();
         assert_eq!(of(&Log::open(folder.path())), expected);
         log.add(line(20_001, "owner", 1)).unwrap();
         assert_eq!(log.lines().len(), 4);
+    }
+
+    #[test]
+    fn leases_that_end_by_hundreds_push_nothing_out_and_name_few_clients() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::open(folder.path());
+        log.add(line(0, "owner", 1)).unwrap();
+        for number in 0..2000 {
+            let cause = if number % 2 == 0 {
+                "released"
+            } else {
+                "expired"
+            };
+            let step = GivenBack {
+                clients: vec![format!("{number:04}")],
+                ..line(number, cause, 1)
+            };
+            log.add_step(step).unwrap();
+        }
+        let lines = log.lines();
+        let short = |line: &GivenBack| (line.cause.clone(), line.steps_count);
+        let expected = [("owner", 1), ("released", 1000), ("expired", 1000)];
+        let expected = expected.map(|(cause, count)| (cause.to_owned(), count));
+        assert_eq!(lines.iter().map(short).collect::<Vec<_>>(), expected);
+        assert_eq!(lines[1].clients.len(), MOST_CLIENTS);
+        // They do not wait for a pause for ever.
+        for minute in 0..30 {
+            for second in (0..60).step_by(4) {
+                let time_ms = 10_000 + (minute * 60 + second) * 1000;
+                log.add_step(line(time_ms, "released", 1)).unwrap();
+            }
+        }
+        let written = Log::open(folder.path()).lines();
+        assert!((5..8).contains(&written.len()), "{written:?}");
     }
 
     #[test]

@@ -138,8 +138,7 @@ pub(super) fn negotiate<E: Exports>(
             }
             (option::LIST, Some(caller), _) => talk.list(exports, &caller, &data)?,
             (option::INFO | option::GO, Some(caller), _) => {
-                let found = talk.inform(exports, &caller, asked, &data)?;
-                if let (Some(contents), option::GO) = (found, asked) {
+                if let Some(contents) = talk.inform(exports, &caller, asked, &data)? {
                     return Ok(Outcome::Transmit(talk.channel, contents));
                 }
             }
@@ -288,7 +287,7 @@ impl Talk {
         self.answer(option::LIST, reply::ACK, &[])
     }
 
-    /// Answers `INFO` and `GO`; the export, where there is one.
+    /// Answers `INFO` and `GO`; the export that `GO` opened.
     fn inform<E: Exports>(
         &mut self,
         exports: &E,

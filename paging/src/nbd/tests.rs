@@ -307,7 +307,12 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
         client.ask(number, &wanting(&name, &[])).pop().unwrap()
     };
     let (mut first, mut second, mut other) = (come(), come(), come());
-    // Who only asks takes no place.
+    // Who only asks has taken no place by the time of the answer.
+    let mut curious = come();
+    for _ in 0..40 {
+        assert_eq!(last(&mut curious, option::INFO, "a").0, reply::ACK);
+        assert!(shares.take("me").is_some());
+    }
     assert_eq!(last(&mut second, option::INFO, "a").0, reply::ACK);
     assert_eq!(last(&mut first, option::GO, "a").0, reply::ACK);
     for (number, lease_id) in [(option::GO, "a"), (option::GO, "b"), (option::INFO, "b")] {
@@ -332,6 +337,11 @@ fn errors_are_told_and_the_connection_goes_on() {
     let mut client = Client::going(leases());
     assert_eq!(client.read(SIZE - 1, 2), Err(Fault::Invalid));
     assert_eq!(client.write(SIZE - 1, b"ab"), Err(Fault::NoSpace));
+    // At the end of all numbers, longer than a part of it.
+    let far = [usize::MAX, usize::MAX - 4095, 1 << 63];
+    for offset in far {
+        assert_eq!(client.write(offset, &[1; 100_000]), Err(Fault::NoSpace));
+    }
     assert_eq!(
         client.command(Command::WriteZeroes, 0, SIZE, 1),
         Err(Fault::NoSpace)

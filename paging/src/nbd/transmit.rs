@@ -309,7 +309,9 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             return Err(TransmissionError::TooLarge(request.bytes));
         }
         let mut done = known(request, 0).and_then(|()| self.within(request, Fault::NoSpace));
-        let (mut offset, mut left) = (request.offset, request.bytes as usize);
+        // One that is refused may lie anywhere, and nothing of it is stored.
+        let first = if done.is_ok() { request.offset } else { 0 };
+        let (mut offset, mut left) = (first, request.bytes as usize);
         self.is_filling = left >= WORTH_SHOWING_BYTES
             && done.is_ok()
             && self.inward.channel.unix_socket().is_some();

@@ -4,7 +4,7 @@ use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
 use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
 use gleaner_schemas::rows::SampleRow;
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,15 @@ pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T
     }
 }
 
-fn now_ms() -> i64 {
+/// Nothing has come within a read's patience.
+pub(crate) fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
+
+pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     i64::try_from(since.unwrap().as_millis()).unwrap()
 }
@@ -132,9 +140,14 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn say(&mut self, message: &Message) {
+        assert!(self.try_say(message), "nobody listens to the agent");
+    }
+
+    /// Says it; `false` where nobody listens any more.
+    pub(crate) fn try_say(&mut self, message: &Message) -> bool {
         let mut line = serde_json::to_vec(message).unwrap();
         line.push(b'\n');
-        self.stream.write_all(&line).unwrap();
+        self.stream.write_all(&line).is_ok()
     }
 
     /// Much memory, and nobody there.
@@ -169,13 +182,15 @@ impl Agent {
         self.say(&Message::Alive(Alive { time_ms: now_ms() }));
     }
 
+    /// Says that it is there; `false` where nobody listens any more.
+    pub(crate) fn try_alive(&mut self) -> bool {
+        self.try_say(&Message::Alive(Alive { time_ms: now_ms() }))
+    }
+
     /// Goes on saying that it is there, until nobody listens.
     pub(crate) fn stays(mut self) {
         std::thread::spawn(move || {
-            let mut line =
-                serde_json::to_vec(&Message::Alive(Alive { time_ms: now_ms() })).unwrap();
-            line.push(b'\n');
-            while self.stream.write_all(&line).is_ok() {
+            while self.try_alive() {
                 std::thread::sleep(ALIVE_EVERY);
             }
         });

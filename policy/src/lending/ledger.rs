@@ -84,7 +84,6 @@ pub(super) struct Wanted<'a> {
 impl Wanted<'_> {
     /// In whole slabs, or why it makes no sense.
     pub(super) fn whole_bytes(&self) -> Result<u64, Refusal> {
-        let is_name = |name: &str| !name.is_empty() && name.len() <= LONGEST_NAME_BYTES;
         if !is_name(self.client) || !is_name(self.key) {
             return Err(refusal::malformed(format!(
                 "the client's name and the key of a lease have 1 to {LONGEST_NAME_BYTES} bytes each"
@@ -223,6 +222,7 @@ impl Ledger {
                 "a lease is renewed for longer than nothing".into(),
             ));
         }
+        are_names(client, lease_id)?;
         let expires_ms = self.clock.at(now_ms).saturating_add(term_ms);
         let entry = self.entries.get_mut(lease_id);
         let entry = entry.ok_or_else(|| refusal::unknown_lease(lease_id))?;
@@ -241,6 +241,7 @@ impl Ledger {
         client: Option<&str>,
         lease_id: &str,
     ) -> Result<bool, Refusal> {
+        are_names(client, lease_id)?;
         let Some(entry) = self.entries.get(lease_id) else {
             return Ok(false);
         };
@@ -302,6 +303,20 @@ impl Ledger {
         let (first_ms, _) = self.expiries.first_key_value()?;
         Some(self.clock.shows_at_ms(*first_ms))
     }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= LONGEST_NAME_BYTES
+}
+
+/// Refuses names that no lease and no client has, before a refusal repeats them.
+fn are_names(client: Option<&str>, lease_id: &str) -> Result<(), Refusal> {
+    if client.is_none_or(is_name) && is_name(lease_id) {
+        return Ok(());
+    }
+    Err(refusal::malformed(format!(
+        "the client's name and the id of a lease have 1 to {LONGEST_NAME_BYTES} bytes each"
+    )))
 }
 
 /// `None` is an administrator, whose every lease is.

@@ -151,8 +151,8 @@ pub struct GivenBack {
     pub first_us: u64,
     /// To the last memory's return; of several steps, the longest step.
     pub all_us: u64,
-    /// Steps in which it went, where it went gradually; else 1.
+    /// Steps in which it went, or leases that ended one after the other; else 1.
     pub steps_count: u64,
-    /// Whose leases there were.
+    /// Whose leases there were; of more than 32 clients the first 32 by name.
     pub clients: Vec<String>,
 }

@@ -14,6 +14,8 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
+/// Socket of the device, in the lenders' folder.
+pub(super) const DEVICE: &str = "clerk.sock";
 const DEVICE_BYTES: u64 = 64 * MIB;
 const LEASE_BYTES: u64 = 8 * MIB;
 /// What is written before the owner returns, and read after.
@@ -89,7 +91,7 @@ pub(super) fn status(socket: &Path) -> Value {
 }
 
 /// A clerk that runs, and its device.
-struct Clerk<'a> {
+pub(super) struct Clerk<'a> {
     lenders: &'a Lenders,
     running: Running,
     url: String,
@@ -97,8 +99,14 @@ struct Clerk<'a> {
 
 impl<'a> Clerk<'a> {
     fn start(lenders: &'a Lenders) -> Self {
-        let config = lenders.configure(&format!("size = \"{DEVICE_BYTES}B\"\nlock = false"));
-        let device = lenders.file("clerk.sock");
+        Self::start_with(lenders, "")
+    }
+
+    /// With more lines of configuration.
+    pub(super) fn start_with(lenders: &'a Lenders, more: &str) -> Self {
+        let more = format!("size = \"{DEVICE_BYTES}B\"\nlock = false\n{more}");
+        let config = lenders.configure(&more);
+        let device = lenders.file(DEVICE);
         let mut command = lenders.clerk();
         command.args(["serve", "--config"]).arg(config);
         command.arg("--listen").arg(&device);
@@ -114,7 +122,7 @@ impl<'a> Clerk<'a> {
         clerk
     }
 
-    fn status(&self) -> Value {
+    pub(super) fn status(&self) -> Value {
         status(&self.lenders.file("clerk-status.sock"))
     }
 

@@ -7,6 +7,8 @@ mod clerk;
 mod client;
 mod cluster;
 mod hostile;
+#[path = "../../../paging/tests/paging/load.rs"]
+mod load;
 mod lost;
 mod outage;
 mod pages;
@@ -14,4 +16,6 @@ mod partition;
 mod programs;
 mod relay;
 mod revoked;
+mod severed;
+mod upgraded;
 mod whole;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
@@ -126,7 +127,7 @@ impl Host {
 
     /// Ids of its leases.
     #[track_caller]
-    fn leases(&self) -> Vec<String> {
+    pub(super) fn leases(&self) -> Vec<String> {
         let leases = self.lending().leases;
         leases.into_iter().map(|lease| lease.lease_id).collect()
     }
@@ -134,7 +135,8 @@ impl Host {
 
 /// A recruiter, and a client beside it.
 pub(super) struct Recruiter {
-    running: Running,
+    running: Mutex<Option<Running>>,
+    config: PathBuf,
     client: ureq::Agent,
     pub(super) namespace: Namespace,
 }
@@ -158,14 +160,37 @@ impl Recruiter {
             gleaner_schemas::interval::format(HEARTBEAT),
         );
         fs::write(&config, text).unwrap();
-        let mut command = entering(&namespace.path(), program("gleaner-recruiter").unwrap());
-        let running = Running::start(command.arg("serve").arg("--config").arg(config));
-        running.hear("listening on https:");
-        Self {
-            running,
+        let recruiter = Self {
+            running: Mutex::default(),
+            config,
             client: client(folder, "client"),
             namespace,
-        }
+        };
+        recruiter.run();
+        recruiter
+    }
+
+    /// Starts it, with nothing that it knew before.
+    pub(super) fn run(&self) {
+        let mut command = entering(
+            &self.namespace.path(),
+            program("gleaner-recruiter").unwrap(),
+        );
+        let running = Running::start(command.arg("serve").arg("--config").arg(&self.config));
+        running.hear("listening on https:");
+        *self.running.lock().unwrap() = Some(running);
+    }
+
+    /// Ends it as a loss of power would.
+    pub(super) fn kill(&self) {
+        let running = self.running.lock().unwrap().take();
+        running.unwrap().kill();
+    }
+
+    /// Waits for words of its log.
+    #[track_caller]
+    fn hear(&self, words: &str) {
+        self.running.lock().unwrap().as_ref().unwrap().hear(words);
     }
 
     fn ask(&self, path: &str, document: Option<&Value>) -> Answer {
@@ -284,13 +309,34 @@ fn is_out_of_reach((status, answer): &Answer) {
 }
 
 /// Everything that would cross this host's cable is lost, and nobody is told.
-fn cut(recruiter: &Recruiter, host: &Host) {
+pub(super) fn cut(recruiter: &Recruiter, host: &Host) {
     for end in [&recruiter.namespace, &host.namespace] {
         end.run("iptables", &format!("-A INPUT -i {} -j DROP", host.cable));
     }
 }
 
-fn heal(recruiter: &Recruiter, host: &Host) {
+/// Every connection over this host's cable is refused, and what there is ends.
+pub(super) fn reset(recruiter: &Recruiter, host: &Host) {
+    for end in [&recruiter.namespace, &host.namespace] {
+        let rule = "-p tcp -j REJECT --reject-with tcp-reset";
+        end.run("iptables", &format!("-A INPUT -i {} {rule}", host.cable));
+    }
+}
+
+/// This host's cable is pulled out, or plugged in again.
+pub(super) fn plug(recruiter: &Recruiter, host: &Host, is_in: bool) {
+    let state = if is_in { "up" } else { "down" };
+    let end = if is_in {
+        [&host.namespace, &recruiter.namespace]
+    } else {
+        [&recruiter.namespace, &host.namespace]
+    };
+    for end in end {
+        end.run("ip", &format!("link set {} {state}", host.cable));
+    }
+}
+
+pub(super) fn heal(recruiter: &Recruiter, host: &Host) {
     for end in [&recruiter.namespace, &host.namespace] {
         end.run("iptables", "-F");
     }
@@ -327,7 +373,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
         recruiter.host(&away.id).is_none()
     });
     let gone_after = begin.elapsed();
-    recruiter.running.hear("was silent for three heartbeats");
+    recruiter.hear("was silent for three heartbeats");
     assert!(gone_after < GONE_WITHIN, "gone after {gone_after:?}");
     is_out_of_reach(&recruiter.renew(&long));
     is_out_of_reach(&recruiter.get(&format!("/v1/leases/{}", long.id)));

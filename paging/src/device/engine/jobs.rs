@@ -12,6 +12,8 @@ pub struct Answer {
     pub client: u64,
     /// As it is sent: a simple reply, and what was read.
     pub bytes: Vec<u8>,
+    /// Bytes that were set aside for it when its request began; an error needs fewer.
+    pub room_bytes: usize,
 }
 
 /// One request.
@@ -21,7 +23,7 @@ struct Job {
     /// Pages that are not done, and one for the request itself until all are known.
     left: u32,
     fault: Option<Fault>,
-    /// The answer as it becomes.
+    /// The answer as it becomes; as long as it will be without an error.
     reply: Vec<u8>,
 }
 
@@ -31,7 +33,7 @@ pub(super) struct Jobs {
     jobs: Slab<Job>,
     /// Buffers that may be used again.
     spare: Vec<Vec<u8>>,
-    /// Bytes of answers that are being gathered.
+    /// Bytes set aside for answers that are being gathered, or wait to be taken.
     gathered_bytes: usize,
     /// Flushes that wait, and for which epoch.
     flushes: VecDeque<(u64, usize)>,
@@ -169,7 +171,7 @@ impl Device {
             return;
         }
         let mut done = self.jobs.jobs.remove(job);
-        self.jobs.gathered_bytes -= done.reply.len();
+        let room_bytes = done.reply.len();
         if let Some(fault) = done.fault {
             self.totals.failed += 1;
             let error = fault.number();
@@ -180,11 +182,14 @@ impl Device {
         self.actions.push_back(Action::Answer(Answer {
             client: done.client,
             bytes: done.reply,
+            room_bytes,
         }));
     }
 
-    /// An answer's buffer, after it was sent.
-    pub fn recycle(&mut self, buffer: Vec<u8>) {
+    /// Takes an answer back after its client has it.
+    pub fn recycle(&mut self, answer: Answer) {
+        self.jobs.gathered_bytes -= answer.room_bytes;
+        let buffer = answer.bytes;
         if self.jobs.spare.len() < MOST_SPARE && buffer.capacity() <= SPARE_BYTES {
             self.jobs.spare.push(buffer);
         }

@@ -1,15 +1,15 @@
 //! One client of the device: the kernel, qemu, or whoever has connected to its socket. Nothing here waits.
 
-use crate::device::engine::Device;
+use crate::device::engine::{Answer, Device};
 use crate::device::frames::PAGE;
-use crate::nbd::wire::{Command, Fault, MOST_BYTES, Request, flag};
+use crate::nbd::wire::{Command, Fault, MOST_BYTES, Request, SimpleReply, flag};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 /// Room for requests that came together.
 const ROOM: usize = 256 << 10;
-/// Answers that are not taken: no more requests are looked at.
+/// Answers that are not taken, or not made yet: no more requests are looked at.
 const MOST_UNTAKEN: usize = 4 << 20;
 
 /// Requests in, answers out.
@@ -21,6 +21,8 @@ pub(super) struct Client {
     until: usize,
     outward: Vec<u8>,
     sent: usize,
+    /// Bytes of answers that are being made.
+    awaited_bytes: usize,
     /// A request of which a part is done.
     current: Option<Current>,
     has_ended: bool,
@@ -48,6 +50,7 @@ impl Client {
             until: 0,
             outward: Vec::with_capacity(ROOM),
             sent: 0,
+            awaited_bytes: 0,
             current: None,
             has_ended: false,
         })
@@ -87,8 +90,14 @@ impl Client {
         self.has_ended && self.outward.is_empty()
     }
 
-    pub(super) fn answer(&mut self, bytes: &[u8]) {
-        self.outward.extend(bytes);
+    pub(super) fn answer(&mut self, answer: &Answer) {
+        self.awaited_bytes -= answer.room_bytes;
+        self.outward.extend(&answer.bytes);
+    }
+
+    /// Whether it has to take answers before another request of its is looked at.
+    fn is_full(&self) -> bool {
+        self.outward.len() - self.sent + self.awaited_bytes > MOST_UNTAKEN
     }
 
     /// Sends as much as is taken; whether something is left.
@@ -116,7 +125,7 @@ impl Client {
             if self.current.is_some() && !self.go_on(device) {
                 return Ok(());
             }
-            if !device.takes_requests() || self.outward.len() - self.sent > MOST_UNTAKEN {
+            if !device.takes_requests() || self.is_full() {
                 return Ok(());
             }
             let came = &self.inward[self.from..self.until];
@@ -142,6 +151,7 @@ impl Client {
         let is_read = request.command == Command::Read && wrong.is_none();
         let read_bytes = if is_read { request.bytes as usize } else { 0 };
         let job = device.begin(self.number, request.cookie, read_bytes);
+        self.awaited_bytes += SimpleReply::BYTES + read_bytes;
         if let Some(fault) = wrong {
             device.fail(job, fault);
         }
@@ -163,7 +173,8 @@ impl Client {
                     command: request.command,
                     is_durable,
                     is_void,
-                    offset: request.offset,
+                    // One that is void may lie anywhere, and nothing of it is stored.
+                    offset: if is_void { 0 } else { request.offset },
                     left: u64::from(request.bytes),
                 });
             }

@@ -226,7 +226,7 @@ impl World {
             }
             _ => {}
         }
-        self.device.recycle(answer.bytes);
+        self.device.recycle(answer);
     }
 
     fn drop_requests(&mut self, number: u8) {

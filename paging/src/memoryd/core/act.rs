@@ -2,6 +2,7 @@
 
 use super::Core;
 use crate::clock;
+use crate::log::MOST_CLIENTS;
 use gleaner_paging::store;
 use gleaner_policy::lending::{Action, Cause, Event};
 use gleaner_schemas::lending::{Answer, Asked, GivenBack, Outcome, Request};
@@ -39,7 +40,8 @@ impl Core {
                 }
                 Action::Revoke { lease_id, cause } => {
                     let given = after(woke, || self.store.revoke(&lease_id));
-                    gave(self.record(cause, given, false));
+                    // Leases that end one after the other are one line, so that they push no other out.
+                    gave(self.record(cause, given, true));
                 }
                 Action::Shrink { bytes, cause } => {
                     let mut of_leases = Vec::new();
@@ -112,6 +114,9 @@ impl Core {
             self.lent.since_time_ms.get_or_insert_with(clock::wall_ms);
             self.lent.peak_bytes = self.lent.peak_bytes.max(lent_bytes);
             self.lent.clients.insert(lease.client.clone());
+            if self.lent.clients.len() > MOST_CLIENTS {
+                self.lent.clients.pop_last();
+            }
             if let (OWN, Some(standalone)) = (link, &self.standalone) {
                 let pages = self.store.pages(&lease.lease_id, lease.generation);
                 standalone.granted(pages.ok());

@@ -1,5 +1,6 @@
 //! The agent's socket (docs/live.md): samples, and the owner's return.
 
+use super::pressure::Available;
 use crate::clock;
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
@@ -15,6 +16,8 @@ const AGAIN_MS: i64 = 1000;
 /// A sample is a few KiB; what is longer is no agent.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// So much is taken in before everybody else has their turn.
+const MOST_READS: usize = 4;
 /// Of what an agent says that is no message, so much is logged.
 const MOST_SAID_CHARS: usize = 300;
 
@@ -87,11 +90,11 @@ impl Agent {
         Vec::new()
     }
 
-    /// Everything that it has said since.
+    /// What it has said since; of very much the first, and the rest the next time.
     pub(super) fn hear(&mut self, now_ms: i64) -> Vec<Event> {
         let mut events = Vec::new();
         let mut buffer = [0; 16 << 10];
-        loop {
+        for _ in 0..MOST_READS {
             let Some(stream) = &mut self.stream else {
                 return events;
             };
@@ -109,6 +112,7 @@ impl Agent {
                 }
             }
         }
+        events
     }
 
     fn take_in(&mut self, mut bytes: &[u8], now_ms: i64, events: &mut Vec<Event>) {
@@ -164,9 +168,17 @@ impl Agent {
             HostState::Loaded => Verdict::Loaded,
             HostState::Unknown => Verdict::Unknown,
         };
+        let (categories, mem_available_bytes) = (
+            categories(&sample.row),
+            sample.row.mem_available_bytes.map(unsigned),
+        );
+        let (categories, mem_available_bytes) = match Available::read() {
+            Some(machine) => within(machine.total_bytes, categories, mem_available_bytes),
+            None => (categories, mem_available_bytes),
+        };
         Event::Sample {
-            categories: categories(&sample.row),
-            mem_available_bytes: sample.row.mem_available_bytes.map(unsigned),
+            categories,
+            mem_available_bytes,
             headroom_share: sample.headroom_share,
             verdict,
         }
@@ -220,6 +232,25 @@ fn categories(row: &SampleRow) -> Categories {
         available_bytes: unsigned(row.available_bytes),
         remainder_bytes: row.remainder_bytes,
     }
+}
+
+/// An agent's figures, held against what the kernel says that this machine has: whatever the agent says, no more than
+/// that is available and lent together, and the headroom is a share of no less.
+fn within(
+    machine_bytes: u64,
+    said: Categories,
+    mem_available_bytes: Option<u64>,
+) -> (Categories, Option<u64>) {
+    let available_bytes = said.available_bytes.min(machine_bytes);
+    let mem_available_bytes = mem_available_bytes.map(|bytes| bytes.min(machine_bytes));
+    let most_bytes = available_bytes.max(mem_available_bytes.unwrap_or(0));
+    let categories = Categories {
+        physical_bytes: said.physical_bytes.max(machine_bytes),
+        available_bytes,
+        guest_bytes: said.guest_bytes.min(machine_bytes - most_bytes),
+        ..said
+    };
+    (categories, mem_available_bytes)
 }
 
 /// A size as stored; below 0 there is none.
@@ -349,6 +380,60 @@ mod tests {
             events = agent.hear(10_000);
         }
         assert_eq!(events, [LOST]);
+    }
+
+    #[test]
+    fn of_very_much_a_part_is_heard_before_others_have_their_turn() {
+        let Host {
+            mut agent,
+            listener,
+            _folder,
+        } = host();
+        agent.tick(0);
+        let (mut stream, _) = listener.accept().unwrap();
+        let flood = "{\"type\":\"owner\",\"state\":\"active\",\"time_ms\":9}\n".repeat(2000);
+        let all = flood.len();
+        let feeder =
+            std::thread::spawn(move || stream.write_all(flood.as_bytes()).map(|()| stream));
+        // The socket takes all of it at once.
+        let _stream = feeder.join().unwrap().unwrap();
+        let most = (MOST_READS * (16 << 10)).div_ceil(all / 2000);
+        let heard = agent.hear(0).len();
+        assert!(
+            heard > 0 && heard <= most && most < 2000,
+            "{heard} of {most}"
+        );
+        let mut all = heard;
+        while all < 2000 {
+            all += agent.hear(0).len();
+        }
+        assert_eq!((all, agent.hear(0)), (2000, vec![]));
+    }
+
+    #[test]
+    fn figures_beyond_the_machine_are_the_machines() {
+        let said = |available_bytes, guest_bytes| Categories {
+            physical_bytes: 1,
+            available_bytes,
+            guest_bytes,
+            ..Categories::default()
+        };
+        for (available, mem_available, guest, expected) in [
+            (40, Some(30), 20, (40, Some(30), 20)),
+            (40, None, 80, (40, None, 60)),
+            (u64::MAX, Some(u64::MAX), u64::MAX, (100, Some(100), 0)),
+            (0, Some(90), u64::MAX, (0, Some(90), 10)),
+        ] {
+            let (found, found_available) = within(100, said(available, guest), mem_available);
+            let found_bytes = (found.available_bytes, found_available, found.guest_bytes);
+            assert_eq!(found_bytes, expected);
+            assert_eq!(found.physical_bytes, 100);
+        }
+        let larger = Categories {
+            physical_bytes: 110,
+            ..Categories::default()
+        };
+        assert_eq!(within(100, larger, None).0.physical_bytes, 110);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl AsFd for Pressure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Available {
     pub(super) available_bytes: u64,
-    total_bytes: u64,
+    pub(super) total_bytes: u64,
 }
 
 impl Available {

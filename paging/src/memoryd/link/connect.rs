@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Revocation lists with their escaped ends of lines, and the words around them. A request has a few hundred bytes.
 const LONGEST_MESSAGE_BYTES: usize =
     MOST_REVOCATIONS_BYTES + MOST_REVOCATIONS_BYTES / 16 + (64 << 10);
+/// What waits to be sent to a recruiter that takes nothing in, answers to its pings among it. An announcement of as many
+/// leases as there may be, with names of control characters, has half of it.
+const MOST_WAITING_BYTES: usize = 8 << 20;
 /// Small: there is one connection, and little is read.
 const READ_BUFFER_BYTES: usize = 4 << 10;
 
@@ -87,6 +90,7 @@ pub(super) async fn connect(
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(0) // each message goes out at once
+        .max_write_buffer_size(MOST_WAITING_BYTES)
         .max_message_size(Some(LONGEST_MESSAGE_BYTES))
         .max_frame_size(Some(LONGEST_MESSAGE_BYTES));
     let upgrade = client_async_with_config(url, stream, Some(config));

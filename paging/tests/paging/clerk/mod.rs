@@ -1,10 +1,12 @@
 //! `gleaner-clerk serve` on real memory servers that are killed, stopped, cut off, started empty, and that lie.
 
-mod load;
+mod callers;
+mod liar;
 mod relay;
 
 use crate::host::wait_for;
-use load::{Load, Outcome};
+use crate::load::{Load, Outcome};
+use gleaner_paging::nbd::client::Server;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use relay::{Mood, Relay};
@@ -105,7 +107,15 @@ struct Clerk {
 }
 
 impl Clerk {
+    /// With all its servers connected.
     fn start(hosts: usize, more: &[&str], settings: &str) -> Self {
+        let clerk = Self::start_with(hosts, more, settings);
+        let all = clerk.hosts.len();
+        wait_for("its servers", || (up(&clerk.status()) == all).then_some(()));
+        clerk
+    }
+
+    fn start_with(hosts: usize, more: &[&str], settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(at("clerk.toml"), settings).unwrap();
@@ -118,14 +128,11 @@ impl Clerk {
         }
         args.extend(more);
         let program = Program::start(env!("CARGO_BIN_EXE_gleaner-clerk"), &args);
-        let clerk = Self {
+        Self {
             program,
             hosts,
             folder,
-        };
-        let all = clerk.hosts.len();
-        wait_for("its servers", || (up(&clerk.status()) == all).then_some(()));
-        clerk
+        }
     }
 
     fn socket(&self) -> PathBuf {
@@ -151,7 +158,8 @@ impl Clerk {
             let run = |number: u64| {
                 move || {
                     let own = (number * (PAGES / 4) as u64, PAGES / 4);
-                    let mut load = Load::new(socket, own, seed ^ number, NO_HANG);
+                    let device = Server::Unix(socket.to_owned());
+                    let mut load = Load::new((&device, ""), own, seed ^ number, NO_HANG);
                     while !has_ended.load(Ordering::Relaxed) {
                         load.step();
                     }

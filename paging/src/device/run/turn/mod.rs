@@ -24,6 +24,8 @@ const DEMAND: Duration = Duration::from_secs(1);
 const MOST_LINES: u32 = 20;
 /// So much is taken in from one connection before the others have their turn.
 const MOST_READS: usize = 4;
+/// Clients at once; the kernel, qemu and copying programs have a few each.
+const MOST_CLIENTS: usize = 64;
 
 /// A server, wherever it stands.
 struct Held {
@@ -168,6 +170,8 @@ impl Turn {
         let _ = rustix::io::read(&self.handle.bell, &mut count); // that it rang is all there is to know
         while let Ok(message) = self.inbox.try_recv() {
             match message {
+                // Beyond that a connection is closed.
+                Message::Client(_) if self.clients.len() >= MOST_CLIENTS => {}
                 Message::Client(stream) => {
                     self.next_number += 1;
                     if let Ok(client) = Client::new(self.next_number, stream) {
@@ -313,9 +317,9 @@ impl Turn {
             },
             Action::Answer(answer) => {
                 if let Some((client, _)) = self.clients.get_mut(&answer.client) {
-                    client.answer(&answer.bytes);
+                    client.answer(&answer);
                 }
-                self.device.recycle(answer.bytes);
+                self.device.recycle(answer);
             }
             Action::Disconnect(number, why) => {
                 let why = match why {

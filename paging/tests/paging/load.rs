@@ -1,31 +1,30 @@
-//! A program that uses the device and knows what must be there.
+//! A program that uses pages by NBD, and knows what must be there.
 
 use gleaner_paging::nbd::client::{Server, Wire, connect};
 use gleaner_paging::nbd::wire::{Command, Request, SimpleReply};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::io::{Read, Write};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PAGE: usize = 4096;
 
 /// What became of a load.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) requests: u64,
-    pub(super) errors: u64,
-    pub(super) slowest: Duration,
+pub(crate) struct Outcome {
+    pub(crate) requests: u64,
+    pub(crate) errors: u64,
+    pub(crate) slowest: Duration,
 }
 
 /// Pages of its own, and what is in each; `None`: a write failed, and either may be there.
-pub(super) struct Load {
+pub(crate) struct Load {
     wire: Wire,
     first_page: u64,
     pages: Vec<Option<u64>>,
     random: ChaCha8Rng,
     stamp: u64,
-    pub(super) outcome: Outcome,
+    pub(crate) outcome: Outcome,
 }
 
 /// What a page holds that was written as `stamp`; 0: nothing ever was.
@@ -39,14 +38,13 @@ fn contents(page: u64, stamp: u64) -> Vec<u8> {
 
 impl Load {
     /// On `count` pages from `first_page` on; no request may take longer than `patience`.
-    pub(super) fn new(
-        socket: &Path,
+    pub(crate) fn new(
+        (server, export): (&Server, &str),
         (first_page, count): (u64, usize),
         seed: u64,
         patience: Duration,
     ) -> Self {
-        let server = Server::Unix(socket.to_owned());
-        let (wire, _) = connect(&server, "", None, Duration::from_secs(10)).unwrap();
+        let (wire, _) = connect(server, export, None, Duration::from_secs(10)).unwrap();
         wire.set_patience(Some(patience)).unwrap();
         Self {
             wire,
@@ -87,7 +85,7 @@ impl Load {
     }
 
     /// Writes, reads or discards some pages.
-    pub(super) fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         let page = self.random.next_u32() as usize % self.pages.len();
         let count = (1 + self.random.next_u32() as usize % 8).min(self.pages.len() - page);
         match self.random.next_u32() % 20 {
@@ -95,17 +93,26 @@ impl Load {
                 let done = self.ask(Command::Trim, page, count, &mut []);
                 self.pages[page..page + count].fill(done.then_some(0));
             }
-            1..9 => {
-                self.stamp += 1;
-                let stamp = self.stamp;
-                let number = |at: usize| self.first_page + (page + at) as u64;
-                let mut data: Vec<u8> = (0..count)
-                    .flat_map(|at| contents(number(at), stamp))
-                    .collect();
-                let done = self.ask(Command::Write, page, count, &mut data);
-                self.pages[page..page + count].fill(done.then_some(stamp));
-            }
+            1..9 => self.write(page, count),
             _ => self.check(page, count),
+        }
+    }
+
+    fn write(&mut self, page: usize, count: usize) {
+        self.stamp += 1;
+        let stamp = self.stamp;
+        let number = |at: usize| self.first_page + (page + at) as u64;
+        let mut data: Vec<u8> = (0..count)
+            .flat_map(|at| contents(number(at), stamp))
+            .collect();
+        let done = self.ask(Command::Write, page, count, &mut data);
+        self.pages[page..page + count].fill(done.then_some(stamp));
+    }
+
+    /// Every page, written.
+    pub(crate) fn write_all(&mut self) {
+        for page in 0..self.pages.len() {
+            self.write(page, 1);
         }
     }
 
@@ -125,7 +132,7 @@ impl Load {
     }
 
     /// Every page, once more.
-    pub(super) fn check_all(&mut self) {
+    pub(crate) fn check_all(&mut self) {
         for page in 0..self.pages.len() {
             self.check(page, 1);
         }

@@ -1,0 +1,282 @@
+//! A recruiter that lies, at the other end of a memory server's link.
+
+use super::mutate::mutations;
+use super::stage::Stage;
+use crate::host::PATIENCE;
+use crate::recruiter::{Link, Recruiter, grant};
+use gleaner_schemas::lending::{
+    Asked, FromHost, Outcome, Refusal, RefusalKind, Request, Revocations, ToHost,
+};
+use serde_json::{Value, json, to_value};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::Instant;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+/// They lie side by side: a link that has ended is connected anew after up to a second.
+const LIARS: usize = 8;
+/// Growth by answers to pings that a recruiter does not take: what may wait for it, and a little.
+const MOST_UNTAKEN_BYTES: u64 = 16 << 20;
+/// Longest answer to what makes no sense: it repeats no word of the recruiter's that is longer than a name may be.
+const LONGEST_REFUSAL_BYTES: usize = 2000;
+
+fn request(request_id: u64, asked: Asked) -> Value {
+    to_value(ToHost::Request(Request { request_id, asked })).unwrap()
+}
+
+/// Every message that a recruiter may send. A new one joins here.
+fn conversation() -> Vec<Value> {
+    let lease_id = "0123456789abcdef0123456789abcdef".to_owned();
+    let client = Some("liar".to_owned());
+    vec![
+        request(1, grant("liar", "k", 1)),
+        request(
+            2,
+            Asked::Renew {
+                client: client.clone(),
+                lease_id: lease_id.clone(),
+                term_ms: 1000,
+            },
+        ),
+        request(3, Asked::Release { client, lease_id }),
+        to_value(ToHost::Revocations(Revocations {
+            pem: "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n".to_owned(),
+        }))
+        .unwrap(),
+        to_value(ToHost::Refused(Refusal {
+            kind: RefusalKind::Busy,
+            detail: "later".to_owned(),
+            retry_in_ms: Some(0),
+        }))
+        .unwrap(),
+    ]
+}
+
+/// Sends a message and waits until all was heard; `false` where the link has ended by that.
+fn is_linked_after(link: &mut Link, message: Message) -> bool {
+    let marker = Bytes::from_static(b"heard");
+    let sent = link.socket.send(message);
+    if sent.is_err() || link.socket.send(Message::Ping(marker.clone())).is_err() {
+        return false;
+    }
+    loop {
+        match link.socket.read() {
+            Ok(Message::Pong(heard)) if heard == marker => return true,
+            Ok(Message::Text(text)) => check(&text),
+            Ok(Message::Close(_)) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// What a memory server says to a liar: a message, short where it refuses.
+#[track_caller]
+fn check(text: &str) {
+    let heard: FromHost = serde_json::from_str(text).unwrap();
+    if let FromHost::Answer(answer) = heard
+        && let Outcome::Refused(refusal) = answer.outcome
+    {
+        assert!(
+            text.len() < LONGEST_REFUSAL_BYTES,
+            "{} bytes: {:.300}",
+            text.len(),
+            refusal.detail
+        );
+    }
+}
+
+/// Says all of this, each by the link that there is then.
+fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
+    let mut link = liar.link();
+    for message in messages {
+        if !is_linked_after(&mut link, message.clone()) {
+            link = liar.link();
+        }
+    }
+    // What it was granted meanwhile is in nobody's way.
+    for lease_id in leases_of(&mut link, "neighbour") {
+        let release = Asked::Release {
+            client: None,
+            lease_id,
+        };
+        assert!(link.try_send(release).is_some());
+    }
+    assert!(is_linked_after(&mut link, Message::Ping(Bytes::new())));
+}
+
+/// Leases that are not `but`'s, as a new link hears of them.
+fn leases_of(link: &mut Link, but: &str) -> Vec<String> {
+    let told = loop {
+        // A regular one comes each second.
+        match link.socket.read().unwrap() {
+            Message::Text(text) => match serde_json::from_str(&text).unwrap() {
+                FromHost::Announcement(told) => break told,
+                _ => continue,
+            },
+            _ => continue,
+        }
+    };
+    let others = told.leases.into_iter().filter(|lease| lease.client != but);
+    others.map(|lease| lease.lease_id).collect()
+}
+
+fn text(value: &Value) -> Message {
+    Message::text(value.to_string())
+}
+
+#[test]
+fn mutated_requests_of_a_recruiter_are_answered_or_end_its_link_alone() {
+    let liars: Vec<Recruiter> = (0..LIARS).map(|_| Recruiter::new()).collect();
+    let urls: Vec<String> = liars.iter().map(|liar| liar.url.clone()).collect();
+    let mut stage = Stage::start(&urls);
+    let conversation = conversation();
+    let mutated = conversation.iter().flat_map(mutations);
+    let mut all: Vec<Message> = mutated.map(|(_, mutated)| text(&mutated)).collect();
+    // Words of another protocol, of no protocol, and of none that is text.
+    let answer =
+        json!({ "type": "answer", "request_id": 1, "outcome": "released", "lease_id": "" });
+    for unasked in [
+        answer,
+        json!({ "type": "announcement" }),
+        json!([]),
+        json!({ "type": "later" }),
+    ] {
+        all.push(text(&unasked));
+    }
+    all.extend(
+        conversation
+            .iter()
+            .flat_map(|message| [text(message), text(message)]),
+    );
+    all.push(Message::Binary(vec![0; 60_000].into()));
+    all.push(Message::Pong(Bytes::from_static(b"unasked")));
+    all.push(Message::Close(None));
+    println!("{} messages", all.len());
+    std::thread::scope(|scope| {
+        let all = &all;
+        let lying = liars.iter().enumerate().map(|(number, liar)| {
+            scope.spawn(move || lie(liar, all.iter().skip(number).step_by(LIARS)))
+        });
+        let lying: Vec<_> = lying.collect();
+        while lying.iter().any(|liar| !liar.is_finished()) {
+            stage.is_served();
+        }
+    });
+    stage.stands();
+}
+
+/// Pings without number that nobody takes the answers of; ended with the link.
+fn ping_and_never_listen(link: &mut Link) -> usize {
+    const MOST: usize = 200_000;
+    let payload = Bytes::from_static(&[b'x'; 125]);
+    (0..MOST)
+        .take_while(|_| link.socket.write(Message::Ping(payload.clone())).is_ok())
+        .count()
+}
+
+#[test]
+fn floods_of_a_recruiter_take_little_memory_and_no_time_of_its_neighbours() {
+    let liar = Recruiter::new();
+    // One that takes nothing in is found out by the next announcement only.
+    let mut stage = Stage::announcing(std::slice::from_ref(&liar.url), "1m");
+    let pings = ping_and_never_listen(&mut liar.link());
+    stage.stays_within(MOST_UNTAKEN_BYTES);
+    std::thread::scope(|scope| {
+        let flooding = scope.spawn(|| {
+            // Requests: more than wait are refused, and no answer is taken.
+            let mut link = liar.link();
+            let asked = (0..20_000).take_while(|n| {
+                let key = format!("{n}-{}", "k".repeat(40_000));
+                link.try_send(grant("liar", &key, 1)).is_some()
+            });
+            let asked = asked.count();
+            // A message whose parts never end.
+            let mut link = liar.link();
+            let begin = Frame::message(vec![b'['; 1000], OpCode::Data(Data::Text), false);
+            let mut is_taken = link.socket.send(Message::Frame(begin)).is_ok();
+            let mut parts = 0;
+            while is_taken && parts < 10_000 {
+                let part = Frame::message(vec![b'['; 60_000], OpCode::Data(Data::Continue), false);
+                is_taken = link.socket.send(Message::Frame(part)).is_ok();
+                parts += 1;
+            }
+            println!("{pings} pings, {asked} requests, {parts} parts");
+            assert!(parts < 10_000, "a message without end is taken in");
+        });
+        while !flooding.is_finished() {
+            stage.is_served();
+        }
+    });
+    stage.stands();
+}
+
+#[test]
+fn a_recruiter_that_answers_the_link_with_no_end_of_words_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mut stage = Stage::start(&[url]);
+    std::thread::scope(|scope| {
+        let talking = scope.spawn(|| {
+            for head in [
+                "HTTP/1.1 101 Switching Protocols\r\n",
+                "HTTP/1.1 503 No\r\n\r\n",
+                "",
+            ] {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let _ = stream.read(&mut [0; 4096]).unwrap();
+                let began = Instant::now();
+                let line = format!("x: {}\r\n", "y".repeat(60_000));
+                let mut is_taken = stream.write_all(head.as_bytes()).is_ok();
+                let mut lines = 0;
+                while is_taken && lines < 4000 {
+                    is_taken = stream.write_all(line.as_bytes()).is_ok();
+                    lines += 1;
+                }
+                println!("{lines} lines in {:?} after {head:?}", began.elapsed());
+            }
+        });
+        while !talking.is_finished() {
+            stage.is_served();
+        }
+    });
+    stage.stands();
+}
+
+#[test]
+fn leases_for_ever_new_clients_leave_the_owners_log_small() {
+    const LEASES: usize = 400;
+    /// More of one line's clients are left out.
+    const MOST_CLIENTS: usize = 32;
+    let liar = Recruiter::new();
+    let mut stage = Stage::start(std::slice::from_ref(&liar.url));
+    let mut link = liar.link();
+    for number in 0..LEASES {
+        let client = format!("{number:0>256}");
+        let lease = link.lease(grant(&client, "k", 1));
+        let lease_id = lease.lease_id;
+        let release = Asked::Release {
+            client: Some(client),
+            lease_id: lease_id.clone(),
+        };
+        assert_eq!(link.ask(release), Outcome::Released { lease_id });
+    }
+    stage.is_served();
+    let log = stage.daemon.log();
+    for line in &log {
+        assert!(
+            line.clients.len() <= MOST_CLIENTS,
+            "{} clients",
+            line.clients.len()
+        );
+    }
+    // Of so many that end together one line stays: they do not push out what the owner wants to know.
+    assert!(log.len() < LEASES / 8, "{} lines", log.len());
+    assert_eq!(
+        log.iter().map(|line| line.steps_count).sum::<u64>(),
+        LEASES as u64
+    );
+    stage.stands();
+}

@@ -1,0 +1,114 @@
+//! Recruiters of the test's own, at the other end of a memory server's link.
+
+use crate::host::{PATIENCE, wait_for};
+use gleaner_schemas::lending::{Announcement, Asked, FromHost, Lease, Outcome, Request, ToHost};
+use std::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
+
+/// Host that is linked with them.
+pub(crate) const HOST_ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// A recruiter that is linked with as soon as [`Recruiter::link`] is called.
+pub(crate) struct Recruiter {
+    listener: TcpListener,
+    pub(crate) url: String,
+}
+
+impl Recruiter {
+    pub(crate) fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        Self { listener, url }
+    }
+
+    /// The memory server's next connection.
+    #[track_caller]
+    pub(crate) fn link(&self) -> Link {
+        wait_for("the memory server", || self.try_link())
+    }
+
+    /// The memory server's next connection, where there is one already.
+    pub(crate) fn try_link(&self) -> Option<Link> {
+        let (stream, _) = self.listener.accept().ok()?;
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Some(Link {
+            socket: accept(stream).ok()?,
+            last_id: 0,
+        })
+    }
+}
+
+/// One connection of a memory server.
+pub(crate) struct Link {
+    pub(crate) socket: WebSocket<TcpStream>,
+    last_id: u64,
+}
+
+impl Link {
+    pub(crate) fn send(&mut self, asked: Asked) {
+        self.try_send(asked).expect("a link");
+    }
+
+    /// The request's number; `None` where the link has ended.
+    pub(crate) fn try_send(&mut self, asked: Asked) -> Option<u64> {
+        self.last_id += 1;
+        let request_id = self.last_id;
+        let request = ToHost::Request(Request { request_id, asked });
+        let text = serde_json::to_string(&request).unwrap();
+        self.socket.send(Message::Text(text.into())).ok()?;
+        Some(request_id)
+    }
+
+    #[track_caller]
+    fn next(&mut self) -> FromHost {
+        loop {
+            if let Message::Text(text) = self.socket.read().unwrap() {
+                return serde_json::from_str(&text).unwrap();
+            }
+        }
+    }
+
+    /// What comes of it.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, asked: Asked) -> Outcome {
+        self.send(asked);
+        loop {
+            if let FromHost::Answer(answer) = self.next() {
+                assert_eq!(answer.request_id, self.last_id);
+                return answer.outcome;
+            }
+        }
+    }
+
+    /// The lease that comes of it.
+    #[track_caller]
+    pub(crate) fn lease(&mut self, asked: Asked) -> Lease {
+        match self.ask(asked) {
+            Outcome::Granted { lease } => lease,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next announcement that is as expected.
+    #[track_caller]
+    pub(crate) fn announced(&mut self, is_it: impl Fn(&Announcement) -> bool) -> Announcement {
+        loop {
+            match self.next() {
+                FromHost::Announcement(told) if is_it(&told) => return *told,
+                _ => (),
+            }
+        }
+    }
+}
+
+/// A request for a lease of an hour.
+pub(crate) fn grant(client: &str, key: &str, bytes: u64) -> Asked {
+    Asked::Grant {
+        client: client.to_owned(),
+        key: key.to_owned(),
+        bytes,
+        term_ms: 3_600_000,
+    }
+}
