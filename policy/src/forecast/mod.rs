@@ -112,6 +112,16 @@ pub fn lost(habit: f64, state: f64, habit_weight: f64) -> f64 {
     (habit_weight * habit + (1.0 - habit_weight) * state).clamp(0.0, 1.0)
 }
 
+/// Smallest probability that [`log_odds`] tells from 0.
+const LEAST: f64 = 1e-7;
+
+/// Natural logarithm of the odds `p / (1 − p)`; those of 0 and 1 are finite, as if they were 10⁻⁷ away.
+#[must_use]
+pub fn log_odds(p: f64) -> f64 {
+    let p = p.clamp(LEAST, 1.0 - LEAST);
+    (p / (1.0 - p)).ln()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,6 +26,18 @@ pub struct ForecastQuality {
     pub model: String,
     /// Mean square of (probability − what happened): 0 is perfect, lower is better.
     pub brier_score: f64,
+    /// Murphy's reliability over the bins of `forecast_calibration`: mean square of (mean forecast of the bin − share that
+    /// stayed). 0 where whatever is forecast comes true as often; lower is better.
+    pub reliability: f64,
+    /// Murphy's resolution over the same bins: mean square of (share of the bin that stayed − share of all). Higher is better.
+    pub resolution: f64,
+    /// Variance of what happened, share of all · (1 − share of all). The score is about reliability − resolution + uncertainty;
+    /// the remainder is what forecasts vary within a bin.
+    pub uncertainty: f64,
+    /// Slope of the logistic regression of the outcome on the forecast's log-odds: 1 is right, above 1 forecasts are too close
+    /// together, below 1 too far apart. Absent where there is no finite one: outcomes or forecasts are all alike, or no forecast
+    /// was on the wrong side.
+    pub calibration_slope: Option<f64>,
     /// Instants that were forecast, and whose fate is known.
     pub instants: i64,
     /// Days forecast, each from all that was known before it.
