@@ -305,6 +305,7 @@ impl Series {
             findings
                 .forecast_habits
                 .push(habit(None, of_host, any_time));
+            self.states(index, part, learnt, findings);
             for slot in 0..SLOTS as u8 {
                 let shares = &learnt.slots[index][usize::from(slot)];
                 let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
@@ -321,6 +322,34 @@ impl Series {
         }
     }
 
+    /// Of every state that was seen on one host, where its share is another than that of all hosts.
+    fn states(self, index: usize, part: &HostPart, learnt: &Learnt, findings: &mut Findings) {
+        for (&by_bins, shares) in &learnt.host_cells[index] {
+            let bins = super::learnt::bins_at(by_bins);
+            let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
+                let own = learnt.state_on(index, bins, ahead).map(rounded)?;
+                let is_told = shares[ahead].instants > 0
+                    && learnt.state(bins, ahead).map(rounded) != Some(own);
+                is_told.then_some(own)
+            });
+            if lost.iter().all(Option::is_none) {
+                continue;
+            }
+            let of_state = ForecastHabit {
+                scope: self.scope,
+                region_bytes: self.region_bytes,
+                region_share: self.region_share,
+                host: part.host.clone(),
+                age_bin: Some(bins.age.into()),
+                margin_bin: Some(bins.margin.into()),
+                low_bin: Some(bins.low.into()),
+                instants: shares[0].instants as i64,
+                ..ForecastHabit::default()
+            };
+            findings.forecast_habits.push(of_state.with_lost(lost));
+        }
+    }
+
     fn weights(self, learnt: &Learnt, findings: &mut Findings) {
         for (ahead, &ahead_s) in AHEAD_S.iter().enumerate() {
             if learnt.all[ahead].instants > 0 {
@@ -330,6 +359,8 @@ impl Series {
                     region_share: self.region_share,
                     ahead_s,
                     habit_weight: rounded(learnt.habit_weight(ahead)),
+                    spread_about: learnt.spread(ahead).map(|(about, _)| about),
+                    spread: learnt.spread(ahead).map(|(_, by)| rounded(by)),
                 });
             }
         }
@@ -413,10 +444,16 @@ mod tests {
                             hour_of_week: count.slot / 6 * 120 + count.slot % 6 * 4,
                             ahead_s,
                         });
-                        let close = scored.map(|p| 1.0 - p.models[0])
-                            .zip(said)
-                            .map(|(scored, said)| (scored - said).abs() < 3e-5);
-                        prop_assert!(close.unwrap_or(scored.is_none() && said.is_none()));
+                        // Figures are rounded to 10⁻⁵ before odds are spread, at most to twice as far.
+                        let close = scored.zip(said).map(|(scored, said)| {
+                            let of = |p: f64| p * (1.0 - p);
+                            let scale = of(scored.models[0]) / of(scored.mixed).max(1e-5);
+                            let spread = if scored.models[0] == scored.mixed { 1.0 } else { 2.0 * scale };
+                            (1.0 - scored.models[0] - said).abs() < 6e-5 * (1.0 + spread)
+                        });
+                        prop_assert!(
+                            close.unwrap_or(scored.is_none() && said.is_none()), "{scored:?} {said:?}"
+                        );
                     }
                 }
             }

@@ -5,7 +5,7 @@
 
 use super::calibration::Calibration;
 use super::counts::Count;
-use super::learnt::{Learnt, MODELS_COUNT, Weight};
+use super::learnt::{Fit, Learnt, MODELS_COUNT};
 use gleaner_policy::forecast::AHEAD;
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
         before(day, &learnt);
         let mut is_scored = [false; AHEAD];
         for (host, count) in begun.remove(&day).unwrap_or_default() {
-            let weights = &mut known.entry(known_on(count)).or_default().weights;
+            let fits = &mut known.entry(known_on(count)).or_default().fits;
             for ahead in 0..AHEAD {
                 let (instants, lost) = (count.instants[ahead], count.lost[ahead]);
                 if instants == 0 {
@@ -73,7 +73,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
                 let Some(given) = learnt.probabilities(host, count.slot, count.bins, ahead) else {
                     continue;
                 };
-                weights[ahead].add(Weight::of(&given, instants, lost));
+                fits[ahead].add(Fit::of(&given, instants, lost));
                 if day >= first_scored {
                     scores.ahead[ahead].add(&given.models, instants, lost);
                     is_scored[ahead] = true;
@@ -88,7 +88,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
             for (host, count) in known.counts {
                 learnt.add(host, count);
             }
-            learnt.add_weights(&known.weights);
+            learnt.add_fits(&known.fits);
         }
     }
     for (ahead, score) in scores.ahead.iter_mut().enumerate() {
@@ -101,7 +101,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
 #[derive(Default)]
 struct Known<'a> {
     counts: Vec<(usize, &'a Count)>,
-    weights: [Weight; AHEAD],
+    fits: [Fit; AHEAD],
 }
 
 impl Score {
