@@ -142,7 +142,7 @@ fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
     record(&mut r, "a", 20, &fares(1 << 40, true));
     record(&mut r, "b", 20, &fares(1 << 41, false));
     let found = r.analyzed(&parameters()).unwrap();
-    for ahead_s in [600, 3600] {
+    for ahead_s in [3600, 7200] {
         let of = |model| quality(&found, Scope::All, ahead_s, model);
         let gleaner = of("gleaner");
         // All hosts' share in a state, and one host's in any, say the same of both.
