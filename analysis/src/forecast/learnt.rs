@@ -2,13 +2,21 @@
 
 use super::counts::Count;
 use gleaner_policy::forecast::{
-    AHEAD, Bins, HOST_WEIGHT, SLOT_WEIGHT, SLOTS, STATE_WEIGHT, lost, shrunk,
+    AHEAD, Bins, HOST_WEIGHT, SLOT_WEIGHT, SLOTS, STATE_WEIGHT, host_cell_weight, instants_within,
+    log_odds, mixed, shrunk, spread as spread_from,
 };
+use std::collections::BTreeMap;
 
-/// What the weight of habits is before there are forecasts to learn it from,
+/// Weight of habits before there are forecasts to learn it from.
 const FIRST_HABIT_WEIGHT: f64 = 0.1;
-/// and how much that counts: as so much squared difference of the two parts.
+/// Squared difference of habit and state, summed over instants, for which that first weight counts.
 const FIRST_WEIGHT_COUNTS: f64 = 50.0;
+/// Spread of forecasts before there are forecasts to learn it from.
+const FIRST_SPREAD: f64 = 1.0;
+/// Information on the spread for which that counts, for each instant within the time ahead: those share their fates.
+const FIRST_SPREAD_COUNTS: f64 = 100.0;
+/// Least and largest spread.
+const SPREADS: (f64, f64) = (0.5, 2.0);
 /// Instants for which climatology counts in the plain shares of the models to beat: they need a figure where nothing
 /// was seen.
 const PLAIN_WEIGHT: f64 = 1.0;
@@ -38,15 +46,24 @@ pub(super) struct Learnt {
     pub(super) hosts: Vec<Shares>,
     /// Of each host, by time of the week.
     pub(super) slots: Vec<[Shares; SLOTS]>,
-    weights: [Weight; AHEAD],
+    /// Of each host, by all bins ([`places`]): those that were seen.
+    pub(super) host_cells: Vec<BTreeMap<usize, Shares>>,
+    fits: [Fit; AHEAD],
 }
 
-/// What the weight of habits follows from: sums over past forecasts.
+/// Sums over past forecasts, from which the weight of habits and the spread follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Weight {
-    /// (habit − state) · (what happened − state)
+pub(super) struct Fit {
+    habit: Regression,
+    spread: Regression,
+}
+
+/// Sums of a regression through the origin: of `y − first guess` on `x`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Regression {
+    /// x · (what happened − first guess).
     towards: f64,
-    /// (habit − state)²
+    /// x², by its weight.
     squares: f64,
 }
 
@@ -57,6 +74,8 @@ pub(super) struct Probabilities {
     pub(super) models: [f64; MODELS_COUNT],
     habit: f64,
     state: f64,
+    /// Of habit and state, before the spread.
+    pub(super) mixed: f64,
 }
 
 impl Share {
@@ -70,27 +89,65 @@ impl Share {
     }
 }
 
-impl Weight {
-    /// Of so many instants that were forecast as `given`.
-    pub(super) fn of(given: &Probabilities, instants: u8, lost: u8) -> Self {
+impl Regression {
+    /// Of instants with the same `x`, each of that weight, `lost` of which were lost where the first guess was `guess`.
+    fn of(x: f64, weight: f64, guess: f64, instants: u8, lost: u8) -> Self {
         let (instants, lost) = (f64::from(instants), f64::from(lost));
-        let difference = given.habit - given.state;
         Self {
-            towards: difference * (lost - instants * given.state),
-            squares: difference * difference * instants,
+            towards: x * (lost - instants * guess),
+            squares: x * x * weight * instants,
         }
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.towards += other.towards;
         self.squares += other.squares;
     }
 
-    /// The one that would have given the least Brier score.
-    fn best(self) -> f64 {
-        let towards = self.towards + FIRST_WEIGHT_COUNTS * FIRST_HABIT_WEIGHT;
-        (towards / (self.squares + FIRST_WEIGHT_COUNTS)).clamp(0.0, 1.0)
+    /// The coefficient, drawn to `first` as if that had been seen with squares of `counts`.
+    fn towards(self, first: f64, counts: f64) -> f64 {
+        (self.towards + counts * first) / (self.squares + counts)
     }
+}
+
+impl Fit {
+    /// Of so many instants that were forecast as `given`.
+    pub(super) fn of(given: &Probabilities, instants: u8, lost: u8) -> Self {
+        let p = given.mixed;
+        let [_, climatology, ..] = given.models;
+        let x = if is_spread_about(climatology) {
+            log_odds(p) - log_odds(climatology)
+        } else {
+            0.0
+        };
+        Self {
+            habit: Regression::of(given.habit - given.state, 1.0, given.state, instants, lost),
+            spread: Regression::of(x, p * (1.0 - p), p, instants, lost),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.habit.add(other.habit);
+        self.spread.add(other.spread);
+    }
+
+    /// The weight of habits that would have given the least Brier score.
+    fn habit_weight(self) -> f64 {
+        let weight = self.habit.towards(FIRST_HABIT_WEIGHT, FIRST_WEIGHT_COUNTS);
+        weight.clamp(0.0, 1.0)
+    }
+
+    /// The spread that would have given the largest likelihood, by one step of Newton's method from forecasts that are not spread.
+    fn spread(self, ahead: usize) -> f64 {
+        let counts = FIRST_SPREAD_COUNTS * instants_within(ahead);
+        let (least, most) = SPREADS;
+        (FIRST_SPREAD + self.spread.towards(0.0, counts)).clamp(least, most)
+    }
+}
+
+/// Whether forecasts can be spread from this probability.
+const fn is_spread_about(climatology: f64) -> bool {
+    climatology > 0.0 && climatology < 1.0
 }
 
 /// Indices of cells: by age and margin, and by all three.
@@ -98,6 +155,16 @@ pub(super) fn places(bins: Bins) -> (usize, usize) {
     let [_, margins, lows] = Bins::COUNTS;
     let by_margin = usize::from(bins.age) * margins + usize::from(bins.margin);
     (by_margin, by_margin * lows + usize::from(bins.low))
+}
+
+/// The bins whose index by all three is `by_bins`.
+pub(super) fn bins_at(by_bins: usize) -> Bins {
+    let [_, margins, lows] = Bins::COUNTS;
+    Bins {
+        age: (by_bins / lows / margins) as u8,
+        margin: (by_bins / lows % margins) as u8,
+        low: (by_bins % lows) as u8,
+    }
 }
 
 impl Learnt {
@@ -111,7 +178,8 @@ impl Learnt {
             by_bins: vec![none; ages * margins * lows],
             hosts: vec![none; hosts_count],
             slots: vec![[none; SLOTS]; hosts_count],
-            weights: [Weight::default(); AHEAD],
+            host_cells: vec![BTreeMap::new(); hosts_count],
+            fits: [Fit::default(); AHEAD],
         }
     }
 
@@ -124,6 +192,7 @@ impl Learnt {
             &mut self.by_bins[by_bins],
             &mut self.hosts[host],
             &mut self.slots[host][usize::from(count.slot)],
+            self.host_cells[host].entry(by_bins).or_default(),
         ];
         for shares in shares {
             let counted = count.instants.iter().zip(&count.lost);
@@ -133,15 +202,21 @@ impl Learnt {
         }
     }
 
-    pub(super) fn add_weights(&mut self, weights: &[Weight; AHEAD]) {
-        for (mine, weight) in self.weights.iter_mut().zip(weights) {
-            mine.add(*weight);
+    pub(super) fn add_fits(&mut self, fits: &[Fit; AHEAD]) {
+        for (mine, fit) in self.fits.iter_mut().zip(fits) {
+            mine.add(*fit);
         }
     }
 
     /// How much habits count.
     pub(super) fn habit_weight(&self, ahead: usize) -> f64 {
-        self.weights[ahead].best()
+        self.fits[ahead].habit_weight()
+    }
+
+    /// Probability from which forecasts are spread, and how far; `None` where all regions were lost, or none.
+    pub(super) fn spread(&self, ahead: usize) -> Option<(f64, f64)> {
+        let about = self.climatology(ahead).filter(|c| is_spread_about(*c))?;
+        Some((about, self.fits[ahead].spread(ahead)))
     }
 
     /// What every model says; `None` where nothing was followed that long.
@@ -155,11 +230,13 @@ impl Learnt {
         let climatology = self.climatology(ahead)?;
         let (_, by_bins) = places(bins);
         let plain = |shares: &Shares| shares[ahead].towards(climatology, PLAIN_WEIGHT);
-        let state = self.state(bins, ahead)?;
+        let state = self.state_on(host, bins, ahead)?;
         let habit = self.habit(host, Some(slot), ahead)?;
+        let mixed = mixed(habit, state, self.habit_weight(ahead));
+        let spread = self.spread(ahead);
         Some(Probabilities {
             models: [
-                lost(habit, state, self.habit_weight(ahead)),
+                spread.map_or(mixed, |(about, by)| spread_from(mixed, about, by)),
                 climatology,
                 plain(&self.by_age[usize::from(bins.age)]),
                 plain(&self.hosts[host]),
@@ -167,6 +244,7 @@ impl Learnt {
             ],
             habit,
             state,
+            mixed,
         })
     }
 
@@ -194,6 +272,16 @@ impl Learnt {
         let of_margin = self.of_margin(bins, ahead)?;
         let (_, by_bins) = places(bins);
         Some(self.by_bins[by_bins][ahead].towards(of_margin, STATE_WEIGHT))
+    }
+
+    /// Of all three on one host; on all where it was never seen so.
+    pub(super) fn state_on(&self, host: usize, bins: Bins, ahead: usize) -> Option<f64> {
+        let of_all = self.state(bins, ahead)?;
+        let (_, by_bins) = places(bins);
+        let own = self.host_cells[host].get(&by_bins);
+        Some(own.map_or(of_all, |own| {
+            own[ahead].towards(of_all, host_cell_weight(ahead))
+        }))
     }
 
     /// Of a host at a time of the week, or any. One that never lost such a region is the same at all times.
@@ -250,13 +338,22 @@ mod tests {
         let climatology = 0.3;
         let age = (30.0 + 10.0 * climatology) / 110.0;
         let margin = (30.0 + 10.0 * age) / 50.0;
-        let state = (30.0 + 10.0 * margin) / 50.0;
+        let of_all = (30.0 + 10.0 * margin) / 50.0;
+        // Of ten minutes ahead all hosts count twelve instants in one host's share.
+        let state = (30.0 + 12.0 * of_all) / 52.0;
         let any_time = (30.0 + 144.0 * climatology) / 184.0;
         let habit = (30.0 + 24.0 * any_time) / 64.0;
         let given = learnt.probabilities(0, 5, bins, 0).unwrap();
         close(given.state, state);
         close(given.habit, habit);
+        // Nothing was forecast yet: not spread.
         close(given.models[0], 0.1 * habit + 0.9 * state);
+        close(given.mixed, given.models[0]);
+        close(learnt.state(bins, 0).unwrap(), of_all);
+        // Of a day ahead they count 1,728, and a host that was never seen in the state is like all.
+        let state = learnt.state_on(0, bins, AHEAD - 1).unwrap();
+        close(state, (30.0 + 1728.0 * of_all) / 1768.0);
+        close(learnt.state_on(1, bins, 0).unwrap(), of_all);
         close(given.models[1], climatology);
         close(given.models[2], 30.3 / 101.0);
         close(given.models[3], 30.3 / 41.0);
@@ -270,16 +367,25 @@ mod tests {
     }
 
     #[test]
+    fn indices_of_cells_and_back() {
+        let [ages, margins, lows] = Bins::COUNTS;
+        for index in 0..ages * margins * lows {
+            assert_eq!(places(bins_at(index)).1, index);
+        }
+    }
+
+    #[test]
     fn the_weight_goes_to_what_served_better() {
         let given = Probabilities {
             models: [0.0; MODELS_COUNT],
             habit: 0.9,
             state: 0.1,
+            mixed: 0.1,
         };
         let weight = |lost: u8| {
             let mut learnt = Learnt::nothing(1);
             for _ in 0..100 {
-                learnt.add_weights(&[Weight::of(&given, 100, lost); AHEAD]);
+                learnt.add_fits(&[Fit::of(&given, 100, lost); AHEAD]);
             }
             learnt.habit_weight(AHEAD_S.len() - 1)
         };
@@ -290,5 +396,43 @@ mod tests {
         close(weight(100), 1.0);
         close(weight(0), 0.0);
         close(Learnt::nothing(1).habit_weight(0), FIRST_HABIT_WEIGHT);
+    }
+
+    #[test]
+    fn forecasts_that_were_too_cautious_are_spread() {
+        // Of any region half are lost. Regions forecast to be lost in 1 of 5 and 4 of 5 cases, and how many were.
+        let spread = |lost: u8| {
+            let mut learnt = Learnt::nothing(1);
+            learnt.add(0, &count(0, (0, 0, 0), 100, 50));
+            let given = |mixed| Probabilities {
+                models: [mixed, 0.5, 0.5, 0.5, 0.5],
+                habit: mixed,
+                state: mixed,
+                mixed,
+            };
+            for _ in 0..1000 {
+                learnt.add_fits(&[Fit::of(&given(0.2), 100, lost); AHEAD]);
+                learnt.add_fits(&[Fit::of(&given(0.8), 100, 100 - lost); AHEAD]);
+            }
+            let (about, by) = learnt.spread(0).unwrap();
+            close(about, 0.5);
+            by
+        };
+        close(spread(20), 1.0);
+        // One step of Newton's method: log-odds of ∓1.386, 100 forecasts of each kind with a variance of 0.16.
+        let x = 4.0_f64.ln();
+        let step = |off: f64| 200_000.0 * x * off / (200_000.0 * x * x * 0.16 + 100.0);
+        close(spread(15), 1.0 + step(0.05));
+        close(spread(25), 1.0 - step(0.05));
+        // Within bounds.
+        close(spread(0), 1.0 + step(0.2).min(1.0));
+        close(spread(100), 0.5);
+        // None lost, or all: there is nothing to spread from.
+        for lost in [0, 100] {
+            let mut learnt = Learnt::nothing(1);
+            learnt.add(0, &count(0, (0, 0, 0), 100, lost));
+            assert_eq!(learnt.spread(0), None);
+        }
+        assert_eq!(Learnt::nothing(1).spread(0), None);
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! A host adds counts by day, time of the week and state ([`counts`]), no samples.
 
+mod calibration;
 mod counts;
 mod instants;
 mod learnt;

@@ -1,9 +1,10 @@
 //! What was learnt and how good it was, as findings.
 
+use super::calibration::{BOUNDS, Calibration};
 use super::counts::Count;
 use super::instants::DAY_MS;
 use super::learnt::{Learnt, MODELS, Shares};
-use super::rolling::{CALIBRATION_BINS, Score, Scores, roll};
+use super::rolling::{Scores, roll};
 use super::{HostPart, Region};
 use crate::error::AnalysisError;
 use crate::in_order;
@@ -40,35 +41,39 @@ pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: 
         let counts: Vec<&[Count]> = hosts.iter().map(|h| series.of(h)).collect();
         Ok(roll(&counts, |_, _| {}))
     };
-    let mut together: Vec<(Scope, Vec<Score>)> = Vec::new();
+    let mut together: Vec<(Scope, [Calibration; AHEAD])> = Vec::new();
     let mut at = all.iter();
     let written = in_order::each(&all, roll, |(learnt, scores)| {
         if let Some(series) = at.next() {
             series.quality(&scores, findings);
-            for (ahead, score) in scores.ahead.iter().enumerate() {
+            let own = scores.ahead.map(|score| {
+                let [gleaner, ..] = score.calibration;
+                gleaner
+            });
+            for (ahead, calibration) in own.iter().enumerate() {
                 findings
                     .forecast_calibration
-                    .extend(series.calibration(ahead, score));
+                    .extend(series.calibration(ahead, calibration));
             }
             series.cells(&learnt, findings);
             series.habits(hosts, &learnt, findings);
             series.weights(&learnt, findings);
-            pool(&mut together, series.scope, &scores);
+            pool(&mut together, series.scope, own);
         }
         Ok::<(), AnalysisError>(())
     });
     debug_assert!(written.is_ok(), "counting cannot fail");
-    for (scope, scores) in &together {
+    for (scope, calibrations) in &together {
         let regions = Series {
             scope: *scope,
             index: 0,
             region_bytes: None,
             region_share: None,
         };
-        for (ahead, score) in scores.iter().enumerate() {
+        for (ahead, calibration) in calibrations.iter().enumerate() {
             findings
                 .forecast_calibration
-                .extend(regions.calibration(ahead, score));
+                .extend(regions.calibration(ahead, calibration));
         }
     }
     findings.forecast_table_size.push(ForecastTableSize::of(
@@ -81,14 +86,18 @@ pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: 
     missing(hosts, findings);
 }
 
-fn pool(together: &mut Vec<(Scope, Vec<Score>)>, scope: Scope, scores: &Scores) {
+fn pool(
+    together: &mut Vec<(Scope, [Calibration; AHEAD])>,
+    scope: Scope,
+    calibrations: [Calibration; AHEAD],
+) {
     match together.iter_mut().find(|(s, _)| *s == scope) {
         Some((_, pooled)) => {
-            for (mine, score) in pooled.iter_mut().zip(&scores.ahead) {
-                mine.add_calibration(score);
+            for (mine, other) in pooled.iter_mut().zip(&calibrations) {
+                mine.add_bins(other);
             }
         }
-        None => together.push((scope, scores.ahead.to_vec())),
+        None => together.push((scope, calibrations)),
     }
 }
 
@@ -180,25 +189,35 @@ impl Series {
             if score.instants == 0 {
                 continue;
             }
-            let models = MODELS.iter().zip(score.squares);
-            findings
-                .forecast_quality
-                .extend(models.map(|(model, squares)| ForecastQuality {
+            let models = MODELS.iter().zip(score.squares).zip(&score.calibration);
+            let scored = models.filter_map(|((model, squares), calibration)| {
+                let parts = calibration.parts()?;
+                Some(ForecastQuality {
                     scope: self.scope,
                     region_bytes: self.region_bytes,
                     region_share: self.region_share,
                     ahead_s,
                     model: (*model).to_owned(),
                     brier_score: squares / score.instants as f64,
+                    reliability: parts.reliability,
+                    resolution: parts.resolution,
+                    uncertainty: parts.uncertainty,
+                    calibration_slope: calibration.slope(),
                     instants: score.instants as i64,
                     origins: score.origins as i64,
                     hosts_count: score.hosts_count as i64,
-                }));
+                })
+            });
+            findings.forecast_quality.extend(scored);
         }
     }
 
-    fn calibration(self, ahead: usize, score: &Score) -> impl Iterator<Item = ForecastCalibration> {
-        let bins = score.calibration.iter().zip(CALIBRATION_BINS.windows(2));
+    fn calibration(
+        self,
+        ahead: usize,
+        calibration: &Calibration,
+    ) -> impl Iterator<Item = ForecastCalibration> {
+        let bins = calibration.bins.iter().zip(BOUNDS.windows(2));
         bins.filter(|(bin, _)| bin.instants > 0)
             .map(move |(bin, bounds)| ForecastCalibration {
                 scope: self.scope,
@@ -286,6 +305,7 @@ impl Series {
             findings
                 .forecast_habits
                 .push(habit(None, of_host, any_time));
+            self.states(index, part, learnt, findings);
             for slot in 0..SLOTS as u8 {
                 let shares = &learnt.slots[index][usize::from(slot)];
                 let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
@@ -302,6 +322,34 @@ impl Series {
         }
     }
 
+    /// Of every state that was seen on one host, where its share is another than that of all hosts.
+    fn states(self, index: usize, part: &HostPart, learnt: &Learnt, findings: &mut Findings) {
+        for (&by_bins, shares) in &learnt.host_cells[index] {
+            let bins = super::learnt::bins_at(by_bins);
+            let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
+                let own = learnt.state_on(index, bins, ahead).map(rounded)?;
+                let is_told = shares[ahead].instants > 0
+                    && learnt.state(bins, ahead).map(rounded) != Some(own);
+                is_told.then_some(own)
+            });
+            if lost.iter().all(Option::is_none) {
+                continue;
+            }
+            let of_state = ForecastHabit {
+                scope: self.scope,
+                region_bytes: self.region_bytes,
+                region_share: self.region_share,
+                host: part.host.clone(),
+                age_bin: Some(bins.age.into()),
+                margin_bin: Some(bins.margin.into()),
+                low_bin: Some(bins.low.into()),
+                instants: shares[0].instants as i64,
+                ..ForecastHabit::default()
+            };
+            findings.forecast_habits.push(of_state.with_lost(lost));
+        }
+    }
+
     fn weights(self, learnt: &Learnt, findings: &mut Findings) {
         for (ahead, &ahead_s) in AHEAD_S.iter().enumerate() {
             if learnt.all[ahead].instants > 0 {
@@ -311,6 +359,8 @@ impl Series {
                     region_share: self.region_share,
                     ahead_s,
                     habit_weight: rounded(learnt.habit_weight(ahead)),
+                    spread_about: learnt.spread(ahead).map(|(about, _)| about),
+                    spread: learnt.spread(ahead).map(|(_, by)| rounded(by)),
                 });
             }
         }
@@ -394,10 +444,16 @@ mod tests {
                             hour_of_week: count.slot / 6 * 120 + count.slot % 6 * 4,
                             ahead_s,
                         });
-                        let close = scored.map(|p| 1.0 - p.models[0])
-                            .zip(said)
-                            .map(|(scored, said)| (scored - said).abs() < 3e-5);
-                        prop_assert!(close.unwrap_or(scored.is_none() && said.is_none()));
+                        // Figures are rounded to 10⁻⁵ before odds are spread, at most to twice as far.
+                        let close = scored.zip(said).map(|(scored, said)| {
+                            let of = |p: f64| p * (1.0 - p);
+                            let scale = of(scored.models[0]) / of(scored.mixed).max(1e-5);
+                            let spread = if scored.models[0] == scored.mixed { 1.0 } else { 2.0 * scale };
+                            (1.0 - scored.models[0] - said).abs() < 6e-5 * (1.0 + spread)
+                        });
+                        prop_assert!(
+                            close.unwrap_or(scored.is_none() && said.is_none()), "{scored:?} {said:?}"
+                        );
                     }
                 }
             }

@@ -3,18 +3,14 @@
 //! Day by day (UTC): first every instant of the day is forecast from what had been learnt before; then the fates that came
 //! to be known on that day are learnt, whichever day they began on. The first half of the days only teaches.
 
+use super::calibration::Calibration;
 use super::counts::Count;
-use super::learnt::{Learnt, MODELS_COUNT, Weight};
+use super::learnt::{Fit, Learnt, MODELS_COUNT};
 use gleaner_policy::forecast::AHEAD;
 use std::collections::BTreeMap;
 
 /// Share of the days that only teach.
 const TEACHING_SHARE: f64 = 0.5;
-/// Bounds of the bins of probability to stay available: most forecasts are close to 1.
-pub(super) const CALIBRATION_BINS: [f64; 13] = [
-    0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0,
-];
-const BINS_COUNT: usize = CALIBRATION_BINS.len() - 1;
 
 /// How good the forecasts of one region were.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,17 +26,8 @@ pub(super) struct Score {
     pub(super) instants: u64,
     pub(super) origins: u64,
     pub(super) hosts_count: u64,
-    pub(super) calibration: [CalibrationBin; BINS_COUNT],
-}
-
-/// Forecasts of about the same probability.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct CalibrationBin {
-    pub(super) instants: u64,
-    /// Sum of the forecasts.
-    pub(super) forecast: f64,
-    /// Regions that stayed available.
-    pub(super) stayed: u64,
+    /// Of each model.
+    pub(super) calibration: [Calibration; MODELS_COUNT],
 }
 
 /// Goes through all days of all hosts, each by its counts. Gives what was learnt in the end, and the scores on the way;
@@ -77,7 +64,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
         before(day, &learnt);
         let mut is_scored = [false; AHEAD];
         for (host, count) in begun.remove(&day).unwrap_or_default() {
-            let weights = &mut known.entry(known_on(count)).or_default().weights;
+            let fits = &mut known.entry(known_on(count)).or_default().fits;
             for ahead in 0..AHEAD {
                 let (instants, lost) = (count.instants[ahead], count.lost[ahead]);
                 if instants == 0 {
@@ -86,7 +73,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
                 let Some(given) = learnt.probabilities(host, count.slot, count.bins, ahead) else {
                     continue;
                 };
-                weights[ahead].add(Weight::of(&given, instants, lost));
+                fits[ahead].add(Fit::of(&given, instants, lost));
                 if day >= first_scored {
                     scores.ahead[ahead].add(&given.models, instants, lost);
                     is_scored[ahead] = true;
@@ -101,7 +88,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
             for (host, count) in known.counts {
                 learnt.add(host, count);
             }
-            learnt.add_weights(&known.weights);
+            learnt.add_fits(&known.fits);
         }
     }
     for (ahead, score) in scores.ahead.iter_mut().enumerate() {
@@ -114,7 +101,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
 #[derive(Default)]
 struct Known<'a> {
     counts: Vec<(usize, &'a Count)>,
-    weights: [Weight; AHEAD],
+    fits: [Fit; AHEAD],
 }
 
 impl Score {
@@ -124,21 +111,8 @@ impl Score {
             *squares += lost_count * (1.0 - p) * (1.0 - p) + stayed * p * p;
         }
         self.instants += u64::from(instants);
-        let [gleaner, ..] = models;
-        let forecast = 1.0 - gleaner;
-        let inner = &CALIBRATION_BINS[1..BINS_COUNT];
-        let bin = &mut self.calibration[inner.partition_point(|bound| *bound <= forecast)];
-        bin.instants += u64::from(instants);
-        bin.forecast += forecast * f64::from(instants);
-        bin.stayed += u64::from(instants - lost);
-    }
-
-    /// Adds the forecasts of another region to the calibration.
-    pub(super) fn add_calibration(&mut self, other: &Self) {
-        for (mine, other) in self.calibration.iter_mut().zip(&other.calibration) {
-            mine.instants += other.instants;
-            mine.forecast += other.forecast;
-            mine.stayed += other.stayed;
+        for (calibration, p) in self.calibration.iter_mut().zip(models) {
+            calibration.add(1.0 - p, instants, instants - lost);
         }
     }
 }
@@ -320,7 +294,7 @@ mod tests {
         for squares in &score.squares {
             assert!((squares - 4.0 * 0.25).abs() < 1e-12, "{squares}");
         }
-        let bin = score.calibration[5];
+        let bin = score.calibration[0].bins[5];
         assert_eq!((bin.instants, bin.stayed), (4, 2));
         assert!((bin.forecast - 2.0).abs() < 1e-12);
         assert_eq!((learnt.all[0].instants, learnt.all[0].lost), (16, 6));

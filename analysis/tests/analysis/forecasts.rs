@@ -114,6 +114,51 @@ fn habits_of_the_hour_are_learnt() {
     assert!(forecast("b", 43_200) > forecast("a", 43_200) + 0.3);
 }
 
+/// A number from 0 to 2⁶⁴ − 1 that looks random: splitmix64.
+fn scattered(seed: u64) -> u64 {
+    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[test]
+fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
+    // Both hosts have little and much available by turns, five hours each, so that the time of day tells nothing. Host a loses
+    // the region in one of eight instants while it has little, host b while it has much.
+    let fares = |seed: u64, loses_with_little: bool| {
+        move |second: i64| {
+            let has_little = second / 18_000 % 2 == 0;
+            let is_lost = has_little == loses_with_little
+                && scattered(seed + second as u64).is_multiple_of(8);
+            match (is_lost, has_little) {
+                (true, _) => 100,
+                (false, true) => 300,
+                (false, false) => 700,
+            }
+        }
+    };
+    let mut r = Recording::new();
+    record(&mut r, "a", 20, &fares(1 << 40, true));
+    record(&mut r, "b", 20, &fares(1 << 41, false));
+    let found = r.analyzed(&parameters()).unwrap();
+    for ahead_s in [3600, 7200] {
+        let of = |model| quality(&found, Scope::All, ahead_s, model);
+        let gleaner = of("gleaner");
+        // All hosts' share in a state, and one host's in any, say the same of both.
+        for pooled in ["climatology", "age", "host_rate", "bins"] {
+            let pooled = of(pooled).brier_score;
+            assert!(gleaner.brier_score < 0.9 * pooled, "{gleaner:?} {pooled}");
+        }
+        // They are as far apart as they should be.
+        let slope = gleaner.calibration_slope.unwrap();
+        assert!((0.8..1.25).contains(&slope), "{gleaner:?}");
+        assert!(gleaner.reliability < 0.005, "{gleaner:?}");
+        let parts = gleaner.reliability - gleaner.resolution + gleaner.uncertainty;
+        assert!((parts - gleaner.brier_score).abs() < 0.01, "{gleaner:?}");
+    }
+}
+
 #[test]
 fn a_sleep_loses_regions_and_an_unexplained_gap_does_not() {
     let with_gaps = |cause: Option<&str>| {

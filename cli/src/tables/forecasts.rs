@@ -7,22 +7,26 @@ use gleaner_schemas::units::{Bytes, Seconds};
 /// Times ahead that are shown: the shortest, and the baselines' (one, six and 24 hours).
 const AHEAD_S: [i64; 4] = [600, 3600, 21_600, 86_400];
 
-/// Brier scores: a line for each region and time ahead, a column a model.
+/// The model whose calibration is shown; of the others the score alone.
+const OWN: &str = "gleaner";
+
+/// Brier scores and the calibration of our own forecasts: a line for each region and time ahead.
 pub(super) fn quality(findings: &Findings, rows: usize) -> String {
-    let shown = findings.forecast_quality.iter();
+    let shown = (findings.forecast_quality.iter()).filter(|q| AHEAD_S.contains(&q.ahead_s));
+    let cells: Vec<(&ForecastQuality, String, String)> = shown.flat_map(cells).collect();
     let scores = pivot(
-        shown.filter(|q| AHEAD_S.contains(&q.ahead_s)),
+        cells.iter(),
         &["scope", "region", "ahead"],
         1,
-        |q| {
+        |(q, ..)| {
             vec![
                 scope(q).to_owned(),
                 region(q),
                 Seconds(q.ahead_s as f64).to_string(),
             ]
         },
-        |q| q.model.replace('_', " "),
-        |q| format!("{:.4}", q.brier_score),
+        |(_, column, _)| column.clone(),
+        |(_, _, cell)| cell.clone(),
     );
     let lines = scores.lines().count().saturating_sub(1);
     let mut said: String = scores.lines().take(rows + 1).collect::<Vec<_>>().join("\n");
@@ -33,8 +37,26 @@ pub(super) fn quality(findings: &Findings, rows: usize) -> String {
         );
     }
     format!(
-        "{said}\n  Brier score on days that the model had not seen: 0 is perfect, less is better."
+        "{said}\n  Brier score on days that the model had not seen: 0 is perfect, less is better. Reliability is the part of gleaner's \
+         that comes\n  of forecasts which do not come true as often as they say: 0 is perfect. Slope: above 1 its forecasts are too \
+         close together,\n  below 1 too far apart."
     )
+}
+
+/// The score of a model; of our own the calibration as well.
+fn cells(q: &ForecastQuality) -> Vec<(&ForecastQuality, String, String)> {
+    let mut cells = vec![(
+        q,
+        q.model.replace('_', " "),
+        format!("{:.4}", q.brier_score),
+    )];
+    if q.model == OWN {
+        let slope = q.calibration_slope;
+        let slope = slope.map_or_else(|| "—".to_owned(), |slope| format!("{slope:.2}"));
+        cells.push((q, "reliability".to_owned(), format!("{:.5}", q.reliability)));
+        cells.push((q, "slope".to_owned(), slope));
+    }
+    cells
 }
 
 const fn scope(quality: &ForecastQuality) -> &'static str {
@@ -49,5 +71,46 @@ fn region(quality: &ForecastQuality) -> String {
         (Some(bytes), _) => Bytes::from(bytes).to_string(),
         (None, Some(share)) => format!("{:.0} % of it", share * 100.0),
         (None, None) => "any".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calibration_stands_beside_the_score() {
+        let quality_of = |model: &str, calibration_slope| ForecastQuality {
+            scope: Scope::All,
+            region_bytes: None,
+            region_share: Some(0.5),
+            ahead_s: 3600,
+            model: model.to_owned(),
+            brier_score: 0.0125,
+            reliability: 0.00025,
+            resolution: 0.0077,
+            uncertainty: 0.02,
+            calibration_slope,
+            instants: 100,
+            origins: 3,
+            hosts_count: 2,
+        };
+        let of = |slope| {
+            let findings = Findings {
+                forecast_quality: vec![quality_of("gleaner", slope), quality_of("age", None)],
+                ..Findings::default()
+            };
+            let said = quality(&findings, 10);
+            let words = |line: &str| -> Vec<String> {
+                line.split_whitespace().map(str::to_owned).collect()
+            };
+            let [header, line] = [0, 1].map(|i| words(said.lines().nth(i).unwrap_or_default()));
+            (header, line)
+        };
+        let (header, line) = of(Some(1.25));
+        assert_eq!(header[3..], ["gleaner", "reliability", "slope", "age"]);
+        let end = line.len() - 4;
+        assert_eq!(line[end..], ["0.0125", "0.00025", "1.25", "0.0125"]);
+        assert_eq!(of(None).1[end + 2], "—");
     }
 }

@@ -1,21 +1,26 @@
-//! How likely a region that is available now is to stay so: half the state that it is in, half the host's habits.
+//! How likely a region that is available now is to stay so: the state that it is in, and the host's habits.
 //!
 //! ```text
-//! lost = w · habit(host, time of the week) + (1 − w) · state(age, margin, low water)
+//! mixed = w · habit(host, time of the week) + (1 − w) · state(host, age, margin, low water)
+//! lost  = mixed, its odds spread by β from those of any region
 //! ```
 //!
-//! *State*: what share of regions in the same state was lost, on all hosts: by how long the region has been
-//! available, by how much more than it is, and by the lowest available memory of the last 24 hours. *Habit*: what share
-//! this host lost at this time of the week, whatever the state. Where few instants were seen either is drawn towards
-//! the coarser figure that it refines ([`shrunk`]). The weight `w` is what would have served past forecasts best.
+//! - *State*: the share of regions in the same state that were lost on this host: by how long the region has been available, by
+//!   how much more than it is, and by the lowest available memory of the last 24 hours. It is drawn towards the share of all hosts
+//!   in that state, by [`host_cell_weight`].
+//! - *Habit*: the share that this host lost at this time of the week, in any state.
+//! - Where few instants were seen, a share is drawn towards the coarser one that it refines ([`shrunk`]).
+//! - *Spread*: a mixture of two forecasts is too cautious even where neither of them is, so its log-odds are moved away from those
+//!   of any region ([`spread`]).
+//! - The weight `w` and the spread `β` are those that would have served past forecasts best.
 //!
-//! All of it are shares that can be counted by hand, kept in a table ([`table::Table`]); the analysis makes the
-//! table, and this module is what looks a probability up, for whoever asks.
+//! All of it are shares that can be counted by hand, kept in a table ([`table::Table`]). The analysis makes the table, and this
+//! module looks probabilities up in it.
 
 pub mod table;
 
 /// Version of the bins and of what the table's figures mean: another one is not read.
-pub const TABLE_VERSION: i64 = 1;
+pub const TABLE_VERSION: i64 = 2;
 
 /// How far ahead forecasts look.
 pub const AHEAD_S: [i64; AHEAD] = [
@@ -106,15 +111,57 @@ pub const HOST_WEIGHT: f64 = 144.0;
 /// Instants for which a host's share counts in that of a time of the week: what one slot of a day has.
 pub const SLOT_WEIGHT: f64 = 24.0;
 
-/// The probability that a region is lost.
+/// Seconds between two instants at which a region's fate is counted.
+const INSTANT_S: f64 = 600.0;
+/// Times ahead, end to end, for which the share of all hosts in a state counts in one host's share.
+const HOST_CELL_LOOKS: f64 = 12.0;
+
+/// Instants for which the share of all hosts in a state counts in one host's share: twelve times as many as lie within the time
+/// ahead. Instants closer together than that share their fates, so that more of them tell little more.
 #[must_use]
-pub fn lost(habit: f64, state: f64, habit_weight: f64) -> f64 {
+pub fn host_cell_weight(ahead: usize) -> f64 {
+    HOST_CELL_LOOKS * instants_within(ahead)
+}
+
+/// Instants within a time ahead, by its index in [`AHEAD_S`]; 0 beyond it.
+#[must_use]
+pub fn instants_within(ahead: usize) -> f64 {
+    AHEAD_S.get(ahead).map_or(0.0, |s| *s as f64 / INSTANT_S)
+}
+
+/// The probability that a region is lost, of the host's habit and the region's state.
+#[must_use]
+pub fn mixed(habit: f64, state: f64, habit_weight: f64) -> f64 {
     (habit_weight * habit + (1.0 - habit_weight) * state).clamp(0.0, 1.0)
+}
+
+/// A probability with its log-odds `by` times as far from those of `about`: more than once as far moves it away from `about`,
+/// less moves it closer. 0 and 1 stay, and all stay about 0 and 1.
+#[must_use]
+pub fn spread(probability: f64, about: f64, by: f64) -> f64 {
+    let is_certain = |p: f64| p <= 0.0 || p >= 1.0;
+    if is_certain(probability) || is_certain(about) {
+        return probability;
+    }
+    let centre = log_odds(about);
+    let moved = centre + by * (log_odds(probability) - centre);
+    1.0 / (1.0 + (-moved).exp())
+}
+
+/// Smallest probability that [`log_odds`] tells from 0.
+const LEAST: f64 = 1e-7;
+
+/// Natural logarithm of the odds `p / (1 − p)`; those of 0 and 1 are finite, as if they were 10⁻⁷ away.
+#[must_use]
+pub fn log_odds(p: f64) -> f64 {
+    let p = p.clamp(LEAST, 1.0 - LEAST);
+    (p / (1.0 - p)).ln()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const GIB: i64 = 1 << 30;
 
@@ -153,7 +200,56 @@ mod tests {
         close(shrunk(0, 0, 0.25, 20.0), 0.25);
         close(shrunk(20, 20, 0.0, 20.0), 0.5);
         close(shrunk(980, 980, 0.0, 20.0), 0.98);
-        close(lost(0.4, 0.1, 0.5), 0.25);
-        close(lost(0.4, 0.1, 0.0), 0.1);
+        close(mixed(0.4, 0.1, 0.5), 0.25);
+        close(mixed(0.4, 0.1, 0.0), 0.1);
+    }
+
+    #[test]
+    fn odds_are_spread_from_those_of_any_region() {
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        // Odds of 4 and 1/4 about even ones: twice as far in logarithms they are 16 and 1/16, half as far 2 and 1/2.
+        close(spread(0.8, 0.5, 2.0), 16.0 / 17.0);
+        close(spread(0.2, 0.5, 2.0), 1.0 / 17.0);
+        close(spread(0.8, 0.5, 0.5), 2.0 / 3.0);
+        // Odds of 1/9, of any region 1/3: a third of that, and a ninth.
+        close(spread(0.1, 0.25, 2.0), 1.0 / 28.0);
+        close(spread(0.25, 0.25, 2.0), 0.25);
+        for by in [0.5, 1.0, 2.0] {
+            for certain in [0.0, 1.0] {
+                assert_eq!(spread(certain, 0.3, by), certain);
+                assert_eq!(spread(0.3, certain, by), 0.3);
+            }
+        }
+    }
+
+    proptest! {
+        /// A probability stays one, on its side of the centre, further from it the more it is spread, and in order.
+        #[test]
+        fn spread_keeps_sides_and_order(
+            p in 0.0..=1.0f64, q in 0.0..=1.0f64, about in 0.0..=1.0f64, by in 0.5..2.0f64,
+        ) {
+            let found = spread(p, about, by);
+            prop_assert!((0.0..=1.0).contains(&found));
+            prop_assert!((spread(p, about, 1.0) - p).abs() < 1e-6);
+            prop_assert!(found == p || (found - about) * (p - about) >= -1e-6);
+            if p <= q {
+                prop_assert!(found <= spread(q, about, by) + 1e-12);
+            }
+        }
+
+        /// A share stays between what was seen and what it is drawn to.
+        #[test]
+        fn a_share_lies_between(lost in 0..500u64, stayed in 1..500u64, coarser in 0.0..=1.0f64, ahead in 0..AHEAD) {
+            let own = lost as f64 / (lost + stayed) as f64;
+            let found = shrunk(lost, lost + stayed, coarser, host_cell_weight(ahead));
+            prop_assert!(found >= own.min(coarser) - 1e-12 && found <= own.max(coarser) + 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_longer_the_time_ahead_the_less_an_instant_tells() {
+        assert_eq!(host_cell_weight(0), 12.0);
+        assert_eq!(host_cell_weight(2), 72.0);
+        assert_eq!(host_cell_weight(AHEAD - 1), 1728.0);
     }
 }

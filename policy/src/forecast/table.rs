@@ -1,6 +1,6 @@
 //! The forecast table, made from the findings, and the probabilities that it holds.
 
-use super::{AHEAD, AHEAD_S, Bins, State, TABLE_VERSION, lost, slot};
+use super::{AHEAD, AHEAD_S, Bins, State, TABLE_VERSION, mixed, slot, spread};
 use gleaner_schemas::findings::{Findings, ForecastCell, ForecastHabit, ForecastWeight, Scope};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum Region {
 /// Which forecast is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question<'a> {
-    /// Host id; one that the table does not know has the habits of all.
+    /// Host id; one that the table does not know is like all hosts together.
     pub host: &'a str,
     /// Whether it shall stay idle as well, as it is now.
     pub scope: Scope,
@@ -30,8 +30,15 @@ pub struct Question<'a> {
     pub ahead_s: i64,
 }
 
-/// Probabilities by how far ahead they look.
-type Ahead = [Option<f64>; AHEAD];
+/// Probabilities by how far ahead they look, in units of 10⁻⁹; [`ABSENT`] where there is none.
+///
+/// A host has a few hundred of these for all regions: 36 bytes each, where `[Option<f64>; AHEAD]` takes 144. Findings have five
+/// digits, so nothing is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ahead([u32; AHEAD]);
+
+const ABSENT: u32 = u32::MAX;
+const UNITS: f64 = 1e9;
 
 /// All of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,9 +50,50 @@ pub struct Table {
 struct OfRegion {
     /// Probability to be lost; absent bins stand for any.
     cells: BTreeMap<[Option<u8>; 3], Ahead>,
-    /// By host and slot.
-    habits: BTreeMap<String, BTreeMap<Option<u8>, Ahead>>,
+    hosts: BTreeMap<String, OfHost>,
     habit_weights: Ahead,
+    spreads: [Option<Spread>; AHEAD],
+}
+
+/// Probabilities to be lost on one host.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct OfHost {
+    /// By time of the week; absent: any.
+    habits: BTreeMap<Option<u8>, Ahead>,
+    /// By state.
+    cells: BTreeMap<Bins, Ahead>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    about: f64,
+    by: f64,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self([ABSENT; AHEAD])
+    }
+}
+
+impl Ahead {
+    fn of(probabilities: [Option<f64>; AHEAD]) -> Self {
+        let mut ahead = Self::default();
+        for (at, probability) in probabilities.into_iter().enumerate() {
+            ahead.set(at, probability);
+        }
+        ahead
+    }
+
+    fn set(&mut self, ahead: usize, probability: Option<f64>) {
+        let units = |p: f64| (p.clamp(0.0, 1.0) * UNITS).round() as u32;
+        self.0[ahead] = probability.filter(|p| !p.is_nan()).map_or(ABSENT, units);
+    }
+
+    fn get(&self, ahead: usize) -> Option<f64> {
+        let units = self.0[ahead];
+        (units != ABSENT).then(|| f64::from(units) / UNITS)
+    }
 }
 
 impl Region {
@@ -81,26 +129,38 @@ impl Table {
         weights: &[ForecastWeight],
     ) -> Self {
         let mut table = Self::default();
+        let bin = |bin: Option<i64>| bin.and_then(|b| u8::try_from(b).ok());
         for cell in cells {
-            let bin = |bin: Option<i64>| bin.and_then(|b| u8::try_from(b).ok());
             let bins = [bin(cell.age_bin), bin(cell.margin_bin), bin(cell.low_bin)];
             let region = table.region(cell.scope, cell.region_bytes, cell.region_share);
             if let (Some(region), Some(ahead)) = (region, ahead_index(cell.ahead_s)) {
-                region.cells.entry(bins).or_default()[ahead] = Some(1.0 - cell.probability);
+                let lost = Some(1.0 - cell.probability);
+                region.cells.entry(bins).or_default().set(ahead, lost);
             }
         }
         for habit in habits {
             let region = table.region(habit.scope, habit.region_bytes, habit.region_share);
             if let Some(region) = region {
-                let slot = habit.slot.and_then(|s| u8::try_from(s).ok());
-                let of_host = region.habits.entry(habit.host.clone()).or_default();
-                of_host.insert(slot, habit.lost());
+                let of_host = region.hosts.entry(habit.host.clone()).or_default();
+                match [habit.age_bin, habit.margin_bin, habit.low_bin].map(bin) {
+                    [Some(age), Some(margin), Some(low)] => {
+                        let bins = Bins { age, margin, low };
+                        of_host.cells.insert(bins, Ahead::of(habit.lost()));
+                    }
+                    _ => {
+                        let lost = Ahead::of(habit.lost());
+                        of_host.habits.insert(bin(habit.slot), lost);
+                    }
+                }
             }
         }
         for weight in weights {
             let region = table.region(weight.scope, weight.region_bytes, weight.region_share);
             if let (Some(region), Some(ahead)) = (region, ahead_index(weight.ahead_s)) {
-                region.habit_weights[ahead] = Some(weight.habit_weight);
+                let habit_weight = Some(weight.habit_weight);
+                region.habit_weights.set(ahead, habit_weight);
+                let spread = weight.spread_about.zip(weight.spread);
+                region.spreads[ahead] = spread.map(|(about, by)| Spread { about, by });
             }
         }
         table
@@ -126,11 +186,17 @@ impl Table {
         let ahead = AHEAD_S.iter().position(|s| *s >= question.ahead_s)?;
         let bins = question.state.bins()?;
         let region = self.nearest(question.scope, question.region)?;
-        let state = region.state(bins, ahead)?;
-        let habit = region.habit(question.host, slot(question.hour_of_week), ahead);
-        let lost = match (habit, region.habit_weights[ahead]) {
-            (Some(habit), Some(weight)) => lost(habit, state, weight),
+        let of_host = region.hosts.get(question.host);
+        let of_cell = of_host.and_then(|host| host.cells.get(&bins)?.get(ahead));
+        let state = of_cell.or_else(|| region.state(bins, ahead))?;
+        let habit = region.habit(of_host, slot(question.hour_of_week), ahead);
+        let lost = match (habit, region.habit_weights.get(ahead)) {
+            (Some(habit), Some(weight)) => mixed(habit, state, weight),
             _ => state,
+        };
+        let lost = match region.spreads[ahead] {
+            Some(Spread { about, by }) => spread(lost, about, by),
+            None => lost,
         };
         Some(1.0 - lost)
     }
@@ -149,7 +215,7 @@ impl Table {
 }
 
 impl OfRegion {
-    /// Of the finest cell that the table has.
+    /// Of the finest cell that the table has, on all hosts.
     fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let (age, margin, low) = (Some(bins.age), Some(bins.margin), Some(bins.low));
         let finest_first = [
@@ -159,14 +225,13 @@ impl OfRegion {
             [None; 3],
         ];
         let mut found = finest_first.iter().filter_map(|key| self.cells.get(key));
-        found.find_map(|cell| cell[ahead])
+        found.find_map(|cell| cell.get(ahead))
     }
 
     /// Of the time of the week, else of any; a host without habits has those of all.
-    fn habit(&self, host: &str, slot: u8, ahead: usize) -> Option<f64> {
-        let of_host = self.habits.get(host);
-        let at = |slot| of_host?.get(&slot).and_then(|lost: &Ahead| lost[ahead]);
-        let of_all = || self.cells.get(&[None; 3]).and_then(|cell| cell[ahead]);
+    fn habit(&self, host: Option<&OfHost>, slot: u8, ahead: usize) -> Option<f64> {
+        let at = |slot| host?.habits.get(&slot)?.get(ahead);
+        let of_all = || self.cells.get(&[None; 3])?.get(ahead);
         at(Some(slot)).or_else(|| at(None)).or_else(of_all)
     }
 }
@@ -180,6 +245,7 @@ fn ahead_index(ahead_s: i64) -> Option<usize> {
 mod tests {
     use super::*;
     use gleaner_schemas::findings::ForecastTableSize;
+    use proptest::prelude::*;
 
     const GIB: i64 = 1 << 30;
 
@@ -207,7 +273,7 @@ mod tests {
         }
     }
 
-    fn table() -> Table {
+    fn records() -> (Vec<ForecastCell>, Vec<ForecastHabit>, ForecastWeight) {
         let cells = [
             cell([None; 3], 3600, 0.5),
             cell([Some(0), None, None], 3600, 0.6),
@@ -222,7 +288,14 @@ mod tests {
             region_share: None,
             ahead_s: 3600,
             habit_weight: 0.5,
+            spread_about: None,
+            spread: None,
         };
+        (cells.to_vec(), habits.to_vec(), weight)
+    }
+
+    fn table() -> Table {
+        let (cells, habits, weight) = records();
         Table::new(&cells, &habits, &[weight])
     }
 
@@ -273,6 +346,88 @@ mod tests {
             ..question("a", 2, 1)
         };
         is(&night, Some(0.7));
+    }
+
+    /// Of one state on one host.
+    fn of_state(host: &str, bins: [i64; 3], hour: f64) -> ForecastHabit {
+        ForecastHabit {
+            age_bin: Some(bins[0]),
+            margin_bin: Some(bins[1]),
+            low_bin: Some(bins[2]),
+            ..habit(host, None, hour)
+        }
+    }
+
+    #[test]
+    fn a_host_s_own_state_and_spread_odds_worked_by_hand() {
+        let (cells, mut habits, mut weight) = records();
+        habits.push(of_state("a", [0, 4, 2], 0.4));
+        let probability = |weight: &ForecastWeight, host| {
+            let table = Table::new(&cells, &habits, std::slice::from_ref(weight));
+            table.probability(&question(host, 2, 1)).unwrap()
+        };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, not {b}");
+        // Host a loses 0.4 in that state (all hosts 0.2), and 0.6 at that time of the week: half of each.
+        close(probability(&weight, "a"), 0.5);
+        // b has neither: all hosts' 0.2, and 0.5 of any region.
+        close(probability(&weight, "b"), 0.65);
+        // Odds of 1 to lose, about those of 1/4: with twice the logarithm 4, so 1 in 5 stays; about even odds nothing moves.
+        (weight.spread_about, weight.spread) = (Some(0.2), Some(2.0));
+        close(probability(&weight, "a"), 0.2);
+        weight.spread_about = Some(0.5);
+        close(probability(&weight, "a"), 0.5);
+        // Odds of 7/13 about even ones.
+        close(probability(&weight, "b"), 169.0 / 218.0);
+        // One without the other is none.
+        weight.spread = None;
+        close(probability(&weight, "b"), 0.65);
+    }
+
+    proptest! {
+        /// Whatever the records: a probability, in whichever order they stand; hosts that the table does not know are like any
+        /// other such one; and a host whose own shares are those of all hosts is like them.
+        #[test]
+        fn tables_of_any_records(
+            odds in prop::collection::vec((0..4i64, 0..6i64, 0..6i64, 0.0..=1.0f64), 1..20),
+            own in prop::collection::vec((0..3u8, 0..4i64, 0..6i64, 0..6i64, 0.0..=1.0f64), 0..20),
+            (any, habit_weight, about, by) in (0.0..=1.0f64, 0.0..=1.0f64, 0.0..=1.0f64, 0.5..2.0f64),
+        ) {
+            let mut cells = vec![cell([None; 3], 3600, 1.0 - any)];
+            let mut known = std::collections::BTreeMap::new();
+            for &(age, margin, low, p) in &odds {
+                known.entry([age, margin, low]).or_insert(p);
+            }
+            cells.extend(known.iter().map(|(bins, p)| cell(bins.map(Some), 3600, *p)));
+            let mut of_hosts = std::collections::BTreeMap::new();
+            for &(host, age, margin, low, p) in &own {
+                of_hosts.entry((host, [age, margin, low])).or_insert(p);
+            }
+            let mut habits: Vec<ForecastHabit> = of_hosts.iter()
+                .map(|((host, bins), p)| of_state(&format!("h{host}"), *bins, *p))
+                .collect();
+            // Host s has a record for each cell, with the same shares.
+            habits.extend(known.iter().map(|(bins, p)| of_state("s", *bins, 1.0 - *p)));
+            let weight = ForecastWeight {
+                habit_weight,
+                spread_about: Some(about),
+                spread: Some(by),
+                ..records().2
+            };
+            let table = Table::new(&cells, &habits, std::slice::from_ref(&weight));
+            habits.reverse();
+            cells.reverse();
+            prop_assert!(table == Table::new(&cells, &habits, &[weight]));
+            for available_gib in 1..5 {
+                for low_gib in 0..3 {
+                    let ask = |host| table.probability(&question(host, available_gib, low_gib)).unwrap();
+                    for host in ["h0", "h1", "h2"] {
+                        prop_assert!((0.0..=1.0).contains(&ask(host)));
+                    }
+                    prop_assert_eq!(ask("x"), ask("y"));
+                    prop_assert!((ask("s") - ask("x")).abs() < 1e-12);
+                }
+            }
+        }
     }
 
     #[test]

@@ -30,10 +30,12 @@ const BREVIK: Option<usize> = Some(5);
 const BRIER: Option<usize> = Some(6);
 const PROC: Option<usize> = Some(7);
 const PSI: Option<usize> = Some(8);
+const MURPHY: Option<usize> = Some(9);
+const COX: Option<usize> = Some(10);
 const OWN: Option<usize> = None;
 
 /// What is cited, numbered from 1.
-pub(crate) const SOURCES: [&str; 8] = [
+pub(crate) const SOURCES: [&str; 10] = [
     "A. Acharya and S. Setia, Availability and Utility of Idle Memory in Workstation Clusters, SIGMETRICS 1999",
     "E. L. Kaplan and P. Meier, Nonparametric Estimation from Incomplete Observations, JASA 53, 1958",
     "M. Greenwood, The Natural Duration of Cancer, 1926",
@@ -42,6 +44,8 @@ pub(crate) const SOURCES: [&str; 8] = [
     "G. W. Brier, Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78, 1950",
     "The Linux kernel’s documents: filesystems/proc (meminfo, MemAvailable)",
     "The Linux kernel’s documents: accounting/psi (pressure stall information)",
+    "A. H. Murphy, A New Vector Partition of the Probability Score, Journal of Applied Meteorology 12, 1973",
+    "D. R. Cox, Two Further Applications of a Model for Binary Regression, Biometrika 45, 1958",
 ];
 
 /// All of them.
@@ -223,6 +227,16 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "calibration",
                 BRIER,
                 "Whether what was forecast with some probability happened as often.",
+            ),
+            term(
+                "reliability",
+                MURPHY,
+                "The part of the Brier score that comes of forecasts which do not come true as often as they say: the mean square of forecast less share that stayed, over bins of probability. 0 is perfect.",
+            ),
+            term(
+                "calibration slope",
+                COX,
+                "The slope of a logistic regression of what happened on the log-odds of the forecast. 1 is right; above 1 forecasts are too close together (too cautious), below 1 too far apart (too sure).",
             ),
         ],
     },

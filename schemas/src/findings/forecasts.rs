@@ -26,6 +26,18 @@ pub struct ForecastQuality {
     pub model: String,
     /// Mean square of (probability − what happened): 0 is perfect, lower is better.
     pub brier_score: f64,
+    /// Murphy's reliability over the bins of `forecast_calibration`: mean square of (mean forecast of the bin − share that
+    /// stayed). 0 where whatever is forecast comes true as often; lower is better.
+    pub reliability: f64,
+    /// Murphy's resolution over the same bins: mean square of (share of the bin that stayed − share of all). Higher is better.
+    pub resolution: f64,
+    /// Variance of what happened, share of all · (1 − share of all). The score is about reliability − resolution + uncertainty;
+    /// the remainder is what forecasts vary within a bin.
+    pub uncertainty: f64,
+    /// Slope of the logistic regression of the outcome on the forecast's log-odds: 1 is right, above 1 forecasts are too close
+    /// together, below 1 too far apart. Absent where there is no finite one: outcomes or forecasts are all alike, or no forecast
+    /// was on the wrong side.
+    pub calibration_slope: Option<f64>,
     /// Instants that were forecast, and whose fate is known.
     pub instants: i64,
     /// Days forecast, each from all that was known before it.
@@ -85,7 +97,10 @@ pub struct ForecastCell {
     pub instants: i64,
 }
 
-/// What one host does at one time of the week, whatever its state: probabilities that a region is lost.
+/// What became of regions on one host, at a time of the week in any state, or in one state at any time: probabilities that a region
+/// is lost.
+///
+/// A state that has no record on a host is that of all hosts (`forecast_table`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastHabit {
@@ -100,6 +115,13 @@ pub struct ForecastHabit {
     /// Number of the four hours of a working day (0 to 5) or a day of the weekend (6 to 11), in the fleet's time zone;
     /// absent: any time, which holds for times that have no record.
     pub slot: Option<i64>,
+    /// How long the region has been available, for records of a state; absent: any. The three bins are those of
+    /// `forecast_table`, and stand or are absent together.
+    pub age_bin: Option<i64>,
+    /// Available memory over the region's size; absent: any.
+    pub margin_bin: Option<i64>,
+    /// Lowest available memory of the last 24 hours over the region's size; absent: any.
+    pub low_bin: Option<i64>,
     /// Instants ten minutes ahead that it rests on.
     pub instants: i64,
     /// Probability to lose the region within 10 minutes; absent where nothing could be followed that long.
@@ -157,7 +179,7 @@ impl ForecastHabit {
     }
 }
 
-/// How much of a forecast is the host's habit; the rest is the state's cell.
+/// How much of a forecast is the host's habit (the rest is the state's share on that host), and how far forecasts are spread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastWeight {
@@ -171,6 +193,11 @@ pub struct ForecastWeight {
     pub ahead_s: i64,
     /// From 0 to 1: what would have served past forecasts best.
     pub habit_weight: f64,
+    /// Probability to lose the region in any state on any host: forecasts are spread from it. Absent where it is 0 or 1.
+    pub spread_about: Option<f64>,
+    /// From 0.5 to 2: a forecast's log-odds, less those of `spread_about`, are multiplied by it; what would have served past
+    /// forecasts best. Absent with `spread_about`: forecasts stay as they are.
+    pub spread: Option<f64>,
 }
 
 /// What the forecast table takes: `forecast_table`, `forecast_habits` and `forecast_weights` together.

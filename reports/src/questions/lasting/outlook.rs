@@ -24,6 +24,9 @@ const SURE: f64 = 0.9;
 /// Bins of fewer instants are not spoken of.
 const FEW_INSTANTS: i64 = 30;
 
+/// A calibration slope is spoken of where it is this far from 1, or more.
+const SLOPE_OFF: f64 = 0.25;
+
 const AHEAD_S: [i64; 3] = [3600, 14_400, 86_400];
 
 const MODELS: [(&str, &str); 5] = [
@@ -219,16 +222,34 @@ fn quality_words(f: &Findings) -> Option<String> {
     });
     Some(format!(
         "Tried on {}, each forecast from what lay before it alone ({}, half of a host’s memory, an hour ahead), the mean square of \
-         probability less what came was {:.4}{}.{}",
+         probability less what came was {:.4}{}.{}{}",
         count(own.origins, "day"),
         count(own.instants, "instant"),
         own.brier_score,
         against_flat.unwrap_or_default(),
-        best.unwrap_or_default()
+        best.unwrap_or_default(),
+        own.calibration_slope.map(slope_words).unwrap_or_default()
     ))
 }
 
-/// Brier scores of all models.
+/// A sentence where the calibration slope is far from 1.
+fn slope_words(slope: f64) -> String {
+    if slope > 1.0 + SLOPE_OFF {
+        format!(
+            " They were too cautious (calibration slope {slope:.2}): what was called likely to stay, stayed more often than that, \
+             and what was called unlikely less often."
+        )
+    } else if slope < 1.0 / (1.0 + SLOPE_OFF) {
+        format!(
+            " They were too sure of themselves (calibration slope {slope:.2}): what was called likely to stay, stayed less often \
+             than that, and what was called unlikely more often."
+        )
+    } else {
+        String::new()
+    }
+}
+
+/// Brier scores of all models, and the calibration of these forecasts.
 fn quality(view: &View) -> Option<Table> {
     let f = view.findings;
     let rows = [Scope::All, Scope::Idle].into_iter().flat_map(|scope| {
@@ -240,13 +261,22 @@ fn quality(view: &View) -> Option<Table> {
                     Cell::of(Kind::Number, format!("{score:.4}"), "", score)
                 })
             }));
+            row.push(Cell::of(
+                Kind::Number,
+                format!("{:.5}", own.reliability),
+                "",
+                own.reliability,
+            ));
+            row.push(Cell::or_absent(own.calibration_slope, |slope| {
+                Cell::of(Kind::Number, format!("{slope:.2}"), "", slope)
+            }));
             row.push(Cell::count(own.instants));
             Some(row)
         })
     });
     let mut columns = vec![numbers("ahead"), words("time")];
     columns.extend(MODELS.map(|(_, label)| numbers(label)));
-    columns.push(numbers("instants"));
+    columns.extend(["reliability", "slope", "instants"].map(numbers));
     let table = Table::new(
         format!("{}forecast-quality", view.prefix),
         "How good forecasts of half a host’s memory were: Brier score, lower is better",
@@ -256,7 +286,9 @@ fn quality(view: &View) -> Option<Table> {
     Some(table.with_note(
         format!(
             "Brier score: the mean square of the probability less what came, 1 or 0, on days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. By age: by how long the region was \
-             available. By state: by that, by how much more was available, and by the least of the day. {SCOPE_NOTE}"
+             available. By state: by that, by how much more was available, and by the least of the day. Reliability and slope are of \
+             these forecasts. Reliability is the part of their score that comes of forecasts which do not come true as often as they \
+             say: 0 is perfect. Slope: above 1 forecasts are too close together, below 1 too far apart. {SCOPE_NOTE}"
         ),
     ))
 }
@@ -389,6 +421,10 @@ mod tests {
             ahead_s: 3600,
             model: model.into(),
             brier_score,
+            reliability: 0.001,
+            resolution: 0.002,
+            uncertainty: 0.02,
+            calibration_slope: None,
             instants: 100,
             origins: 3,
             hosts_count: 2,
@@ -451,5 +487,33 @@ mod tests {
             "{bad}"
         );
         assert_eq!(quality_words(&Findings::default()), None);
+    }
+
+    #[test]
+    fn calibration_stands_beside_the_score_and_is_called_what_it_is() {
+        let of = |calibration_slope| Findings {
+            forecast_quality: vec![ForecastQuality {
+                calibration_slope,
+                ..score_of("gleaner", 0.01)
+            }],
+            ..Findings::default()
+        };
+        let row = |slope| {
+            let table = ask(&of(slope), None, quality).unwrap();
+            let columns: Vec<String> = (table.columns.iter())
+                .map(|c| c.label.to_string())
+                .collect();
+            let row: Vec<Option<f64>> = table.rows[0].iter().map(|c| c.value).collect();
+            let of = |label: &str| row[columns.iter().position(|c| c == label).unwrap()];
+            (of("reliability"), of("slope"))
+        };
+        assert_eq!(row(Some(1.5)), (Some(0.001), Some(1.5)));
+        assert_eq!(row(None), (Some(0.001), None));
+        let words = |slope| quality_words(&of(slope)).unwrap();
+        assert!(words(Some(1.5)).contains("too cautious"));
+        assert!(words(Some(0.5)).contains("too sure"));
+        for unremarkable in [Some(1.1), Some(0.9), None] {
+            assert!(!words(unremarkable).contains("too "));
+        }
     }
 }
