@@ -166,9 +166,10 @@ async fn listen(
         app.shows(&trust);
         let (socket, bound) = bind(*address).await?;
         tls = Some(bound);
-        tokio::spawn(follow_files(Arc::clone(&trust), |error| {
+        let complain = |error: &gleaner_trust::TrustError| {
             eprintln!("gleaner-collector: goes on with the certificates it has: {error}");
-        }));
+        };
+        tokio::spawn(follow_files(Arc::clone(&trust), |_| {}, complain));
         let server = Arc::clone(&app);
         let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
         tokio::spawn(served);

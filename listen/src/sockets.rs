@@ -31,12 +31,19 @@ pub fn allow_descriptors() {
     let _ = setrlimit(Resource::Nofile, raised); // fewer fit then, and are told to come again
 }
 
-/// Certificates rotate and are revoked without a restart; `complain` hears of files that cannot be used.
-pub async fn follow_files(trust: Arc<ServerTrust>, complain: impl Fn(&TrustError) + Send) {
+/// Certificates rotate and are revoked without a restart; `changed` is called when new files are in use, and `complain` hears of files
+/// that cannot be used.
+pub async fn follow_files(
+    trust: Arc<ServerTrust>,
+    changed: impl Fn(&ServerTrust) + Send,
+    complain: impl Fn(&TrustError) + Send,
+) {
     loop {
         tokio::time::sleep(LOOK_AT_FILES).await;
-        if let Err(error) = trust.reload_if_changed() {
-            complain(&error);
+        match trust.reload_if_changed() {
+            Ok(true) => changed(&trust),
+            Ok(false) => {}
+            Err(error) => complain(&error),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod http;
 mod links;
 pub mod placing;
 pub mod registry;
+mod revocations;
 pub mod run;
 
 pub use error::Error;

@@ -75,7 +75,10 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         let trust = ServerTrust::load_allowing_anonymous(paths)?;
         let (socket, address) = bind(*address).await.map_err(refused(*address))?;
         bound.push(("https", address));
-        tokio::spawn(follow_files(Arc::clone(&trust), |error| {
+        tell_revocations(&app, &trust);
+        let telling = Arc::clone(&app);
+        let changed = move |trust: &ServerTrust| tell_revocations(&telling, trust);
+        tokio::spawn(follow_files(Arc::clone(&trust), changed, |error| {
             eprintln!("gleaner-recruiter: goes on with the certificates it has: {error}");
         }));
         let server = Arc::clone(&app);
@@ -88,6 +91,13 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         tokio::spawn(serve(socket, None, limits, app, router));
     }
     Ok(bound)
+}
+
+/// Memory servers are told of the lists that this recruiter goes by itself.
+fn tell_revocations(app: &App, trust: &ServerTrust) {
+    if let Err(why) = app.revocations.set(trust.revocations_pem()) {
+        eprintln!("gleaner-recruiter: {why}");
+    }
 }
 
 fn refused(address: SocketAddr) -> impl FnOnce(std::io::Error) -> Error {

@@ -4,9 +4,14 @@ use crate::server::{dates_of_first, mismatch, parse_key, roots};
 use crate::watched::{Watched, read_pem};
 use crate::{Dates, Result, TrustError, certificate, files, provider, token};
 use rustls::ClientConfig;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The files of a client, all in PEM form.
 #[derive(Debug, Clone)]
@@ -106,6 +111,60 @@ impl Credentials {
     /// The same for whoever speaks to rustls itself.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
+    }
+
+    /// As [`Self::config`], and servers are refused whose certificates these lists revoke. A list of another authority than
+    /// [`Self::authorities`] is ignored.
+    ///
+    /// # Errors
+    /// [`TrustError::ReceivedList`] where rustls cannot use a list.
+    pub fn config_by_lists(
+        &self,
+        lists: Vec<CertificateRevocationListDer<'static>>,
+    ) -> Result<Arc<ClientConfig>> {
+        if lists.is_empty() {
+            return Ok(self.config());
+        }
+        let mut config = ClientConfig::clone(&self.config);
+        let verifier = self.verifier(lists)?;
+        config.dangerous().set_certificate_verifier(verifier); // stricter than the one that it replaces
+        Ok(Arc::new(config))
+    }
+
+    /// Verifies a server's certificates again, as the handshake did, by these lists and at this time: for connections that last.
+    ///
+    /// # Errors
+    /// [`TrustError::Refused`] with the reason, [`TrustError::ReceivedList`] as for [`Self::config_by_lists`].
+    pub fn recheck_server(
+        &self,
+        certificates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        lists: Vec<CertificateRevocationListDer<'static>>,
+        now: SystemTime,
+    ) -> Result<()> {
+        let Some((end_entity, intermediates)) = certificates.split_first() else {
+            return Err(TrustError::Refused(rustls::Error::NoCertificatesPresented));
+        };
+        let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = UnixTime::since_unix_epoch(since_1970);
+        self.verifier(lists)?
+            .verify_server_cert(end_entity, intermediates, name, &[], now)
+            .map(|_| ())
+            .map_err(TrustError::Refused)
+    }
+
+    fn verifier(
+        &self,
+        lists: Vec<CertificateRevocationListDer<'static>>,
+    ) -> Result<Arc<WebPkiServerVerifier>> {
+        let authorities = Path::new("the authority's certificate");
+        let roots = roots(authorities, &self.authorities)?;
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+            .with_crls(lists)
+            .only_check_end_entity_revocation()
+            .allow_unknown_revocation_status()
+            .build()
+            .map_err(|e| crate::received::rejected(e.to_string()))
     }
 
     /// From when until when the client's own certificate is valid.

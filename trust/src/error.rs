@@ -45,6 +45,9 @@ pub enum TrustError {
         "{0} has a revocation list that none of the given authorities signed: give their own, or add the authority that signed it"
     )]
     ForeignRevocations(PathBuf),
+    /// Revocation lists that arrived over the network and change nothing.
+    #[error("revocation list rejected: {0}")]
+    ReceivedList(String),
     /// A certificate that does not say, or says wrongly, whose it is.
     #[error("certificate refused: {0}")]
     Certificate(String),
@@ -129,6 +132,12 @@ impl TrustError {
             name: name.to_owned(),
             wanted,
         }
+    }
+
+    /// Whether a certificate was refused because its authority has revoked it.
+    pub fn is_revocation(&self) -> bool {
+        use rustls::{CertificateError::Revoked, Error::InvalidCertificate};
+        matches!(self, Self::Refused(InvalidCertificate(Revoked)))
     }
 
     /// Whether the error lies with whoever asked (a bad token, request or certificate) rather than

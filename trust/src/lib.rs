@@ -12,6 +12,7 @@ mod files;
 mod host;
 mod identity;
 mod profile;
+mod received;
 mod register;
 mod request;
 mod revocation;
@@ -25,6 +26,9 @@ pub use client::{ClientPaths, ClientTrust, Credentials};
 pub use error::TrustError;
 pub use host::{host_id, this_host_id};
 pub use identity::{Peer, Role};
+#[doc(hidden)]
+pub use received::count_signed_lists;
+pub use received::{MOST_RECEIVED_BYTES, RevocationSummary};
 pub use register::{Record, State};
 pub use request::KeyAndRequest;
 pub use revocation::revocation_dates;

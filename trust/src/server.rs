@@ -1,5 +1,6 @@
 //! The collector's side of a connection.
 
+use crate::received::{self, ReceivedLists, RevocationSummary};
 use crate::watched::{Watched, parse_pem, read_pem};
 use crate::{Dates, Result, TrustError, certificate, files, provider};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
@@ -7,9 +8,8 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
@@ -32,29 +32,52 @@ pub struct ServerPaths {
 struct Loaded {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
+    lists: Vec<CertificateRevocationListDer<'static>>,
     dates: Dates,
+}
+
+/// Clients that a server lets in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clients {
+    /// Those with a certificate, by the revocation lists of a file.
+    Certified,
+    /// The same, and those without a certificate.
+    Anonymous,
+    /// Those with a certificate, by revocation lists that were received. An authority without a list has revoked nobody.
+    ByReceivedLists,
 }
 
 /// The server's certificate, and whom it trusts: follows its files without a restart.
 pub struct ServerTrust {
     paths: ServerPaths,
-    anonymous: bool,
+    clients: Clients,
+    received: Mutex<ReceivedLists>,
     watched: Watched<Loaded>,
 }
 
 impl ServerTrust {
     /// Reads the files. Clients without a certificate are refused in the handshake.
     pub fn load(paths: &ServerPaths) -> Result<Arc<Self>> {
-        Self::load_as(paths, false)
+        Self::load_as(paths, Clients::Certified)
     }
 
     /// As [`Self::load`], but clients may come without a certificate, as those do that have yet to
     /// enrol: whoever serves must look at who is there. A certificate that is shown must be good.
     pub fn load_allowing_anonymous(paths: &ServerPaths) -> Result<Arc<Self>> {
-        Self::load_as(paths, true)
+        Self::load_as(paths, Clients::Anonymous)
     }
 
-    fn load_as(paths: &ServerPaths, anonymous: bool) -> Result<Arc<Self>> {
+    /// As [`Self::load`], but revocation lists come by [`Self::receive`], not from a file: [`ServerPaths::revoked`] is not read.
+    pub fn load_receiving(paths: &ServerPaths) -> Result<Arc<Self>> {
+        let revoked = None;
+        let paths = ServerPaths {
+            revoked,
+            ..paths.clone()
+        };
+        Self::load_as(&paths, Clients::ByReceivedLists)
+    }
+
+    fn load_as(paths: &ServerPaths, clients: Clients) -> Result<Arc<Self>> {
         let mut files = vec![
             paths.certificate.clone(),
             paths.key.clone(),
@@ -62,10 +85,48 @@ impl ServerTrust {
         ];
         files.extend(paths.revoked.clone());
         Ok(Arc::new(Self {
-            watched: Watched::load(files, || read(paths, anonymous))?,
+            watched: Watched::load(files, || read(paths, clients, &ReceivedLists::default()))?,
             paths: paths.clone(),
-            anonymous,
+            clients,
+            received: Mutex::default(),
         }))
+    }
+
+    /// Takes in revocation lists in PEM form, which may come from anybody: a list counts where an authority of this server signed
+    /// it and it is newer than the one held. Returns whether any was; it then holds for new connections and for [`Self::recheck`].
+    ///
+    /// # Errors
+    /// [`TrustError::ReceivedList`]; nothing changes then. [`TrustError::Io`] and the like where the server's own files cannot be
+    /// used now: the lists are held, and count once the files have changed.
+    pub fn receive(&self, pem: &str) -> Result<bool> {
+        let authorities = read_pem(&self.paths.authority, "the authority's certificate")?;
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(next) = received.with(pem, &authorities)? else {
+            return Ok(false);
+        };
+        // A list that rustls cannot use (of another kind, with critical extensions) would spoil each reload from now on.
+        let lists = next.of(&authorities);
+        verifier(&self.paths, self.clients, &authorities, lists)
+            .map_err(|e| received::rejected(e.to_string()))?;
+        *received = next;
+        self.watched
+            .remake(|| read(&self.paths, self.clients, &received))?;
+        Ok(true)
+    }
+
+    /// PEM text of the revocation lists in force; empty where there is none.
+    pub fn revocations_pem(&self) -> String {
+        received::to_pem(&self.watched.get().lists)
+    }
+
+    /// Revocation lists in force.
+    pub fn revocations(&self) -> Vec<CertificateRevocationListDer<'static>> {
+        self.watched.get().lists.clone()
+    }
+
+    /// Summary of the revocation lists in force; absent: there is none.
+    pub fn revocation_summary(&self) -> Option<RevocationSummary> {
+        received::summary(&self.watched.get().lists)
     }
 
     /// The settings for the next connection. Ask for each anew: a reload changes them.
@@ -79,8 +140,9 @@ impl ServerTrust {
     /// Where the new files cannot be used: the old ones stay in use, and nothing more is said until
     /// the files change again.
     pub fn reload_if_changed(&self) -> Result<bool> {
+        let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         self.watched
-            .reload_if_changed(|| read(&self.paths, self.anonymous))
+            .reload_if_changed(|| read(&self.paths, self.clients, &received))
     }
 
     /// Goes up by one with each reload. Who keeps it with a connection reads it before
@@ -117,30 +179,19 @@ impl ServerTrust {
     }
 }
 
-fn read(paths: &ServerPaths, anonymous: bool) -> Result<Loaded> {
+fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Result<Loaded> {
     let chain: Vec<CertificateDer<'static>> = read_pem(&paths.certificate, "a certificate")?;
     let key = parse_key(&paths.key, &files::read(&paths.key)?)?;
     let authorities = read_pem(&paths.authority, "the authority's certificate")?;
-    let mut builder = WebPkiClientVerifier::builder_with_provider(
-        Arc::new(roots(&paths.authority, &authorities)?),
-        provider(),
-    );
-    if let Some(path) = &paths.revoked {
-        let lists = read_pem(path, "the authority's revocation list")?;
-        check_lists(path, &lists, &authorities)?;
-        // Only the clients' own certificates are looked up: somebody else's authority may keep no
-        // list of its intermediates. A list out of date still counts (rustls' default): a collector
-        // that locks its fleet out because nobody renewed a file loses more than it protects.
-        builder = builder.with_crls(lists).only_check_end_entity_revocation();
-    }
-    if anonymous {
-        builder = builder.allow_unauthenticated();
-    }
-    let verifier = builder.build().map_err(|e| TrustError::Content {
-        path: paths.revoked.clone().unwrap_or_default(),
-        wanted: "the authority's revocation list",
-        reason: e.to_string(),
-    })?;
+    let lists = match &paths.revoked {
+        Some(path) => {
+            let lists = read_pem(path, "the authority's revocation list")?;
+            check_lists(path, &lists, &authorities)?;
+            lists
+        }
+        None => received.of(&authorities),
+    };
+    let verifier = verifier(paths, clients, &authorities, lists.clone())?;
     let dates = dates_of_first(&paths.certificate, &chain)?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
@@ -154,7 +205,36 @@ fn read(paths: &ServerPaths, anonymous: bool) -> Result<Loaded> {
     Ok(Loaded {
         config: Arc::new(config),
         verifier,
+        lists,
         dates,
+    })
+}
+
+fn verifier(
+    paths: &ServerPaths,
+    clients: Clients,
+    authorities: &[CertificateDer<'static>],
+    lists: Vec<CertificateRevocationListDer<'static>>,
+) -> Result<Arc<dyn ClientCertVerifier>> {
+    let mut builder = WebPkiClientVerifier::builder_with_provider(
+        Arc::new(roots(&paths.authority, authorities)?),
+        provider(),
+    );
+    if !lists.is_empty() {
+        // Only the clients' own certificates are looked up: somebody else's authority may keep no
+        // list of its intermediates. A list out of date still counts (rustls' default): a collector
+        // that locks its fleet out because nobody renewed a file loses more than it protects.
+        builder = builder.with_crls(lists).only_check_end_entity_revocation();
+    }
+    match clients {
+        Clients::Certified => {}
+        Clients::Anonymous => builder = builder.allow_unauthenticated(),
+        Clients::ByReceivedLists => builder = builder.allow_unknown_revocation_status(),
+    }
+    builder.build().map_err(|e| TrustError::Content {
+        path: paths.revoked.clone().unwrap_or_default(),
+        wanted: "the authority's revocation list",
+        reason: e.to_string(),
     })
 }
 
@@ -164,10 +244,6 @@ fn check_lists(
     lists: &[CertificateRevocationListDer<'_>],
     authorities: &[CertificateDer<'_>],
 ) -> Result<()> {
-    let authorities = authorities
-        .iter()
-        .map(certificate::parse)
-        .collect::<Result<Vec<_>>>()?;
     for list in lists {
         let (_, list) =
             CertificateRevocationList::from_der(list).map_err(|e| TrustError::Content {
@@ -175,11 +251,7 @@ fn check_lists(
                 wanted: "the authority's revocation list",
                 reason: e.to_string(),
             })?;
-        let signed = |authority: &X509Certificate<'_>| {
-            authority.subject() == list.issuer()
-                && list.verify_signature(authority.public_key()).is_ok()
-        };
-        if !authorities.iter().any(signed) {
+        if received::signer(&list, authorities)?.is_none() {
             return Err(TrustError::ForeignRevocations(path.to_owned()));
         }
     }

@@ -61,6 +61,15 @@ impl<T> Watched<T> {
         Ok(true)
     }
 
+    /// Makes the value anew, whether or not a file has changed. On an error the old value stays until the files change.
+    pub(crate) fn remake(&self, make: impl FnOnce() -> Result<T>) -> Result<()> {
+        let mut current = self.current();
+        current.tried = stamps(&self.paths);
+        current.value = Arc::new(make()?);
+        current.generation += 1;
+        Ok(())
+    }
+
     fn current(&self) -> MutexGuard<'_, Current<T>> {
         // Nothing is left half-changed, whatever panicked.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)

@@ -87,6 +87,12 @@ pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
         lending.recruiters.join(", ")
     };
     lines.push(("recruiters", recruiters));
+    if let Some(held) = &lending.revocations {
+        let made = clock(held.made_time_ms, zone);
+        let count = held.certificates_count;
+        let text = format!("{count} certificates, by a list of {made}; their clients are refused");
+        lines.push(("revoked", text));
+    }
     let mut text = String::new();
     for (label, said) in lines {
         let _ = writeln!(text, "{label:<15}  {said}");
@@ -236,7 +242,7 @@ fn plain(name: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use gleaner_schemas::lending::{LatencyClass, Lease};
+    use gleaner_schemas::lending::{LatencyClass, Lease, RevocationsHeld};
 
     fn lending() -> Lending {
         Lending {
@@ -273,6 +279,10 @@ mod tests {
                     .to_vec(),
             }),
             hears_agent: true,
+            revocations: Some(RevocationsHeld {
+                made_time_ms: 1_795_219_140_000,
+                certificates_count: 2,
+            }),
             ..Lending::default()
         }
     }
@@ -289,6 +299,7 @@ gleaner-memoryd  9.0 MiB for itself
 pages            3 connections, 300 requests, 1 of them failed; half within 10 us, 99 % within 20 us
 agent            heard
 recruiters       none linked
+revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients are refused
 
 ";
         let text = status(&lending(), &TimeZone::UTC);

@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod config;
 mod core;
+mod entrance;
 mod itself;
 mod link;
 mod log;

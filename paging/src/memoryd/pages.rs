@@ -1,14 +1,13 @@
 //! Serves the pages of leases to their clients, beside the core, which waits for none of it.
 
 use crate::config::Serving;
+use crate::entrance::Entrance;
 use crate::link::PagesAt;
 use anyhow::Context;
 use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load, Shares};
 use gleaner_paging::store::Store;
-use gleaner_trust::{ClientPaths, ServerPaths, ServerTrust};
-use rustls::ServerConfig;
 use std::net::SocketAddr;
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::Arc;
 
 /// Listens and serves; where clients are to come. Nothing of it where no address is configured.
 ///
@@ -18,7 +17,7 @@ use std::sync::{Arc, Once, OnceLock};
 /// When nothing can listen there.
 pub(crate) fn start(
     serving: &Serving,
-    certificates: &ClientPaths,
+    entrance: Arc<Entrance>,
     store: Arc<Store>,
     load: Arc<Load>,
 ) -> anyhow::Result<Option<PagesAt>> {
@@ -28,7 +27,7 @@ pub(crate) fn start(
     let door = if listen.ip().is_loopback() && !serving.has_certificates {
         Door::Open
     } else {
-        by_tls(certificates)
+        Door::Tls(entrance)
     };
     let exports = Arc::new(Leases {
         store,
@@ -44,31 +43,4 @@ pub(crate) fn start(
         None if bound.ip().is_unspecified() => PagesAt::Port(bound.port()),
         None => PagesAt::Named(SocketAddr::to_string(&bound)),
     }))
-}
-
-/// A host may be enrolled long after its memory server has started, and its certificate is renewed.
-fn by_tls(certificates: &ClientPaths) -> Door {
-    let paths = ServerPaths {
-        certificate: certificates.certificate.clone(),
-        key: certificates.key.clone(),
-        authority: certificates.authority.clone(),
-        // Whom the authority has revoked the recruiter gives no lease, and renews none.
-        revoked: None,
-    };
-    let loaded = OnceLock::<Arc<ServerTrust>>::new();
-    // Anybody may come and ask: a line for each would fill the log.
-    let told = Once::new();
-    let now = move || -> Result<Arc<ServerConfig>, String> {
-        if let Some(trust) = loaded.get() {
-            // Of no use, those from before are gone on with.
-            let _ = trust.reload_if_changed();
-            return Ok(trust.config());
-        }
-        let trust = ServerTrust::load(&paths).map_err(|e| {
-            told.call_once(|| eprintln!("gleaner-memoryd: no TLS for leases' clients yet: {e}"));
-            "this host is not enrolled (gleaner-agent enroll): it has no certificate".to_owned()
-        })?;
-        Ok(loaded.get_or_init(|| trust).config())
-    };
-    Door::Tls(Arc::new(now))
 }

@@ -3,6 +3,7 @@
 use crate::args::GlobalArgs;
 use crate::config::Config;
 use crate::core::{Core, Ends, Look, Told};
+use crate::entrance::Entrance;
 use crate::reload::Reload;
 use crate::standalone::Standalone;
 use crate::{itself, link, pages};
@@ -72,6 +73,13 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
         kept,
         inbox,
     } = ends;
+    let mut links_as = link_settings(&config);
+    let entrance = Arc::new(Entrance::open(
+        &links_as.certificates,
+        &config.state,
+        store.clone(),
+        inbox.clone(),
+    ));
     let reload = Reload {
         args,
         config: config.clone(),
@@ -107,9 +115,8 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
     if let Some(note) = config.serving.note() {
         eprintln!("gleaner-memoryd: {note}");
     }
-    let mut links_as = link_settings(&config);
-    links_as.pages = pages::start(&config.serving, &links_as.certificates, store, load)?;
-    let links = link::start(&links_as, links)?;
+    links_as.pages = pages::start(&config.serving, entrance.clone(), store, load)?;
+    let links = link::start(&links_as, links, &entrance)?;
     // Last, so that of all threads the core's alone goes before others, and those that help it give back.
     if let Err(e) = itself::before_others() {
         eprintln!(

@@ -4,9 +4,10 @@ use super::negotiate::NegotiationError;
 use super::strangers::{Place, Strangers};
 use gleaner_trust::Peer;
 use rustix::net::sockopt;
+use rustls::pki_types::CertificateDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ const DEAD_AFTER: Duration = Duration::from_secs(30);
 /// Without TLS.
 #[derive(Debug)]
 pub(super) enum Plain {
-    Tcp(TcpStream),
+    /// Shared with the [`Line`] by which another thread may hang up.
+    Tcp(Arc<TcpStream>),
     Unix(UnixStream),
 }
 
@@ -36,7 +38,7 @@ impl Plain {
         sockopt::set_tcp_keepidle(&stream, DEAD_AFTER / 2)?;
         let millis = u32::try_from(DEAD_AFTER.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(&stream, millis)?;
-        Ok(Self::Tcp(stream))
+        Ok(Self::Tcp(Arc::new(stream)))
     }
 
     /// A place among the strangers; none is needed for programs of this machine at a Unix socket.
@@ -45,6 +47,14 @@ impl Plain {
             Self::Tcp(stream) => strangers.enter(stream).map(Some),
             Self::Unix(_) => Ok(None),
         }
+    }
+
+    /// A handle that ends the connection from any thread.
+    pub(super) fn line(&self) -> io::Result<Line> {
+        Ok(match self {
+            Self::Tcp(stream) => Line::Tcp(Arc::clone(stream)),
+            Self::Unix(stream) => Line::Unix(stream.try_clone()?),
+        })
     }
 
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
@@ -61,7 +71,34 @@ impl Plain {
     }
 }
 
+/// Handle on a connection that another thread serves.
+#[derive(Debug)]
+pub(super) enum Line {
+    Tcp(Arc<TcpStream>),
+    Unix(UnixStream),
+}
+
+impl Line {
+    /// Ends the connection: its thread reads the end.
+    pub(super) fn hang_up(&self) {
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
 impl Channel {
+    /// The client's certificates and a handle on the connection, where there is TLS.
+    pub(super) fn shown(&self) -> io::Result<Option<(Vec<CertificateDer<'static>>, Line)>> {
+        let Self::Tls(tls) = self else {
+            return Ok(None);
+        };
+        let chain = tls.conn.peer_certificates().unwrap_or_default();
+        let chain = chain.iter().map(|c| c.clone().into_owned()).collect();
+        Ok(Some((chain, tls.sock.line()?)))
+    }
+
     /// How long one read or write may take; `None`: for ever.
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
@@ -182,7 +219,7 @@ impl Write for InTime<'_> {
 impl Read for Plain {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.read(into),
+            Self::Tcp(stream) => (&**stream).read(into),
             Self::Unix(stream) => stream.read(into),
         }
     }
@@ -191,14 +228,14 @@ impl Read for Plain {
 impl Write for Plain {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.write(from),
+            Self::Tcp(stream) => (&**stream).write(from),
             Self::Unix(stream) => stream.write(from),
         }
     }
 
     fn write_vectored(&mut self, from: &[io::IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.write_vectored(from),
+            Self::Tcp(stream) => (&**stream).write_vectored(from),
             Self::Unix(stream) => stream.write_vectored(from),
         }
     }

@@ -14,8 +14,9 @@ pub fn export_name(lease_id: &str, generation: u64) -> String {
     format!("{lease_id}@{generation}")
 }
 
-/// What a name says, as [`export_name`] writes it.
-fn named(name: &str) -> Option<(&str, u64)> {
+/// Lease and generation of an export's name, as [`export_name`] writes it.
+#[must_use]
+pub fn lease_of(name: &str) -> Option<(&str, u64)> {
     let (lease_id, generation) = name.rsplit_once('@')?;
     Some((lease_id, generation.parse().ok()?))
 }
@@ -50,7 +51,7 @@ impl Exports for Leases {
                 ));
             }
             (_, name) => {
-                named(name).ok_or_else(|| unknown("no name of a lease: LEASE@GENERATION"))?
+                lease_of(name).ok_or_else(|| unknown("no name of a lease: LEASE@GENERATION"))?
             }
         };
         let is_for = |pages: &Pages| match caller {

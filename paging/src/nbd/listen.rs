@@ -1,7 +1,8 @@
 //! Takes connections, and serves each on a thread of its own.
 
 use super::channel::{Channel, Plain};
-use super::export::{Contents, Exports};
+use super::export::{Contents, Export, Exports};
+use super::guests::Arrival;
 use super::load::Load;
 use super::negotiate::{Door, NegotiationError, Outcome, negotiate};
 use super::strangers::{self, Strangers};
@@ -105,7 +106,7 @@ impl Listener {
                         let Ok(place) = plain.stranger(&strangers) else {
                             continue;
                         };
-                        let guest = Guest {
+                        let visitor = Visitor {
                             exports: exports.clone(),
                             door: door.clone(),
                             load: load.clone(),
@@ -113,7 +114,7 @@ impl Listener {
                             journal: journal.clone(),
                         };
                         // Dropped with what it holds where no thread can be had.
-                        let _ = named("pages").spawn(move || guest.serve(plain, place));
+                        let _ = named("pages").spawn(move || visitor.serve(plain, place));
                     }
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(_) => thread::sleep(PAUSE),
@@ -148,7 +149,7 @@ fn named(name: &str) -> thread::Builder {
 }
 
 /// Connection of one client, with its share of the server.
-struct Guest<E> {
+struct Visitor<E> {
     exports: Arc<E>,
     door: Door,
     load: Arc<Load>,
@@ -182,7 +183,7 @@ impl Broken {
     }
 }
 
-impl<E: Exports<Contents: Contents>> Guest<E> {
+impl<E: Exports<Contents: Contents>> Visitor<E> {
     fn serve(self, plain: Plain, place: Option<strangers::Place>) {
         match self.talk(plain, place) {
             Err(broken) if broken.is_news() => self.journal.tell(&broken.to_string()),
@@ -198,6 +199,7 @@ impl<E: Exports<Contents: Contents>> Guest<E> {
             return Ok(());
         };
         drop(place);
+        let _guest = self.admit(&channel, &contents)?;
         let Some(_counted) = Counted::of(&self.load, self.most_connections) else {
             return Ok(());
         };
@@ -208,6 +210,27 @@ impl<E: Exports<Contents: Contents>> Guest<E> {
             tls @ Channel::Tls(_) => transmit(tls, &contents, &self.load)?,
         }
         Ok(())
+    }
+}
+
+impl<E: Exports<Contents: Contents>> Visitor<E> {
+    /// Has the gate know of a client with a certificate.
+    fn admit(
+        &self,
+        channel: &Channel,
+        contents: &E::Contents,
+    ) -> Result<Option<Box<dyn Send>>, NegotiationError> {
+        let (Door::Tls(gate), Some((certificates, line))) = (&self.door, channel.shown()?) else {
+            return Ok(None);
+        };
+        let arrival = Arrival {
+            certificates,
+            export: contents.name().unwrap_or_default(),
+            line,
+        };
+        let admitted = gate.admit(arrival);
+        let refused = |why| NegotiationError::Tls(io::Error::other(why));
+        admitted.map(Some).map_err(refused)
     }
 }
 

@@ -8,6 +8,7 @@ pub mod client;
 mod export;
 #[doc(hidden)]
 pub mod fuzz;
+mod guests;
 mod leased;
 mod listen;
 mod load;
@@ -18,10 +19,11 @@ mod transmit;
 pub mod wire;
 
 pub use export::{Caller, Contents, Export, Exports, Refused};
-pub use leased::{Leases, export_name};
+pub use guests::{Arrival, Gate, Guest, Guests, Rechecked};
+pub use leased::{Leases, export_name, lease_of};
 pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Counted, Load};
-pub use negotiate::{Door, NegotiationError, TlsNow, greet};
+pub use negotiate::{Door, NegotiationError, greet};
 pub use share::Shares;
 pub use transmit::TransmissionError;
 

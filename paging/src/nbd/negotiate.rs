@@ -4,6 +4,7 @@
 
 use super::channel::{Channel, Plain, left};
 use super::export::{Caller, Export, Exports, Refused};
+use super::guests::Gate;
 use super::wire::{
     self, GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, handshake, info, option, reply, take,
 };
@@ -54,16 +55,13 @@ pub(super) enum Outcome<X> {
     Ended,
 }
 
-/// TLS settings as they are now, or why there are none.
-pub type TlsNow = dyn Fn() -> Result<Arc<ServerConfig>, String> + Send + Sync;
-
 /// Who may come in, and how.
 #[derive(Clone)]
 pub enum Door {
     /// Programs of this machine.
     Open,
-    /// Those who show a certificate, by STARTTLS; asked for each, since certificates are renewed.
-    Tls(Arc<TlsNow>),
+    /// Those who show a certificate, by STARTTLS.
+    Tls(Arc<dyn Gate>),
 }
 
 /// Negotiates with one client, which is given up where it has not come to transmission within `patience`.
@@ -111,7 +109,7 @@ pub(super) fn negotiate<E: Exports>(
                 let _ = talk.answer(asked, reply::ACK, &[]);
                 return Ok(Outcome::Ended);
             }
-            (option::STARTTLS, None, Door::Tls(now)) if data.is_empty() => match now() {
+            (option::STARTTLS, None, Door::Tls(gate)) if data.is_empty() => match gate.settings() {
                 Ok(config) => {
                     talk.answer(asked, reply::ACK, &[])?;
                     talk = talk.start_tls(&config)?;
@@ -334,8 +332,10 @@ impl Talk {
                 _ => {} // what is not known is left out
             }
         }
+        // Given up before the answer: whoever hears it may ask for the same place at once.
+        let contents = (asked == option::GO).then_some(contents);
         self.answer(asked, reply::ACK, &[])?;
-        Ok(Some(contents))
+        Ok(contents)
     }
 }
 

@@ -98,6 +98,8 @@ pub enum Event {
         /// 32 lower-case hex digits, fresh.
         fresh_id: String,
     },
+    /// Certificates were revoked by which these leases were read or written, by id: the leases end.
+    CertificateRevoked(Vec<String>),
     /// Whether any recruiter can be reached.
     Linked(bool),
     /// The administrator wants it otherwise from now on. Leases that there are go on, as far as the new quota lets them.
@@ -130,6 +132,8 @@ pub enum Cause {
     Expired,
     /// The client has no more use for it.
     Released,
+    /// The certificate of the lease's client was revoked.
+    Revoked,
     /// The memory server ends.
     Ending,
 }

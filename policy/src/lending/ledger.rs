@@ -128,11 +128,14 @@ impl Ledger {
         self.entries.insert(entry.lease.lease_id.clone(), entry);
     }
 
-    fn remove(&mut self, lease_id: &str) {
-        if let Some(entry) = self.entries.remove(lease_id) {
-            self.held_bytes = self.held_bytes.saturating_sub(entry.lease.held_bytes);
-            self.forget_expiry(entry.expires_ms);
-        }
+    /// Ends a lease, whoever has it; returns whether there was one.
+    pub(super) fn end(&mut self, lease_id: &str) -> bool {
+        let Some(entry) = self.entries.remove(lease_id) else {
+            return false;
+        };
+        self.held_bytes = self.held_bytes.saturating_sub(entry.lease.held_bytes);
+        self.forget_expiry(entry.expires_ms);
+        true
     }
 
     fn forget_expiry(&mut self, expires_ms: i64) {
@@ -242,8 +245,7 @@ impl Ledger {
             return Ok(false);
         };
         is_theirs(client, &entry.lease)?;
-        self.remove(lease_id);
-        Ok(true)
+        Ok(self.end(lease_id))
     }
 
     /// Ends what has run out by `now_ms`: the ids.
@@ -258,7 +260,9 @@ impl Ledger {
             .iter()
             .filter(|(_, e)| e.expires_ms <= clock_ms);
         let over: Vec<String> = over.map(|(id, _)| id.clone()).collect();
-        over.iter().for_each(|lease_id| self.remove(lease_id));
+        for lease_id in &over {
+            self.end(lease_id);
+        }
         over
     }
 
@@ -273,7 +277,9 @@ impl Ledger {
         }
         let empty = self.entries.iter().filter(|(_, e)| e.lease.held_bytes == 0);
         let empty: Vec<String> = empty.map(|(id, _)| id.clone()).collect();
-        empty.iter().for_each(|lease_id| self.remove(lease_id));
+        for lease_id in &empty {
+            self.end(lease_id);
+        }
         empty
     }
 

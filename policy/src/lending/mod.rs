@@ -118,6 +118,16 @@ impl Lender {
                 self.allowance.cap(*bytes);
                 self.shrinking.is_at_once = true;
             }
+            Event::CertificateRevoked(lease_ids) => {
+                for lease_id in lease_ids {
+                    if self.ledger.end(lease_id) {
+                        actions.push(Action::Revoke {
+                            lease_id: lease_id.clone(),
+                            cause: Cause::Revoked,
+                        });
+                    }
+                }
+            }
             Event::Linked(is_linked) => self.ledger.set_linked(*is_linked, now_ms),
             Event::Settings(settings) => {
                 self.settings = settings.clone();

@@ -185,6 +185,7 @@ impl Host {
             address: Some("192.0.2.1:10809".to_owned()), // for documentation (RFC 5737): no page is asked for
             requests_per_s: 0.0,
             leases: self.lender.leases(now_ms),
+            takes_revocations: false,
         };
         let bytes = say(socket, &FromHost::Announcement(Box::new(announcement))).await?;
         self.sums.announcements.fetch_add(1, Ordering::Relaxed);

@@ -7,6 +7,7 @@ use crate::config::{Asking, Config, LocalAccess};
 use crate::links::Links;
 use crate::placing::Choice;
 use crate::registry::{Registry, Settings};
+use crate::revocations::RevocationNotice;
 use axum::response::{IntoResponse, Response};
 use gleaner_listen::{Log, Server};
 use std::io;
@@ -23,6 +24,7 @@ pub(crate) struct App {
     registry: Mutex<Registry>,
     settings: RwLock<(Settings, Asking)>,
     pub(crate) links: Links,
+    pub(crate) revocations: RevocationNotice,
     pub(crate) choice: Mutex<Choice>,
     pub(crate) feed: Feed,
     pub(crate) metrics: Metrics,
@@ -38,6 +40,7 @@ impl App {
             registry: Mutex::new(Registry::new(config.registry.clone(), 0)),
             settings: RwLock::new((config.registry.clone(), config.asking.clone())),
             links: Links::default(),
+            revocations: RevocationNotice::default(),
             choice: Mutex::default(),
             feed: Feed::default(),
             metrics: Metrics::default(),

@@ -3,7 +3,7 @@
 use super::Ask;
 use crate::http::App;
 use crate::registry::{HostId, check_answer, replaced};
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use gleaner_listen::Caller;
 use gleaner_schemas::lending::{
     Answer, Asked, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost,
@@ -11,7 +11,7 @@ use gleaner_schemas::lending::{
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// The first announcement comes at once.
@@ -51,6 +51,8 @@ pub(crate) async fn converse(
         caller: &caller,
         number,
         asks: None,
+        takes_revocations: false,
+        revocations: app.revocations.follow(),
         last_id: 0,
         unanswered: HashMap::new(),
         heard: Instant::now(),
@@ -76,6 +78,10 @@ struct Conversation<'a> {
     number: u64,
     /// What is to be asked, once the host has announced itself.
     asks: Option<mpsc::Receiver<Ask>>,
+    /// The host has said that it takes revocation lists.
+    takes_revocations: bool,
+    /// Message with the lists in force.
+    revocations: watch::Receiver<Option<Utf8Bytes>>,
     last_id: u64,
     /// Requests sent over this connection, each with its asker.
     unanswered: HashMap<u64, (Asked, oneshot::Sender<Outcome>)>,
@@ -85,6 +91,7 @@ struct Conversation<'a> {
 enum Next {
     Heard(Option<Result<Message, axum::Error>>),
     Ask(Option<Ask>),
+    Revocations,
     Silence,
 }
 
@@ -108,6 +115,12 @@ impl Conversation<'_> {
                     return Err(malformed(format!("the link broke: {reason}")));
                 }
                 Next::Ask(Some(ask)) => self.ask(socket, ask).await?,
+                Next::Revocations => {
+                    let lists = self.revocations.borrow_and_update().clone();
+                    if let Some(lists) = lists {
+                        send_text(socket, lists).await?;
+                    }
+                }
                 Next::Ask(None) => {
                     return Err(replaced(self.app.judging().gone_after_ms()));
                 }
@@ -138,6 +151,8 @@ impl Conversation<'_> {
         tokio::select! {
             heard = socket.recv() => Next::Heard(heard),
             ask = ask => Next::Ask(ask),
+            // The sender is the app's, which lasts.
+            _ = self.revocations.changed(), if self.takes_revocations => Next::Revocations,
             () = sleep_until(self.heard + silence) => Next::Silence,
         }
     }
@@ -156,12 +171,14 @@ impl Conversation<'_> {
         match said {
             FromHost::Announcement(said) => {
                 let now_ms = self.app.now_ms();
+                let takes_revocations = said.takes_revocations;
                 let mut registry = self.app.registry();
                 registry.announced(self.host_id, self.number, *said, now_ms)?;
                 if self.asks.is_none() {
                     // Under the registry's lock: whoever finds the host there finds its link.
                     self.asks = Some(self.app.links.take_over(self.host_id, self.number));
                 }
+                self.takes_revocations = takes_revocations;
             }
             FromHost::Answer(answer) => self.answered(*answer)?,
             FromHost::Other => {} // of a later version
@@ -214,12 +231,16 @@ impl Conversation<'_> {
 
 async fn send(socket: &mut WebSocket, message: &ToHost) -> Result<(), Refusal> {
     let text = serde_json::to_string(message).map_err(|e| malformed(e.to_string()))?;
+    send_text(socket, text.into()).await
+}
+
+async fn send_text(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), Refusal> {
     let unreachable = |why: String| Refusal {
         kind: RefusalKind::Unreachable,
         detail: format!("a message could not be sent: {why}"),
         retry_in_ms: Some(1000),
     };
-    match timeout(SEND, socket.send(Message::text(text))).await {
+    match timeout(SEND, socket.send(Message::Text(text))).await {
         Ok(sent) => sent.map_err(|e| unreachable(e.to_string())),
         Err(_) => Err(unreachable("the host takes in nothing".to_owned())),
     }

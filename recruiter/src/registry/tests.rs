@@ -51,6 +51,7 @@ fn said(host: u8, quota_bytes: u64, leases: &[Lease]) -> Announcement {
             ..HostQuota::default()
         },
         leases: leases.to_vec(),
+        takes_revocations: true,
         address: Some("192.0.2.1:10809".into()),
         ..Announcement::default()
     }

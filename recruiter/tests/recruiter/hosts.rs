@@ -34,6 +34,10 @@ pub(crate) struct State {
     pub(crate) asked: Vec<Asked>,
     /// Why it was sent away.
     pub(crate) sent_away: Vec<Refusal>,
+    /// As memory servers of this release; older ones know no such message.
+    pub(crate) takes_revocations: bool,
+    /// Revocation lists that came.
+    pub(crate) revocations: Vec<String>,
     last_lease: u64,
 }
 
@@ -52,6 +56,7 @@ impl State {
             address: Some("127.0.0.1:1".into()),
             requests_per_s: 0.0,
             leases: self.leases.values().cloned().collect(),
+            takes_revocations: self.takes_revocations,
         }))
     }
 
@@ -163,6 +168,8 @@ impl Host {
             manner: Manner::Grants,
             asked: Vec::new(),
             sent_away: Vec::new(),
+            takes_revocations: false,
+            revocations: Vec::new(),
             last_lease: 0,
         };
         Self {
@@ -291,6 +298,9 @@ async fn talk(
                         }
                     }
                     ToHost::Refused(refusal) => state.lock().unwrap().sent_away.push(refusal),
+                    ToHost::Revocations(lists) => {
+                        state.lock().unwrap().revocations.push(lists.pem);
+                    }
                     ToHost::Other => {}
                 }
             }

@@ -209,3 +209,40 @@ fn a_host_speaks_for_itself_alone_until_it_is_revoked() {
         !honest.state().sent_away.is_empty()
     });
 }
+
+#[test]
+fn memory_servers_receive_the_lists_in_force_and_older_ones_no_such_message() {
+    let deployment = Deployment::new();
+    let recruiter = deployment.start();
+    let url = recruiter.tls_url.clone().unwrap();
+    let [mut of_today, mut older] = [1, 2].map(|number| Host::new(number, GIB));
+    of_today.state().takes_revocations = true;
+    for (host, number) in [(&mut of_today, 1), (&mut older, 2)] {
+        host.link_with(&url, Some(deployment.of_host(&id(number))));
+    }
+    recruiter.ready(2);
+    let received = |wanted: &str| {
+        let list = fs::read_to_string(deployment.authority.revoked_path()).unwrap();
+        let words = |pem: &str| pem.split_whitespace().collect::<String>();
+        wait_for(wanted, || {
+            let state = of_today.state();
+            state.revocations.last().map(|pem| words(pem)) == Some(words(&list))
+        });
+    };
+    received("the first list");
+    let role = Role::Client {
+        name: named("pager"),
+    };
+    deployment.trust(&role);
+    deployment.authority.revoke("pager").unwrap();
+    received("the next list");
+    assert_eq!(of_today.state().revocations.len(), 2, "of each once");
+    // Whoever comes later is told as well.
+    of_today.leave();
+    of_today.link_with(&url, Some(deployment.of_host(&id(1))));
+    wait_for("the list on a new link", || {
+        of_today.state().revocations.len() == 3
+    });
+    recruiter.ready(2);
+    assert!(older.state().revocations.is_empty() && older.state().sent_away.is_empty());
+}

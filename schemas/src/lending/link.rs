@@ -48,6 +48,9 @@ pub struct Announcement {
     pub requests_per_s: f64,
     /// Every lease there is.
     pub leases: Vec<Lease>,
+    /// Whether [`ToHost::Revocations`] is understood. Older memory servers take no message of that length.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_revocations: bool,
 }
 
 /// From the recruiter.
@@ -56,11 +59,23 @@ pub struct Announcement {
 pub enum ToHost {
     /// On behalf of a client.
     Request(Request),
+    /// Revocation lists that hold by now: after the first announcement, and whenever they change.
+    Revocations(Revocations),
     /// Why the connection ends.
     Refused(Refusal),
     /// Of a later version.
     #[serde(other)]
     Other,
+}
+
+/// Most bytes of [`Revocations::pem`]: about 20,000 revoked certificates.
+pub const MOST_REVOCATIONS_BYTES: usize = 1 << 20;
+
+/// Certificates that the deployment's authorities have revoked. The lists are signed: a recruiter can withhold one, and cannot forge it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revocations {
+    /// Revocation lists (RFC 5280) in PEM form, one after another; [`MOST_REVOCATIONS_BYTES`] at most.
+    pub pem: String,
 }
 
 /// What a client wants of a host.

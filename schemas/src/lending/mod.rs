@@ -11,10 +11,12 @@ mod quota;
 
 pub use lease::{Lease, Refusal, RefusalKind};
 pub use link::{
-    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, OUTAGE_GRACE_MS,
-    Outcome, Request, ToHost, VERSION,
+    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS,
+    MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, Request, Revocations, ToHost, VERSION,
 };
-pub use owner::{GivenBack, LatencyClass, Lending, OwnerCommand, OwnerReply, PagesServed};
+pub use owner::{
+    GivenBack, LatencyClass, Lending, OwnerCommand, OwnerReply, PagesServed, RevocationsHeld,
+};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};
 
 /// Memory is lent, and given back, in pieces of this size: a huge page of x86-64 and of most others. Freeing single

@@ -77,9 +77,21 @@ pub struct Lending {
     /// What leases' clients have asked for; absent: their pages are served nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesServed>,
+    /// Revocation lists in force for leases' clients; absent: none has arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revocations: Option<RevocationsHeld>,
     /// What the command has given back, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_back: Option<GivenBack>,
+}
+
+/// Summary of the revocation lists that a memory server holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevocationsHeld {
+    /// Date of the newest list, in milliseconds since 1970-01-01 UTC.
+    pub made_time_ms: i64,
+    /// Revoked certificates, over all lists.
+    pub certificates_count: u64,
 }
 
 /// Requests for pages, since the memory server started.
@@ -129,7 +141,7 @@ pub struct GivenBack {
     pub lent_since_time_ms: i64,
     /// Most that was leased since then.
     pub peak_lent_bytes: u64,
-    /// Why: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`, `ending`.
+    /// Why: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`, `revoked`, `ending`.
     pub cause: String,
     /// Memory, in whole slabs.
     pub bytes: u64,

@@ -13,4 +13,5 @@ mod pages;
 mod partition;
 mod programs;
 mod relay;
+mod revoked;
 mod whole;

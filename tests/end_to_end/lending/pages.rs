@@ -23,7 +23,7 @@ fn export(lease: &Value) -> String {
 }
 
 /// Does `commands` on an export: what qemu-io said, and whether all of it went well.
-fn qemu_io(mut command: Command, image: &str, commands: &[&str]) -> (bool, String) {
+pub(super) fn qemu_io(mut command: Command, image: &str, commands: &[&str]) -> (bool, String) {
     command.args(["--image-opts", image]);
     for one in commands {
         command.args(["-c", one]);
@@ -89,7 +89,7 @@ fn what_is_stored_in_a_lease_is_read_again_until_the_owner_returns_and_never_aft
 }
 
 /// Certificates as qemu wants them.
-fn credentials(folder: &Path, client: &str) -> PathBuf {
+pub(super) fn credentials(folder: &Path, client: &str) -> PathBuf {
     let made = folder.join(format!("{client}.qemu"));
     fs::create_dir(&made).unwrap();
     for (from, to) in [

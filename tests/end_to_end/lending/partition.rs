@@ -98,6 +98,18 @@ impl Host {
         }
     }
 
+    /// Waits for a line of its memory server's that has `words`.
+    #[track_caller]
+    pub(super) fn hear(&self, words: &str) -> String {
+        self.running.hear(words)
+    }
+
+    /// Times that memory was given back, the oldest first.
+    #[track_caller]
+    pub(super) fn log(&self) -> Vec<GivenBack> {
+        serde_json::from_value(self.owner("log")).unwrap()
+    }
+
     /// What `gleaner owner` prints on this host.
     #[track_caller]
     fn owner(&self, word: &str) -> Value {
@@ -151,14 +163,17 @@ impl Recruiter {
         running.hear("listening on https:");
         Self {
             running,
-            client: client(folder),
+            client: client(folder, "client"),
             namespace,
         }
     }
 
     fn ask(&self, path: &str, document: Option<&Value>) -> Answer {
+        self.ask_as(&self.client, path, document)
+    }
+
+    fn ask_as(&self, client: &ureq::Agent, path: &str, document: Option<&Value>) -> Answer {
         let url = format!("https://{}:{PORT}{path}", RECRUITER[0]);
-        let client = &self.client;
         within(&self.namespace.path(), || {
             let response = match document {
                 Some(document) => client.post(url).send_json(document),
@@ -186,16 +201,24 @@ impl Recruiter {
     /// Waits for a lease by this key.
     #[track_caller]
     pub(super) fn grant(&self, key: &str, term_ms: i64) -> Lease {
+        self.grant_to(&self.client, key, term_ms)
+    }
+
+    /// The same for whoever has another certificate.
+    #[track_caller]
+    pub(super) fn grant_to(&self, client: &ureq::Agent, key: &str, term_ms: i64) -> Lease {
         let mut granted = Value::Null;
         wait_for("a lease", || {
             // Until it has heard of the host.
-            let (status, answer) = self.post("/v1/leases", &lease_request(key, term_ms));
+            let request = lease_request(key, term_ms);
+            let (status, answer) = self.ask_as(client, "/v1/leases", Some(&request));
             assert!(matches!(status, 201 | 503), "{answer}");
             granted = answer["leases"][0].clone();
             status == 201
         });
         Lease {
             id: granted["lease_id"].as_str().unwrap().to_owned(),
+            generation: granted["generation"].as_u64().unwrap(),
             host_id: granted["host_id"].as_str().unwrap().to_owned(),
             term_ms,
         }
@@ -213,15 +236,16 @@ impl Recruiter {
 /// A lease, and the term for which it is renewed.
 pub(super) struct Lease {
     pub(super) id: String,
+    pub(super) generation: u64,
     pub(super) host_id: String,
     term_ms: i64,
 }
 
-/// Who has the client's certificate.
-fn client(folder: &Path) -> ureq::Agent {
+/// Whoever has the certificate `NAME.crt`.
+pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
     let paths = ClientPaths {
-        certificate: folder.join("client.crt"),
-        key: folder.join("client.key"),
+        certificate: folder.join(format!("{name}.crt")),
+        key: folder.join(format!("{name}.key")),
         authority: folder.join("pki/authority.crt"),
     };
     let credentials = ClientTrust::load(&paths).unwrap().credentials();
@@ -334,7 +358,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     let left = (lending.quota.quota_bytes, lending.resident_bytes);
     assert_eq!(left, (0, 0));
     assert!(lending.recruiters.is_empty(), "{:?}", lending.recruiters);
-    let log: Vec<GivenBack> = serde_json::from_value(away.owner("log")).unwrap();
+    let log = away.log();
     let last = log.last().unwrap();
     assert_eq!(
         (last.cause.as_str(), last.peak_lent_bytes, last.steps_count),

@@ -33,6 +33,10 @@ pub(super) fn certificate(bytes: &[u8]) {
     let _ = in_a_file("revoked.pem", bytes, |path| {
         let _ = gleaner_trust::revocation_dates(path);
     });
+    // The corpus has one list that this authority signed; nobody has its key.
+    let authority = include_str!("../../../fuzz/corpus/certificate/authority");
+    let signed = gleaner_trust::count_signed_lists(text, authority);
+    assert!(signed.unwrap_or(0) <= 1, "a list that nobody signed");
 }
 
 /// Configuration of two daemons.

@@ -8,5 +8,6 @@ mod hostile;
 mod http;
 mod openssl;
 mod own_pki;
+mod received;
 mod rotation;
 mod tokens;

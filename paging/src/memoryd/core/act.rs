@@ -172,6 +172,7 @@ fn name(cause: Cause) -> &'static str {
         Cause::Pressure => "pressure",
         Cause::Expired => "expired",
         Cause::Released => "released",
+        Cause::Revoked => "revoked",
         Cause::Ending => "ending",
     }
 }

@@ -1,7 +1,7 @@
 //! What the core and the links to recruiters tell each other: links ask, the core answers and announces.
 
 use gleaner_policy::lending::Settings;
-use gleaner_schemas::lending::{Announcement, Answer, Request};
+use gleaner_schemas::lending::{Announcement, Answer, Request, RevocationsHeld};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::BTreeSet;
@@ -26,6 +26,13 @@ pub(crate) enum Told {
         link: usize,
         /// Up.
         is_up: bool,
+    },
+    /// Clients' certificates were checked again, by the lists in force.
+    Revocations {
+        /// Summary of the lists; absent: there is none.
+        held: Option<RevocationsHeld>,
+        /// Leases that a revoked certificate has opened.
+        lease_ids: Vec<String>,
     },
     /// The administrator wants it otherwise; heard once it is so, by what the core says that it does now.
     Configured {

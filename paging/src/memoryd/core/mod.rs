@@ -29,7 +29,8 @@ use gleaner_paging::nbd::Load;
 use gleaner_paging::store::Store;
 use gleaner_policy::lending::{Cause, Event, Lender};
 use gleaner_schemas::lending::{
-    Announcement, GivenBack, HostQuota, Outcome, OwnerReply, QuotaReason, Refusal, Request, VERSION,
+    Announcement, GivenBack, HostQuota, Outcome, OwnerReply, QuotaReason, Refusal, Request,
+    RevocationsHeld, VERSION,
 };
 use gleaner_schemas::units::Bytes;
 use pressure::{Available, Pressure};
@@ -62,6 +63,8 @@ pub(crate) struct Core {
     lent: Lent,
     served: Served,
     serves_pages: bool,
+    /// Revocation lists in force.
+    revocations: Option<RevocationsHeld>,
     /// Memory is offered whose pages nobody could read or write.
     is_useless: bool,
     host_id: String,
@@ -157,6 +160,7 @@ impl Core {
             lent: Lent::default(),
             served: Served::new(load, clock::boot_ms()),
             serves_pages: config.serving.listen.is_some(),
+            revocations: None,
             is_useless: config.serving.note().is_some(),
             host_id: config.recruiters.host_id.clone().unwrap_or_default(),
             incarnation: format!("{generation:016x}"),
@@ -278,6 +282,12 @@ impl Core {
                     self.step(Event::Linked(is_linked), woke);
                 }
             }
+            Told::Revocations { held, lease_ids } => {
+                self.revocations = held;
+                if !lease_ids.is_empty() {
+                    self.step(Event::CertificateRevoked(lease_ids), woke);
+                }
+            }
             Told::Looked { connection, memory } => self.answer_owner(connection, memory),
             Told::Configured { settings, done } => {
                 self.step(Event::Settings(*settings), woke);
@@ -360,6 +370,7 @@ impl Core {
             address: None,
             requests_per_s: self.served.per_s(now_ms),
             leases: self.lender.leases(now_ms),
+            takes_revocations: true,
         });
         let status = self.doing();
         if status != self.status {

@@ -132,6 +132,7 @@ impl Core {
             cap_bytes: self.wishes.cap.map(|cap| cap.bytes),
             hears_agent: self.agent.stream().is_some(),
             recruiters: self.links.linked(),
+            revocations: self.revocations,
             pages: self.serves_pages.then(|| self.served.told()),
             given_back: asked
                 .given_back

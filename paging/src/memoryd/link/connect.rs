@@ -3,6 +3,8 @@
 use super::LinkError;
 use super::address::Address;
 use super::identity::Identity;
+use crate::entrance::Entrance;
+use gleaner_schemas::lending::MOST_REVOCATIONS_BYTES;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,15 +12,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 /// Connection, TLS and upgrade may each take so long.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A request has a few hundred bytes; what is longer is none.
-const LONGEST_MESSAGE_BYTES: usize = 64 << 10;
+/// Revocation lists with their escaped ends of lines, and the words around them. A request has a few hundred bytes.
+const LONGEST_MESSAGE_BYTES: usize =
+    MOST_REVOCATIONS_BYTES + MOST_REVOCATIONS_BYTES / 16 + (64 << 10);
 /// Small: there is one connection, and little is read.
 const READ_BUFFER_BYTES: usize = 4 << 10;
 
@@ -28,12 +31,29 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
 
-/// Connects to a recruiter, as this host; the address that it does so by comes with it.
+/// Certificates that a recruiter has shown, and the name that it was asked for.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) certificates: Vec<CertificateDer<'static>>,
+    pub(super) name: ServerName<'static>,
+}
+
+/// A connection to a recruiter.
+pub(super) struct Connected {
+    pub(super) socket: Socket,
+    /// This host's address on it.
+    pub(super) here: IpAddr,
+    /// `None` without TLS.
+    pub(super) shown: Option<Shown>,
+}
+
+/// Connects to a recruiter, as this host. A recruiter whose certificate is revoked is refused.
 pub(super) async fn connect(
     address: &Address,
     host_id: &str,
     identity: &Identity,
-) -> Result<(Socket, IpAddr), LinkError> {
+    entrance: &Entrance,
+) -> Result<Connected, LinkError> {
     let trust = match address.is_secret() {
         true => Some(identity.now()?),
         false => None,
@@ -41,13 +61,25 @@ pub(super) async fn connect(
     let stream = in_time(TcpStream::connect(address.host_and_port())).await?;
     stream.set_nodelay(true).map_err(LinkError::Connect)?;
     let here = stream.local_addr().map_err(LinkError::Connect)?.ip();
+    let mut shown = None;
     let stream: Box<dyn Stream> = match trust {
         Some(trust) => {
             let (host, _) = address.host_and_port();
             let name = ServerName::try_from(host.to_owned());
             let name = name.map_err(|e| LinkError::Connect(io::Error::other(e)))?;
-            let connector = TlsConnector::from(trust.credentials().config());
-            Box::new(in_time(connector.connect(name, stream)).await?)
+            let credentials = trust.credentials();
+            let config = credentials.config_by_lists(entrance.lists())?;
+            let connecting = TlsConnector::from(config).connect(name.clone(), stream);
+            let stream = in_time(connecting).await?;
+            let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+            shown = Some(Shown {
+                certificates: certificates
+                    .iter()
+                    .map(|c| c.clone().into_owned())
+                    .collect(),
+                name,
+            });
+            Box::new(stream)
         }
         None => Box::new(stream),
     };
@@ -60,7 +92,11 @@ pub(super) async fn connect(
     let upgrade = client_async_with_config(url, stream, Some(config));
     match timeout(PATIENCE, upgrade).await {
         Err(_) => Err(LinkError::Connect(io::ErrorKind::TimedOut.into())),
-        Ok(Ok((socket, _))) => Ok((socket, here)),
+        Ok(Ok((socket, _))) => Ok(Connected {
+            socket,
+            here,
+            shown,
+        }),
         Ok(Err(Error::Http(answer))) => Err(LinkError::Answered {
             status: answer.status().as_u16(),
             said: answer.body().as_deref().map(said).unwrap_or_default(),

@@ -1,8 +1,11 @@
 //! Who this host is to recruiters.
 
 use super::LinkError;
+use super::connect::Shown;
+use crate::entrance::Entrance;
 use gleaner_trust::{ClientPaths, ClientTrust};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 /// The host's certificate: a host may be enrolled long after its memory server has started.
 pub(super) struct Identity {
@@ -30,5 +33,17 @@ impl Identity {
         }
         let trust = ClientTrust::load(&self.paths)?;
         Ok(self.loaded.get_or_init(|| trust))
+    }
+
+    /// Verifies a recruiter's certificates again, by the lists in force.
+    ///
+    /// # Errors
+    /// [`LinkError::Distrusted`].
+    pub(super) fn recheck(&self, shown: &Shown, entrance: &Entrance) -> Result<(), LinkError> {
+        let Shown { certificates, name } = shown;
+        self.now()?
+            .credentials()
+            .recheck_server(certificates, name, entrance.lists(), SystemTime::now())
+            .map_err(LinkError::Distrusted)
     }
 }

@@ -3,10 +3,11 @@
 use super::address::Address;
 use super::announced::Announced;
 use super::backoff::Backoff;
-use super::connect::{Socket, connect};
+use super::connect::{Connected, Shown, Socket, connect};
 use super::identity::Identity;
 use super::{FAREWELL, LinkError, PagesAt, REQUESTS_AT_ONCE};
 use crate::core::{LinkEnd, Told};
+use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
 use std::collections::VecDeque;
@@ -32,6 +33,9 @@ pub(super) struct Link {
     pub(super) address: Address,
     pub(super) host_id: String,
     pub(super) identity: Arc<Identity>,
+    pub(super) entrance: Arc<Entrance>,
+    /// Reason why the last revocation lists changed nothing, as logged last.
+    pub(super) rejected: Option<String>,
     pub(super) announce_every: Duration,
     pub(super) pages: Option<PagesAt>,
     pub(super) end: LinkEnd,
@@ -49,6 +53,7 @@ struct Connection {
     socket: Socket,
     /// This host's address on it.
     here: IpAddr,
+    shown: Option<Shown>,
     heard_at: Instant,
     pinged_at: Instant,
 }
@@ -95,8 +100,13 @@ impl Link {
     }
 
     async fn connect_and_talk(&mut self, said: &mut Option<String>) -> Result<End, LinkError> {
-        let (socket, here) = tokio::select! {
-            connected = connect(&self.address, &self.host_id, &self.identity) => connected?,
+        let connecting = connect(&self.address, &self.host_id, &self.identity, &self.entrance);
+        let Connected {
+            socket,
+            here,
+            shown,
+        } = tokio::select! {
+            connected = connecting => connected?,
             End = core_gone(&mut self.end, &mut self.latest) => return Ok(End),
         };
         if said.take().is_some() {
@@ -108,6 +118,7 @@ impl Link {
         let mut connection = Connection {
             socket,
             here,
+            shown,
             heard_at: now,
             pinged_at: now,
         };
@@ -131,6 +142,8 @@ impl Link {
     async fn talk(&mut self, connection: &mut Connection) -> Result<End, LinkError> {
         // A partition says nothing: what answers no ping is gone.
         let silence = self.announce_every * 2;
+        let mut lists = self.entrance.changes();
+        self.recheck(connection)?; // some may have come since the handshake
         self.look();
         self.announce(connection).await?;
         loop {
@@ -156,7 +169,10 @@ impl Link {
                         return Ok(End);
                     }
                 }
+                // The sender lives as long as the link does.
+                _ = lists.changed() => self.recheck(connection)?,
                 () = sleep_until(ping_at.into()) => {
+                    self.entrance.check_in_time();
                     connection.pinged_at = Instant::now();
                     connection.send(Message::Ping(Vec::new().into())).await?;
                 }
@@ -196,9 +212,33 @@ impl Link {
         };
         match serde_json::from_str(text).map_err(LinkError::Message)? {
             ToHost::Request(request) => self.ask(connection, request).await,
+            ToHost::Revocations(lists) => {
+                self.take_in(&lists.pem);
+                Ok(None)
+            }
             ToHost::Refused(refusal) => Err(LinkError::Refused(refusal)),
             ToHost::Other => Ok(None),
         }
+    }
+
+    /// Takes in revocation lists. Wrong ones end no link: what else the recruiter says may be right.
+    fn take_in(&mut self, pem: &str) {
+        let rejected = self.entrance.receive(pem).err();
+        let rejected = rejected.map(|error| one_line(&error.to_string()));
+        if let Some(why) = &rejected
+            && self.rejected != rejected
+        {
+            eprintln!("gleaner-memoryd: recruiter {}: {why}", self.address);
+        }
+        self.rejected = rejected;
+    }
+
+    /// Whether the recruiter's certificate is still good by the lists in force.
+    fn recheck(&self, connection: &Connection) -> Result<(), LinkError> {
+        let Some(shown) = &connection.shown else {
+            return Ok(());
+        };
+        self.identity.recheck(shown, &self.entrance)
     }
 
     /// Passes a request on to the core; of too many, the answer is given here.

@@ -18,6 +18,7 @@ pub(crate) use address::Address;
 pub(crate) use failure::LinkError;
 
 use crate::core::LinkEnd;
+use crate::entrance::Entrance;
 use gleaner_trust::ClientPaths;
 use identity::Identity;
 use std::collections::VecDeque;
@@ -58,7 +59,11 @@ pub(crate) struct Settings {
 ///
 /// # Errors
 /// What can never work: addresses, no name, no thread. Certificates that are not there yet are waited for.
-pub(crate) fn start(settings: &Settings, ends: Vec<LinkEnd>) -> Result<JoinHandle<()>, LinkError> {
+pub(crate) fn start(
+    settings: &Settings,
+    ends: Vec<LinkEnd>,
+    entrance: &Arc<Entrance>,
+) -> Result<JoinHandle<()>, LinkError> {
     let addresses: Vec<Address> = settings
         .urls
         .iter()
@@ -73,6 +78,8 @@ pub(crate) fn start(settings: &Settings, ends: Vec<LinkEnd>) -> Result<JoinHandl
         address,
         host_id: host_id.clone().unwrap_or_default(),
         identity: Arc::clone(&identity),
+        entrance: Arc::clone(entrance),
+        rejected: None,
         announce_every: settings.announce_every,
         pages: settings.pages.clone(),
         end,

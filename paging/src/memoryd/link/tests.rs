@@ -3,9 +3,10 @@
 use super::*;
 use crate::core::{Links, Told};
 use futures_util::{SinkExt, StreamExt};
+use gleaner_paging::store::{Options, Store};
 use gleaner_schemas::lending::{
     Announcement, Answer, Asked, FromHost, HostQuota, Lease, Outcome, Refusal, RefusalKind,
-    Request, ToHost, VERSION,
+    Request, Revocations, SLAB_BYTES, ToHost, VERSION,
 };
 use gleaner_trust::{Authority, ClientPaths, Role, ServerPaths, ServerTrust};
 use std::path::Path;
@@ -49,6 +50,16 @@ fn settings(urls: &[&str], announce_every: Duration) -> Settings {
     }
 }
 
+fn entrance(settings: &Settings, state: &Path, links: &Links) -> Arc<Entrance> {
+    let options = Options {
+        wants_huge: false,
+        wants_locked: false,
+    };
+    let store = Arc::new(Store::new(SLAB_BYTES, 1, options).unwrap());
+    let certificates = &settings.certificates;
+    Arc::new(Entrance::open(certificates, state, store, links.inbox()))
+}
+
 /// The core's side, played by the test.
 struct Core {
     links: Links,
@@ -57,8 +68,15 @@ struct Core {
 
 impl Core {
     fn start(settings: &Settings) -> Self {
+        Self::start_with(settings, |links| {
+            entrance(settings, Path::new("/nowhere"), links)
+        })
+    }
+
+    fn start_with(settings: &Settings, entrance: impl FnOnce(&Links) -> Arc<Entrance>) -> Self {
         let (links, ends) = Links::new(&settings.urls).unwrap();
-        let thread = Some(start(settings, ends).unwrap());
+        let entrance = entrance(&links);
+        let thread = Some(start(settings, ends, &entrance).unwrap());
         Self { links, thread }
     }
 
@@ -75,7 +93,12 @@ impl Core {
 
     fn waiting(&self) -> Option<Told> {
         // One at a time, as the tests go.
-        self.links.hear_one()
+        loop {
+            match self.links.hear_one()? {
+                Told::Revocations { .. } => {}
+                told => return Some(told),
+            }
+        }
     }
 
     #[track_caller]
@@ -140,7 +163,10 @@ fn quota_of(message: Option<FromHost>) -> u64 {
     }
 }
 
-async fn ask(socket: &mut WebSocketStream<TcpStream>, request_id: u64) {
+async fn ask<S>(socket: &mut WebSocketStream<S>, request_id: u64)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
     let asked = Asked::Grant {
         client: "c".to_owned(),
         key: "k".to_owned(),
@@ -333,8 +359,9 @@ async fn the_last_word_goes_out_before_the_end() {
 #[test]
 fn what_can_never_work_is_said_at_once() {
     let refused = |settings: Settings| {
-        let (_links, ends) = Links::new(&settings.urls).unwrap();
-        start(&settings, ends).unwrap_err().to_string()
+        let (links, ends) = Links::new(&settings.urls).unwrap();
+        let entrance = entrance(&settings, Path::new("/nowhere"), &links);
+        start(&settings, ends, &entrance).unwrap_err().to_string()
     };
     assert!(refused(settings(&["http://192.0.2.1:1"], HOUR)).contains("use https://"));
     let nameless = Settings {
@@ -426,4 +453,121 @@ async fn through_tls_both_sides_are_who_they_say() {
     let (stream, _) = accepted.unwrap().unwrap();
     assert!(acceptor.accept(stream).await.is_err());
     assert!(core.waiting().is_none());
+}
+
+/// A recruiter by TLS, whose certificate is kept at `certificate`.
+struct Secret {
+    acceptor: tokio_rustls::TlsAcceptor,
+    listener: TcpListener,
+    url: String,
+    certificate: std::path::PathBuf,
+}
+
+impl Secret {
+    async fn start(folder: &Path, name: &str, authority: &Authority) -> Self {
+        let file = |end: &str| folder.join(format!("{name}.{end}"));
+        let names = vec!["127.0.0.1".to_owned()];
+        let issued = authority.issue(&Role::Recruiter { names }, 30).unwrap();
+        issued.write(&file("crt"), &file("key")).unwrap();
+        let trust = ServerTrust::load(&ServerPaths {
+            certificate: file("crt"),
+            key: file("key"),
+            authority: authority.certificate_path(),
+            revoked: None,
+        });
+        let (listener, url) = listen().await;
+        Self {
+            acceptor: trust.unwrap().config().into(),
+            listener,
+            url: url.replace("http://", "https://"),
+            certificate: file("crt"),
+        }
+    }
+
+    async fn accept(
+        &self,
+    ) -> std::io::Result<WebSocketStream<tokio_rustls::server::TlsStream<TcpStream>>> {
+        let accepted = tokio::time::timeout(PATIENCE, self.listener.accept()).await;
+        let (stream, _) = accepted.expect("nobody came").unwrap();
+        let stream = self.acceptor.accept(stream).await?;
+        accept_async(stream).await.map_err(std::io::Error::other)
+    }
+}
+
+#[tokio::test]
+async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, client, authority) = certificates(folder.path());
+    let good = Secret::start(folder.path(), "good", &authority).await;
+    let bad = Secret::start(folder.path(), "bad", &authority).await;
+    let settings = Settings {
+        certificates: client,
+        ..settings(&[&good.url, &bad.url], Duration::from_secs(30))
+    };
+    let state = folder.path().join("state");
+    let mut kept = None;
+    let core = Core::start_with(&settings, |links| {
+        let entrance = entrance(&settings, &state, links);
+        kept = Some(entrance.clone());
+        entrance
+    });
+    let kept = kept.unwrap();
+    let (mut one, two) = (good.accept().await.unwrap(), bad.accept().await.unwrap());
+    let mut send = async |pem: String| {
+        let text = serde_json::to_string(&ToHost::Revocations(Revocations { pem })).unwrap();
+        one.send(Message::Text(text.into())).await.unwrap();
+        // What is rejected ends no link: what comes after it is heard, in its order.
+        let asked = Asked::Release {
+            client: None,
+            lease_id: "k".to_owned(),
+        };
+        let request = ToHost::Request(Request {
+            request_id: 1,
+            asked,
+        });
+        let text = serde_json::to_string(&request).unwrap();
+        one.send(Message::Text(text.into())).await.unwrap();
+        assert_eq!(core.request(), (0, 1));
+    };
+    let older = std::fs::read_to_string(authority.revoked_path()).unwrap();
+    let forged = Authority::init(&folder.path().join("forger"), "test", 30).unwrap();
+    let forged = std::fs::read_to_string(forged.revoked_path()).unwrap();
+    for wrong in [
+        String::new(),
+        forged,
+        older.repeat(1 + (1 << 20) / older.len()),
+    ] {
+        send(wrong).await;
+        assert!(kept.lists().is_empty());
+    }
+    let revoked = authority.revoke(bad.certificate.to_str().unwrap());
+    assert_eq!(revoked.unwrap().len(), 1);
+    let list = std::fs::read_to_string(authority.revoked_path()).unwrap();
+    let text = serde_json::to_string(&ToHost::Revocations(Revocations { pem: list })).unwrap();
+    one.send(Message::Text(text.into())).await.unwrap();
+    let begin = Instant::now();
+    loop {
+        match core.told() {
+            Told::Linked { link, is_up } if (link, is_up) == (1, false) => break,
+            told => assert!(begin.elapsed() < PATIENCE, "{told:?}"),
+        }
+    }
+    drop(two);
+    assert!(bad.accept().await.is_err(), "it is not linked with again");
+    // The other goes on, and an older list changes nothing.
+    ask(&mut one, 7).await;
+    assert_eq!(core.request(), (0, 7));
+    let held = kept.lists();
+    assert_eq!(held.len(), 1);
+    kept.receive(&older).unwrap();
+    assert_eq!(kept.lists(), held);
+    // Kept across a restart, and verified again.
+    let (links, _ends) = Links::new(&[]).unwrap();
+    let again = entrance(&settings, &state, &links);
+    assert_eq!(again.lists(), held);
+    assert!(matches!(
+        links.hear_one(),
+        Some(Told::Revocations { held: Some(held), .. }) if held.certificates_count == 1
+    ));
+    core.end();
 }

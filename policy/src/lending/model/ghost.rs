@@ -23,6 +23,7 @@ pub(super) struct Ghost {
 pub(super) const DOUBLE_GRANT: &str = "a lease is granted twice, or beyond what is there";
 pub(super) const LEAK: &str = "the store and the ledger differ";
 pub(super) const RUNS_OUT: &str = "a lease ends too early or too late";
+pub(super) const SPARED: &str = "a revocation spares a lease, or ends another client's";
 pub(super) const MISDIRECTED: &str = "an answer goes elsewhere";
 
 impl Ghost {
@@ -65,6 +66,7 @@ impl Ghost {
         self.scene(match cause {
             Cause::Expired => "a lease runs out",
             Cause::Released => "a lease is released",
+            Cause::Revoked => "a lease ends by revocation",
             _ => "a lease is shrunk away",
         });
         let is_due = ends_ms.is_some_and(|end| end <= self.clock_ms);
@@ -98,6 +100,13 @@ impl Ghost {
                     _ => "refused: else",
                 });
             }
+        }
+    }
+
+    /// After a revocation: leases of others, and no more.
+    pub(super) fn left(&mut self, leases: &[Lease], others: &[Lease]) {
+        if leases != others {
+            self.broken.insert(SPARED);
         }
     }
 

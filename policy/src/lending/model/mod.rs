@@ -12,7 +12,7 @@ use super::*;
 use crate::accounting::Categories;
 use crate::idle::Verdict;
 use crate::quota::Limits;
-use client::{Client, Message};
+use client::{Client, Message, client_name};
 use ghost::Ghost;
 use stateright::{Checker, Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,7 @@ struct Budget {
     kills: u8,
     outages: u8,
     copies: u8,
+    revocations: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +89,8 @@ enum Step {
     OwnerLeaves,
     MemoryRunsShort,
     MemoryIsBack,
+    /// Of one client.
+    CertificateIsRevoked(usize),
     RecruitersAreGone,
     RecruitersAreBack,
     Killed,
@@ -208,6 +211,17 @@ impl State {
         self.given_back = Some(given_back);
     }
 
+    /// The memory server knows which leases this client has read and written: here all of its own.
+    fn revoke_certificate(&mut self, client: usize) {
+        let theirs = client_name(client);
+        let leases = self.lender.leases(self.now_ms);
+        let (revoked, others): (Vec<_>, Vec<_>) =
+            leases.into_iter().partition(|l| l.client == theirs);
+        let ids = revoked.into_iter().map(|lease| lease.lease_id).collect();
+        self.step(&Event::CertificateRevoked(ids));
+        self.ghost.left(&self.lender.leases(self.now_ms), &others);
+    }
+
     fn deliver(&mut self, message: &Message) {
         let event = message.event(&name(self.ghost.fresh()));
         self.step(&event);
@@ -243,6 +257,8 @@ impl Model for Case {
             steps.extend(client.may_ask().then_some(Step::Ask(i)));
             steps.extend(client.may_renew().then_some(Step::Renew(i)));
             steps.extend(client.may_release().then_some(Step::Release(i)));
+            let is_revocable = state.budget.revocations > 0;
+            steps.extend(is_revocable.then_some(Step::CertificateIsRevoked(i)));
         }
         for i in 0..state.requests.len() {
             steps.push(Step::Deliver(i));
@@ -321,6 +337,10 @@ impl Model for Case {
             Step::MemoryIsBack => {
                 next.has_less_room = false;
                 next.sample(next.now_ms);
+            }
+            Step::CertificateIsRevoked(i) => {
+                next.budget.revocations -= 1;
+                next.revoke_certificate(i);
             }
             Step::RecruitersAreGone => {
                 next.budget.outages -= 1;
@@ -453,6 +473,29 @@ fn time_outages_and_memory_that_runs_short() {
             "leases are shrunk",
             "a lease is shrunk away",
             "an outage stops the time of leases",
+            "refused: no such lease",
+        ],
+    );
+}
+
+#[test]
+fn a_client_whose_certificate_is_revoked() {
+    let case = Case {
+        wants: [2, 1],
+        asks: [[2, 1, 0], [1, 0, 1]],
+        ends_at_ms: 2 * TICK_MS,
+        budget: Budget {
+            falls: 1,
+            revocations: 1,
+            ..Budget::default()
+        },
+        ..Case::default()
+    };
+    check(
+        case,
+        &[
+            "a lease ends by revocation",
+            "both clients are served",
             "refused: no such lease",
         ],
     );

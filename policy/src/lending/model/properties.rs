@@ -1,7 +1,7 @@
 //! What must hold always, and what must be reachable for that to mean anything.
 
 use super::client::{Client, client_name};
-use super::ghost::{DOUBLE_GRANT, LEAK, MISDIRECTED, RUNS_OUT};
+use super::ghost::{DOUBLE_GRANT, LEAK, MISDIRECTED, RUNS_OUT, SPARED};
 use super::{Case, State, number};
 use stateright::Property;
 
@@ -13,6 +13,9 @@ pub(super) fn all() -> Vec<Property<Case>> {
         Property::<Case>::always("no memory leaks", |_, s| !s.ghost.broken.contains(LEAK)),
         Property::<Case>::always("leases last as long as granted", |_, s| {
             !s.ghost.broken.contains(RUNS_OUT)
+        }),
+        Property::<Case>::always("a revocation ends that client's leases alone", |_, s| {
+            !s.ghost.broken.contains(SPARED)
         }),
         Property::<Case>::always("answers go to who asked", |_, s| {
             !s.ghost.broken.contains(MISDIRECTED)

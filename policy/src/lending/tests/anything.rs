@@ -116,6 +116,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Resume),
         1 => prop::option::of(size()).prop_map(Event::Cap),
         1 => any::<bool>().prop_map(Event::Linked),
+        2 => prop::collection::vec(0..4u8, 0..3)
+            .prop_map(|ids| Event::CertificateRevoked(ids.iter().map(|id| format!("{id:032x}")).collect())),
         1 => other_settings().prop_map(Event::Settings),
         2 => (0..4u8, size()).prop_map(|(id, bytes)| Event::Shrunk(vec![(format!("{id:032x}"), bytes)])),
         2 => Just(Event::Tick),
@@ -132,6 +134,7 @@ proptest! {
         let limits = Limits { mode, ..Limits::default() };
         let mut lender = Lender::new(Settings { limits, ..settings() }, 1);
         for (event, at_ms) in events {
+            let before = lender.leases(lender.now_ms);
             let actions = lender.step(&event, at_ms);
             let now_ms = lender.now_ms;
             let quota = lender.quota(now_ms);
@@ -151,6 +154,21 @@ proptest! {
                         prop_assert!(refusal.detail.len() > 20, "{refusal:?}");
                     }
                     _ => {}
+                }
+            }
+            if let Event::CertificateRevoked(revoked) = &event {
+                prop_assert!(leases.iter().all(|l| !revoked.contains(&l.lease_id)));
+                // Others go on as they were, but for those that run out now or are shrunk.
+                let is_over = |id: &String| actions.iter().any(|action| match action {
+                    Action::RevokeAll(_) => true,
+                    Action::Revoke { lease_id, .. } => lease_id == id,
+                    _ => false,
+                });
+                for lease in before.iter().filter(|l| !revoked.contains(&l.lease_id)) {
+                    let is_there = leases.iter().any(|l| {
+                        l.lease_id == lease.lease_id && l.held_bytes == lease.held_bytes
+                    });
+                    prop_assert!(is_there != is_over(&lease.lease_id));
                 }
             }
             let lends = matches!(quota.reason, QuotaReason::Idle | QuotaReason::Spare | QuotaReason::Pressure);

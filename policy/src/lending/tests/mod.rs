@@ -249,6 +249,26 @@ fn leases_are_renewed_released_and_run_out() {
 }
 
 #[test]
+fn a_revoked_certificate_ends_its_leases_and_no_other() {
+    let mut host = Host::idle(10);
+    let [a, b, c] = ["a", "b", "c"].map(|key| host.granted(key, 2, 0));
+    let revoked = |leases: &[&Lease]| {
+        let ids = leases.iter().map(|lease| lease.lease_id.clone());
+        Event::CertificateRevoked(ids.chain(["0".repeat(32)]).collect())
+    };
+    let both = [revoke(&a, Cause::Revoked), revoke(&c, Cause::Revoked)].concat();
+    assert_eq!(host.step(&revoked(&[&a, &c]), 10), both);
+    assert_eq!(host.quota(10), (8, 2, 6, QuotaReason::Idle));
+    assert_eq!(host.lender.leases(10)[0].lease_id, b.lease_id);
+    assert_eq!(host.step(&revoked(&[&a, &c]), 11), []);
+    // Its key is free: what is granted by it is another lease.
+    assert_ne!(host.granted("a", 2, 12).lease_id, a.lease_id);
+    // A recruiter learns of it.
+    let actions = host.lender.step(&revoked(&[&b]), 13);
+    assert_eq!(actions.last(), Some(&Action::Announce));
+}
+
+#[test]
 fn an_outage_of_the_recruiters_costs_no_lease() {
     let mut host = Host::idle(10);
     let left = |host: &Host, now_ms| host.lender.leases(now_ms)[0].expires_in_ms;

@@ -1,0 +1,262 @@
+//! Clients that are let in by certificate, and sent away once their certificate is no longer good.
+
+use super::channel::Line;
+use gleaner_trust::TrustError;
+use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Certificates remembered for each export, the newest: a client that renews its own has them all by one name.
+const MOST_SHOWN: usize = 16;
+
+/// Guard of a server's door: TLS settings, and a list of those inside.
+pub trait Gate: Send + Sync {
+    /// TLS settings for the next client; asked for each, since certificates are renewed and revoked.
+    ///
+    /// # Errors
+    /// The reason why there are none, which the client receives.
+    fn settings(&self) -> Result<Arc<ServerConfig>, String>;
+
+    /// Lets a client in whose handshake has succeeded. It counts as inside until the value is dropped.
+    ///
+    /// # Errors
+    /// The reason why its certificate is no longer good.
+    fn admit(&self, arrival: Arrival) -> Result<Box<dyn Send>, String>;
+}
+
+/// Connection of a client that has shown a certificate and opened an export.
+#[derive(Debug)]
+pub struct Arrival {
+    /// The client's certificate, then those between it and the authority.
+    pub certificates: Vec<CertificateDer<'static>>,
+    /// The export's own name.
+    pub export: String,
+    pub(super) line: Line,
+}
+
+type Chain = Arc<[CertificateDer<'static>]>;
+
+/// Clients inside, and the certificates that each export was opened with.
+#[derive(Debug, Default)]
+pub struct Guests(Mutex<Present>);
+
+#[derive(Debug, Default)]
+struct Present {
+    next: u64,
+    open: BTreeMap<u64, (Chain, Line)>,
+    shown: BTreeMap<String, VecDeque<Chain>>,
+}
+
+/// One client inside; leaves when dropped.
+#[derive(Debug)]
+pub struct Guest {
+    guests: Arc<Guests>,
+    number: u64,
+}
+
+/// Result of [`Guests::recheck`].
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Rechecked {
+    /// Connections that were closed.
+    pub closed_count: usize,
+    /// Exports that a revoked certificate has opened, by name, whether or not a connection was left.
+    pub exports: Vec<String>,
+}
+
+impl Guests {
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a client in. Exports that `is_there` denies are forgotten.
+    pub fn enter(self: &Arc<Self>, arrival: Arrival, is_there: impl Fn(&str) -> bool) -> Guest {
+        let Arrival {
+            certificates,
+            export,
+            line,
+        } = arrival;
+        let mut present = self.present();
+        if !present.shown.contains_key(&export) {
+            present.shown.retain(|export, _| is_there(export));
+        }
+        let shown = present.shown.entry(export).or_default();
+        let known = shown.iter().find(|chain| ***chain == certificates[..]);
+        let chain = known.map_or_else(|| certificates.into(), Chain::clone);
+        if !shown.iter().any(|other| Arc::ptr_eq(other, &chain)) {
+            shown.push_back(Chain::clone(&chain));
+            if shown.len() > MOST_SHOWN {
+                shown.pop_front();
+            }
+        }
+        present.next += 1;
+        let number = present.next;
+        present.open.insert(number, (chain, line));
+        Guest {
+            guests: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// Checks all certificates again, and closes each connection whose certificate is no longer good.
+    pub fn recheck(
+        &self,
+        check: impl Fn(&[CertificateDer<'_>]) -> Result<(), TrustError>,
+    ) -> Rechecked {
+        let (open, shown) = {
+            let present = self.present();
+            let open: Vec<(u64, Chain)> = present
+                .open
+                .iter()
+                .map(|(number, (chain, _))| (*number, Chain::clone(chain)))
+                .collect();
+            let shown: Vec<(String, Vec<Chain>)> = present
+                .shown
+                .iter()
+                .map(|(export, chains)| (export.clone(), chains.iter().cloned().collect()))
+                .collect();
+            (open, shown)
+        };
+        // Not under the lock: clients that come meanwhile are admitted by the newer settings.
+        let mut bad = BTreeSet::new();
+        for (number, chain) in &open {
+            if check(chain).is_err() {
+                bad.insert(*number);
+            }
+        }
+        let is_revoked = |chain: &Chain| check(chain).is_err_and(|e| e.is_revocation());
+        let exports = shown
+            .into_iter()
+            .filter(|(_, chains)| chains.iter().any(is_revoked))
+            .map(|(export, _)| export)
+            .collect();
+        let present = self.present();
+        let lines = bad.iter().filter_map(|number| present.open.get(number));
+        let mut closed_count = 0;
+        for (_, line) in lines {
+            line.hang_up(); // the connection's thread reads the end, and leaves
+            closed_count += 1;
+        }
+        Rechecked {
+            closed_count,
+            exports,
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.guests.present().open.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::nbd::channel::Plain;
+    use rustls::{CertificateError, Error};
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    struct Visit {
+        client: TcpStream,
+        guest: Guest,
+    }
+
+    fn visit(guests: &Arc<Guests>, listener: &TcpListener, certificate: u8, export: &str) -> Visit {
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let plain = Plain::tcp(listener.accept().unwrap().0).unwrap();
+        let arrival = Arrival {
+            certificates: vec![CertificateDer::from(vec![certificate])],
+            export: export.to_owned(),
+            line: plain.line().unwrap(),
+        };
+        let guest = guests.enter(arrival, |export| export != "over");
+        Visit { client, guest }
+    }
+
+    impl Visit {
+        fn is_open(&mut self) -> bool {
+            let read = self.client.read(&mut [0]);
+            read.is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock)
+        }
+
+        fn is_closed(&mut self) -> bool {
+            self.client.set_nonblocking(false).unwrap();
+            let patience = Duration::from_secs(60);
+            self.client.set_read_timeout(Some(patience)).unwrap();
+            self.client.read(&mut [0]).unwrap() == 0
+        }
+    }
+
+    fn refuse(
+        what: CertificateError,
+        bad: u8,
+    ) -> impl Fn(&[CertificateDer<'_>]) -> Result<(), TrustError> {
+        move |chain| match chain[0][0] == bad {
+            true => Err(TrustError::Refused(Error::InvalidCertificate(what.clone()))),
+            false => Ok(()),
+        }
+    }
+
+    #[test]
+    fn connections_of_a_revoked_certificate_end_and_its_exports_are_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let guests = Arc::new(Guests::default());
+        let mut first = visit(&guests, &listener, 1, "a");
+        let mut second = visit(&guests, &listener, 1, "b");
+        let mut other = visit(&guests, &listener, 2, "a");
+        let gone = visit(&guests, &listener, 3, "c");
+        let all_is_well = guests.recheck(|_| Ok(()));
+        assert_eq!(all_is_well, Rechecked::default());
+        let rechecked = guests.recheck(refuse(CertificateError::Revoked, 1));
+        let exports = ["a", "b"].map(str::to_owned).to_vec();
+        assert_eq!(
+            rechecked,
+            Rechecked {
+                closed_count: 2,
+                exports
+            }
+        );
+        assert!(first.is_closed() && second.is_closed() && other.is_open());
+        // An export is named by what has opened it, though nobody is there any more.
+        drop(gone);
+        let rechecked = guests.recheck(refuse(CertificateError::Revoked, 3));
+        assert_eq!(
+            (rechecked.closed_count, &rechecked.exports[..]),
+            (0, &["c".to_owned()][..])
+        );
+        // Expired: the client comes again with its next certificate, and its lease goes on.
+        let rechecked = guests.recheck(refuse(CertificateError::Expired, 2));
+        assert_eq!(
+            rechecked,
+            Rechecked {
+                closed_count: 1,
+                exports: Vec::new()
+            }
+        );
+        assert!(other.is_closed());
+        drop((first.guest, second.guest, other.guest));
+        assert!(guests.present().open.is_empty());
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let guests = Arc::new(Guests::default());
+        for certificate in 0..40 {
+            for _ in 0..2 {
+                visit(&guests, &listener, certificate, "a");
+            }
+        }
+        visit(&guests, &listener, 1, "over");
+        assert_eq!(guests.present().shown["a"].len(), MOST_SHOWN);
+        visit(&guests, &listener, 1, "b");
+        let present = guests.present();
+        assert_eq!(present.shown.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(present.open.is_empty());
+    }
+}
