@@ -48,6 +48,9 @@ COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes pro
 SAMPLE = {"type": "sample", "headroom_share": 0.0, "files_whole": False} | dict.fromkeys(COLUMNS.split(), 0)
 # So long after the event memory that is not back counts as lost.
 PATIENCE_S = 3.0
+# A lease that grows no further for so long will not be written whole. How long all of it takes says nothing: memoryd fills it at normal
+# priority, from whatever CPU time others leave.
+STALLED_S = 60.0
 
 
 def arguments() -> argparse.Namespace:
@@ -100,6 +103,8 @@ class FakeAgent:
         threading.Thread(target=self.live, daemon=True).start()
 
     def live(self) -> None:
+        # A thread starts at normal priority (SCHED_RESET_ON_FORK), and three seconds without a word count as the owner's return.
+        before_others(threading.get_native_id())
         while not self.is_over.wait(1):
             with contextlib.suppress(OSError), self.said:
                 self.connection.sendall(line(type="alive", time_ms=0))
@@ -194,6 +199,11 @@ def bare(pages: str, gib: int, trials_count: int) -> list[float]:
     return times
 
 
+def before_others(thread: int) -> None:
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(50))
+
+
 def wait_for(is_there, what: str) -> None:
     until = time.monotonic() + 60
     while not is_there():
@@ -211,6 +221,17 @@ def huge_bytes(pid: int) -> int:
     return next(int(text.split()[1]) << 10 for text in rollup.splitlines() if text.startswith("AnonHugePages:"))
 
 
+def wait_until_written(pid: int, size: int) -> None:
+    """Until the lease is in memory, however long that takes while it grows."""
+    most, until = 0, time.monotonic() + STALLED_S
+    while (resident := resident_bytes(pid)) < size:
+        if resident > most:
+            most, until = resident, time.monotonic() + STALLED_S
+        elif time.monotonic() > until:
+            raise TimeoutError(f"a lease of {size >> 20} MiB: {most >> 20} MiB were written, and none since {STALLED_S:.0f} s")
+        time.sleep(0.02)
+
+
 class Trial:
     def __init__(self):
         self.stolen_ms = 0.0
@@ -221,7 +242,7 @@ class Trial:
 
 def reclaim(agent, pid: int, size: int) -> Trial:
     agent.idle()
-    wait_for(lambda: resident_bytes(pid) >= size, "a lease, all of it written")
+    wait_until_written(pid, size)
     trial = Trial()
     trial.huge_share = huge_bytes(pid) / size
     # A page or two may be on its way, and the real agent arms itself after its sample.
@@ -261,11 +282,14 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
         load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
             agent.ready()
-            trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
+            try:
+                trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
+            except TimeoutError as why:
+                sys.exit(f"{why}; memoryd said: {(root / 'said').read_text() or 'nothing'}; it gave back: {given_back(root)}")
             # The last line of its log is written after the memory is back.
             daemon.terminate()
             daemon.wait()
-            told = [json.loads(text) for text in (root / "state/lending.jsonl").read_text().splitlines()]
+            told = given_back(root)
             bare_ms = [] if is_real or busy else bare(pages, gib, max(3, trials_count // 5))
         finally:
             for process in load:
@@ -276,6 +300,12 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
             agent.close()
     kind = {"from": "key press" if is_real else "agent's word", "pages": pages, "gib": gib, "busy": busy}
     return kind | figures(trials, told, bare_ms)
+
+
+def given_back(root: Path) -> list[dict]:
+    """memoryd's own record: why, how much and how soon."""
+    log = root / "state/lending.jsonl"
+    return [json.loads(text) for text in log.read_text().splitlines()] if log.exists() else []
 
 
 def figures(trials: list[Trial], told: list[dict], bare_ms: list[float]) -> dict:
@@ -295,8 +325,7 @@ def figures(trials: list[Trial], told: list[dict], bare_ms: list[float]) -> dict
 
 def main() -> int:
     args = arguments()
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(50))
+    before_others(0)
     found = []
     columns = "from | pages | GiB | busy | reclaims | first p50 ms | p99 | max | all p50 ms | p99 | max | by memoryd's log first p50 ms | p99 | max | all p50 ms | p99 | max | bare madvise p50 ms | p99 | max | stolen ms | unclear"
     print(f"| {columns} |\n|{' --- |' * len(columns.split('|'))}", flush=True)

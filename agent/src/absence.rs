@@ -100,6 +100,14 @@ impl Absences {
         entry.1 += 1;
     }
 
+    /// Adds what `other` has noted.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (noted, (detail, count)) in other.by_item {
+            let entry = self.by_item.entry(noted).or_insert((detail, 0));
+            entry.1 += count;
+        }
+    }
+
     /// The value, or a note that `item` is absent.
     pub fn keep<T>(&mut self, item: &'static str, read: Result<T, Absent>) -> Option<T> {
         read.map_err(|absent| self.note(item, absent)).ok()

@@ -1,40 +1,18 @@
-//! Real-time priority while the agent waits, so that a busy host delays no word of the owner's return.
+//! Real-time priority of the thread that watches for the owner, so that a busy host delays no word of their return.
 //!
 //! Listeners take three seconds of silence for the owner's return. A memory server that gives memory back runs at SCHED_RR 1 and takes a
-//! CPU whole; at that same priority the agent gets its turn within a time slice (sched(7): 100 ms). Samples, which take
-//! milliseconds, are taken at normal priority.
+//! CPU whole; at that same priority the watcher gets its turn within a time slice (sched(7): 100 ms). The thread that samples has the
+//! normal priority, so that it delays nothing else.
 
 use std::io;
 
 /// Least of the real-time priorities.
 const PRIORITY: i32 = 1;
 
-/// Priority of the agent's one thread.
-#[derive(Debug, Default)]
-pub(crate) struct Priority {
-    /// The kernel allows real time: root, CAP_SYS_NICE or RLIMIT_RTPRIO.
-    is_allowed: bool,
-}
-
-impl Priority {
-    /// Begins to wait at real-time priority, where that is allowed.
-    pub(crate) fn raise() -> Self {
-        Self {
-            is_allowed: call::schedule(libc::SCHED_RR, PRIORITY).is_ok(),
-        }
-    }
-
-    /// Does `work` at normal priority.
-    pub(crate) fn lowered<T>(&self, work: impl FnOnce() -> T) -> T {
-        if self.is_allowed {
-            let _ = call::schedule(libc::SCHED_OTHER, 0); // lowering is always allowed
-        }
-        let done = work();
-        if self.is_allowed {
-            let _ = call::schedule(libc::SCHED_RR, PRIORITY);
-        }
-        done
-    }
+/// Runs the calling thread at real-time priority from now on, where the kernel allows that: to root, with CAP_SYS_NICE or by
+/// RLIMIT_RTPRIO. Elsewhere it keeps the normal one.
+pub(crate) fn raise() {
+    let _ = call::schedule(libc::SCHED_RR, PRIORITY);
 }
 
 #[allow(unsafe_code)]

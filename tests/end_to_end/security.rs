@@ -1,4 +1,4 @@
-//! SECURITY.md, held: each line of what somebody cannot do names tests, and those are there.
+//! SECURITY.md and docs/promises.md, held: each line of what somebody cannot do, and of what is promised, names tests, and those are there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,50 +42,114 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a source has a test of this name: an attribute says so in Rust, the name in Python, a call in the guest's script.
-fn has_test(path: &Path, text: &str, name: &str) -> bool {
+/// The tests of a source: an attribute says so in Rust, the name in Python, a call in the guest's script.
+fn tests_in<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("rs") => {
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            let is_it = |line: &str| {
-                let line = line.strip_prefix("async ").unwrap_or(line);
-                line.strip_prefix("fn ")
-                    .is_some_and(|rest| rest.strip_prefix(name).is_some_and(|r| r.starts_with('(')))
-            };
-            (0..lines.len()).filter(|i| is_it(lines[*i])).any(|i| {
-                let before = lines[..i].iter().rev();
+            let is_test = |at: usize| {
+                let before = lines[..at].iter().rev();
                 let attributes: Vec<_> = before
                     .take_while(|l| l.starts_with("#[") || l.starts_with("//"))
                     .collect();
                 let is = |start: &str| attributes.iter().any(|a| a.starts_with(start));
                 (is("#[test]") || is("#[tokio::test")) && !is("#[ignore")
-            })
+            };
+            let name = |at: usize| {
+                let line = lines[at].strip_prefix("async ").unwrap_or(lines[at]);
+                let (name, _) = line.strip_prefix("fn ")?.split_once('(')?;
+                is_test(at).then_some(name)
+            };
+            (0..lines.len()).filter_map(name).collect()
         }
-        Some("py") => name.starts_with("test_") && text.contains(&format!("\ndef {name}(")),
+        Some("py") => text
+            .lines()
+            .filter_map(|line| line.strip_prefix("def ")?.split_once('('))
+            .map(|(name, _)| name)
+            .filter(|name| name.starts_with("test_"))
+            .collect(),
         None => text
             .lines()
-            .any(|line| line.starts_with("passes ") && line.split(' ').next_back() == Some(name)),
-        _ => false,
+            .filter(|line| line.starts_with("passes "))
+            .filter_map(|line| line.split(' ').next_back())
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
-/// Whether `crate::module::test` is there: each word between is a folder or a file on the way to it.
-fn exists(reference: &str) -> bool {
+/// Number of tests named by `crate::module::test`, and of those in a module named by it: each word between is a folder or a file on the way
+/// there. A last word that ends with "…" is the beginning of a test's name.
+fn tests_of(reference: &str) -> (usize, usize) {
     let words: Vec<&str> = reference.split("::").collect();
     let [place, modules @ .., name] = words.as_slice() else {
-        return false;
+        return (0, 0);
     };
     let suite = SUITES.iter().find(|(suite, _)| suite == place);
     let folder = gleaner_tests::repository().join(suite.map_or(*place, |(_, folder)| *folder));
     if !folder.is_dir() {
-        return false;
+        return (0, 0);
     }
-    sources(&folder).iter().any(|path| {
+    let is_it = |test: &str| match name.strip_suffix('…') {
+        Some(start) => test.starts_with(start),
+        None => test == *name,
+    };
+    let (mut of_name, mut of_module) = (0, 0);
+    for path in sources(&folder) {
         let below = path.strip_prefix(&folder).unwrap().with_extension("");
         let has = |module: &&str| below.iter().any(|part| part == *module);
-        modules.iter().all(has)
-            && fs::read_to_string(path).is_ok_and(|text| has_test(path, &text, name))
-    })
+        if !modules.iter().all(has) {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let tests = tests_in(&path, &text);
+        of_name += tests.iter().filter(|test| is_it(test)).count();
+        of_module += if has(name) { tests.len() } else { 0 };
+    }
+    (of_name, of_module)
+}
+
+/// Whether `crate::module::test` is a test.
+fn exists(reference: &str) -> bool {
+    tests_of(reference).0 > 0
+}
+
+/// Why a name of docs/promises.md stands for nothing; it may be tests, a file or folder of the repository, or a command.
+fn fault(name: &str) -> Option<String> {
+    const COMMANDS: [&str; 3] = ["make", "gleaner", "time"];
+    if name.contains("::") {
+        return match tests_of(name) {
+            (0, 0) => Some("is no test and no module with tests".to_owned()),
+            (2.., _) if name.ends_with('…') => {
+                Some("is the beginning of several tests".to_owned())
+            }
+            _ => None,
+        };
+    }
+    let first = name.split([' ', '=']).next().unwrap_or_default();
+    let is_variable = first.starts_with("GLEANER_");
+    if is_variable || COMMANDS.contains(&first) {
+        return None;
+    }
+    let is_file = gleaner_tests::repository().join(name).exists();
+    (!is_file).then(|| "is no test, no file of the repository and no command".to_owned())
+}
+
+#[test]
+fn what_is_promised_is_shown_by_tests_and_benches_that_exist() {
+    let text = fs::read_to_string(gleaner_tests::repository().join("docs/promises.md")).unwrap();
+    let promises = promises(&text);
+    assert!(promises.len() > 100, "{} lines are held", promises.len());
+    let mut faults = Vec::new();
+    for (what, names) in promises {
+        if names.is_empty() {
+            faults.push(format!("nothing stands behind {what:?}"));
+        }
+        let wrong = names.iter().filter_map(|name| Some((name, fault(name)?)));
+        faults.extend(wrong.map(|(name, why)| format!("{what:?} names {name}, which {why}")));
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]
@@ -117,6 +181,19 @@ fn a_line_without_a_test_and_a_test_that_is_none_are_told() {
         "readers::test_recruiter_api::test_schemathesis_finds_no_fault"
     ));
     assert!(exists("guest::the_socket_is_for_owner_and_group"));
+    assert_eq!(tests_of("trust::tokens::a_token_expi…"), (1, 0));
+    assert!(tests_of("trust::tokens::a_token_…").0 > 1);
+    assert!(tests_of("trust::tokens").1 > 5 && !exists("trust::tokens"));
+    for none in [
+        "trust::tokens::b…",
+        "trust::nowhere",
+        "tests/nowhere",
+        "tokens",
+    ] {
+        assert!(fault(none).is_some(), "{none}");
+    }
+    assert!(fault("trust::tokens::a_token_…").is_some());
+    assert_eq!(fault("bench/reclaim.py"), None);
     for none in [
         "a_token_expires",
         "trust::handshake::a_token_expires", // elsewhere

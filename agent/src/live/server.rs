@@ -80,14 +80,14 @@ impl Server {
         sources
     }
 
-    /// Accepts who has come, forgets who has gone, goes on with the slow, and says that it is alive when
-    /// that is due.
-    pub(crate) fn serve(&mut self, now_ms: i64) {
+    /// Accepts who has come, forgets who has gone, goes on with the slow, and says that the agent is alive
+    /// when that is due and true.
+    pub(crate) fn serve(&mut self, now_ms: i64, is_alive: bool) {
         let Some(open) = &mut self.open else {
             return;
         };
         open.listeners.retain_mut(|l| l.listens() && l.flush());
-        if rustix::io::read(&open.alive, &mut [0u8; 8]).is_ok() {
+        if rustix::io::read(&open.alive, &mut [0u8; 8]).is_ok() && is_alive {
             open.tell(&Message::Alive(Alive { time_ms: now_ms }));
         }
         loop {
@@ -213,7 +213,7 @@ mod tests {
             ..Owner::default()
         });
         let mut reader = BufReader::new(UnixStream::connect(&path).unwrap());
-        server.serve(9);
+        server.serve(9, true);
         assert!(
             matches!(heard(&mut reader), Message::Hello(hello) if hello.time_ms == 9 && hello.version == 1)
         );
@@ -233,13 +233,13 @@ mod tests {
         assert!(!timed(&server));
         let connect = || UnixStream::connect(&path).unwrap();
         let mut connected: Vec<_> = (0..10).map(|_| connect()).collect();
-        server.serve(1); // no more wait to be accepted than the backlog takes
+        server.serve(1, true); // no more wait to be accepted than the backlog takes
         connected.extend((10..MOST_LISTENERS).map(|_| connect()));
-        server.serve(1);
+        server.serve(1, true);
         assert!(timed(&server));
         let mut too_many = String::new();
         let mut refused = connect();
-        server.serve(1);
+        server.serve(1, true);
         refused.read_to_string(&mut too_many).unwrap();
         assert!(
             too_many.contains("\"refused\"") && too_many.ends_with('\n'),
@@ -248,11 +248,11 @@ mod tests {
 
         let mut last = BufReader::new(connected.pop().unwrap());
         connected.clear();
-        server.serve(2);
+        server.serve(2, true);
         assert_eq!(server.open.as_ref().unwrap().listeners.len(), 1);
         assert!(matches!(heard(&mut last), Message::Hello(_)) && timed(&server));
         drop(last);
-        server.serve(3);
+        server.serve(3, true);
         assert!(!timed(&server));
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let (_dir, path, mut server) = server();
         let _stuck = UnixStream::connect(&path).unwrap();
         let mut reader = BufReader::new(UnixStream::connect(&path).unwrap());
-        server.serve(0);
+        server.serve(0, true);
         assert!(matches!(heard(&mut reader), Message::Hello(_)));
         let mut sent = 0;
         while server.open.as_ref().unwrap().listeners.len() == 2 {

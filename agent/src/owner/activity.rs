@@ -1,10 +1,12 @@
 //! The owner's activity: what each source says, how long the owner has been idle, and the first sign of
 //! their return.
 
+use crate::Error;
 use crate::absence::{Absences, Absent, Reason};
 use crate::read::access::{AccessWatch, News, Watched};
 use crate::read::input::InputDevices;
-use crate::read::{logind, report, terminal};
+use crate::read::logind::Sessions;
+use crate::read::{report, terminal};
 use gleaner_schemas::rows::ActivityRow;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -14,6 +16,26 @@ use std::path::PathBuf;
 /// A reporter tells of one activity again and again, each time reckoned anew from how long ago it was: less
 /// than this later is no other activity.
 pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
+
+/// A source of the owner's activity for samples: a watch, or the thread that has one.
+pub trait Activity: Send {
+    /// Asks all sources.
+    ///
+    /// # Errors
+    /// [`Error::Wait`] when the thread that watches has ended.
+    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error>;
+}
+
+/// A sample's question about the owner's activity, with the answers that take the sample longest to get.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Wall-clock time of the sample.
+    pub now_ms: i64,
+    /// Terminals that control a process, as (major, minor).
+    pub terminals: BTreeSet<(u32, u32)>,
+    /// Sessions as logind sees them.
+    pub sessions: Result<Sessions, Absent>,
+}
 
 /// Watches all sources; remembers the last activity that each saw.
 ///
@@ -75,21 +97,17 @@ impl ActivityWatch {
         watch
     }
 
-    /// Asks all sources at `now_ms`; `terminals` are those that control a process.
-    pub fn look(
-        &mut self,
-        now_ms: i64,
-        terminals: &BTreeSet<(u32, u32)>,
-        absences: &mut Absences,
-    ) -> Vec<ActivityRow> {
-        self.terminals.clone_from(terminals);
+    /// Asks all sources but logind, whose answer is in `look`.
+    pub fn look(&mut self, look: Look, absences: &mut Absences) -> Vec<ActivityRow> {
+        let now_ms = look.now_ms;
+        self.terminals = look.terminals;
         let input = self.input(now_ms);
         let input = row("input", input, self.devices.count(), absences);
-        let (terminal, count) = self.terminal(now_ms, terminals, absences);
+        let (terminal, count) = self.terminal(now_ms, absences);
         let terminal = row("terminal", terminal, count, absences);
         let (session, count) = self.session(now_ms);
         let session = row("session", session, count, absences);
-        let (logind, count) = self.logind(now_ms);
+        let (logind, count) = self.logind(now_ms, look.sessions);
         vec![
             input,
             terminal,
@@ -219,16 +237,11 @@ impl ActivityWatch {
         ))
     }
 
-    fn terminal(
-        &mut self,
-        now_ms: i64,
-        terminals: &BTreeSet<(u32, u32)>,
-        absences: &mut Absences,
-    ) -> (Result<i64, Absent>, usize) {
+    fn terminal(&mut self, now_ms: i64, absences: &mut Absences) -> (Result<i64, Absent>, usize) {
         if !terminal::exist(&self.roots.dev) {
             return (Err(Absent::new(Reason::Unsupported, "no terminal")), 0);
         }
-        let seen = terminal::last_access(&self.roots.dev, &self.roots.sys, terminals);
+        let seen = terminal::last_access(&self.roots.dev, &self.roots.sys, &self.terminals);
         for _ in 0..seen.vanished {
             absences.note(
                 "activity",
@@ -253,8 +266,12 @@ impl ActivityWatch {
         (idle, reports.count)
     }
 
-    fn logind(&mut self, now_ms: i64) -> (Result<i64, Absent>, usize) {
-        match logind::read(&self.roots.run, now_ms) {
+    fn logind(
+        &mut self,
+        now_ms: i64,
+        sessions: Result<Sessions, Absent>,
+    ) -> (Result<i64, Absent>, usize) {
+        match sessions {
             Ok(seen) if seen.count == 0 => {
                 let absent = Absent::new(Reason::Unsupported, "logind: no session with a hint");
                 (Err(absent), 0)
@@ -266,6 +283,12 @@ impl ActivityWatch {
             }
             Err(absent) => (Err(absent), 0),
         }
+    }
+}
+
+impl Activity for ActivityWatch {
+    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error> {
+        Ok(Self::look(self, look, absences))
     }
 }
 

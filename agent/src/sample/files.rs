@@ -89,21 +89,19 @@ pub struct FileWalk {
 }
 
 impl FileWalk {
-    /// Walks the files of the processes `pids`; `between` is called after each.
+    /// Walks the files of the processes `pids`.
     pub fn walk(
         &mut self,
         proc: &Tree,
         pids: &[i64],
         page_size_bytes: u64,
         absences: &mut Absences,
-        between: &mut dyn FnMut(),
     ) -> FilesInUse {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
         self.residency.begin_walk();
         self.own = own_files();
         for ((device, inode), mapped) in gather(proc, pids, self.most, &mut self.text, absences) {
-            between();
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
             } else {
@@ -119,7 +117,6 @@ impl FileWalk {
             }
         }
         for &pid in pids {
-            between();
             let opened = if live {
                 self.add_open(proc, pid, page_size_bytes, &mut files, absences)
             } else {
@@ -377,7 +374,7 @@ mod tests {
             };
             let mut absences = Absences::default();
             let pids = [i64::from(holder.0.id())];
-            let found = walk.walk(&proc, &pids, 4096, &mut absences, &mut || ());
+            let found = walk.walk(&proc, &pids, 4096, &mut absences);
             let rows = absences.rows().into_iter();
             let exceeded = rows.filter(|row| row.reason == "exceeded");
             let exceeded: i64 = exceeded.map(|row| row.absent_count).sum();
@@ -416,13 +413,7 @@ mod tests {
                 ..FileWalk::default()
             };
             let pids = [i64::from(holder.0.id())];
-            walk.walk(
-                &proc,
-                &pids,
-                page_size_bytes,
-                &mut Absences::default(),
-                &mut || (),
-            )
+            walk.walk(&proc, &pids, page_size_bytes, &mut Absences::default())
         };
         let own = key(&stat(&*opened).unwrap());
         let deadline = Instant::now() + Duration::from_secs(60);

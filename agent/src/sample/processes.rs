@@ -137,7 +137,7 @@ impl ProcessWalk {
     }
 
     /// Walks all processes; `before` holds the CPU times of the walk before, `always_active` further
-    /// processes that are always active, `between` is called after each.
+    /// processes that are always active.
     ///
     /// # Errors
     /// When the root cannot be listed.
@@ -147,7 +147,6 @@ impl ProcessWalk {
         before: &CpuTimes,
         always_active: &HashSet<i32>,
         absences: &mut Absences,
-        between: &mut dyn FnMut(),
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
         let mut active = Vec::new();
@@ -157,7 +156,6 @@ impl ProcessWalk {
             absences.note("processes", Absent::new(Reason::Denied, HIDDEN));
         }
         for pid in pids {
-            between();
             let added = self.add(proc, pid, before, always_active.contains(&pid), &mut found);
             active.extend(absences.keep("processes", added).flatten());
         }
@@ -176,7 +174,6 @@ impl ProcessWalk {
             })
             .collect();
         for (process, choice) in active.into_iter().zip(choose(&sizes, self.walks)) {
-            between();
             let row = self.row(proc, process, choice, absences);
             found.active.extend(absences.keep("processes", row));
         }
@@ -413,12 +410,9 @@ mod tests {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
             let mut absences = Absences::default();
-            let mut paused = 0;
-            let mut between = || paused += 1;
             let found = walk
-                .walk(&proc, &times, &HashSet::new(), &mut absences, &mut between)
+                .walk(&proc, &times, &HashSet::new(), &mut absences)
                 .unwrap();
-            assert!(paused > 0);
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
             times = found.cpu_times;
         }
@@ -452,13 +446,7 @@ mod tests {
             let proc = Tree::open(dir.path()).unwrap();
             let mut absences = Absences::default();
             let found = walk
-                .walk(
-                    &proc,
-                    &times,
-                    &HashSet::from([3]),
-                    &mut absences,
-                    &mut || {},
-                )
+                .walk(&proc, &times, &HashSet::from([3]), &mut absences)
                 .unwrap();
             assert_eq!(found.active.len(), 0, "{ticks} {:?}", found.active);
             assert_eq!(found.guest_anon_bytes, 670 * 4096, "{ticks}");

@@ -4,10 +4,10 @@ use crate::Error;
 use crate::absence::{Absences, Absent};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::identity::{FileIdKey, boot_id};
-use crate::owner::activity::{ActivityWatch, Roots, owner_idle_ms};
+use crate::owner::activity::{Activity, ActivityWatch, Look, Roots, owner_idle_ms};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
-use crate::read::{Tree, number, words};
+use crate::read::{Tree, logind, number, words};
 use crate::sample::cgroups::Cgroups;
 use crate::sample::figures::Figures;
 use crate::sample::files::{FileWalk, FilesInUse};
@@ -46,6 +46,17 @@ pub struct Settings {
     pub opens: bool,
 }
 
+impl Settings {
+    /// Where the sources of the owner's activity are.
+    pub(crate) fn roots(&self) -> Roots {
+        Roots {
+            dev: self.dev_root.clone(),
+            sys: self.sys_root.clone(),
+            run: self.run_root.clone(),
+        }
+    }
+}
+
 /// Takes samples of one host.
 pub struct Sampler {
     settings: Settings,
@@ -58,7 +69,7 @@ pub struct Sampler {
     /// Where the owner wants it, unless it cannot be had.
     opens: Option<Result<OpenWatch, Absent>>,
     file_id_key: FileIdKey,
-    activity: ActivityWatch,
+    activity: Box<dyn Activity>,
     cpu_times: CpuTimes,
     boot_id: Option<String>,
     /// Lowest MemAvailable that was read since the sample before.
@@ -94,13 +105,9 @@ impl Sampler {
             .read("sys/kernel/random/boot_id", &mut text)
             .ok()
             .and_then(|()| boot_id(&text));
-        let roots = Roots {
-            dev: settings.dev_root.clone(),
-            sys: settings.sys_root.clone(),
-            run: settings.run_root.clone(),
-        };
+        let watch = ActivityWatch::new(settings.roots(), Moment::now().time_ms);
         Ok(Self {
-            activity: ActivityWatch::new(roots, Moment::now().time_ms),
+            activity: Box::new(watch),
             cgroups: Cgroups::new(settings.always_active_cgroups.clone()),
             file_walk: FileWalk::default(),
             opens: settings.opens.then(|| OpenWatch::new(&proc)),
@@ -160,30 +167,18 @@ impl Sampler {
         }
     }
 
-    /// The owner's activity.
-    #[must_use]
-    pub fn activity(&mut self) -> &mut ActivityWatch {
-        &mut self.activity
+    /// Asks `activity` for the owner's activity from now on, in place of a watch of its own.
+    pub(crate) fn ask(&mut self, activity: Box<dyn Activity>) {
+        self.activity = activity;
     }
 
     /// Takes one sample. `interval_ms` and `files_whole` are left to the caller, who knows of gaps.
     ///
     /// # Errors
-    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed. All
-    /// else that cannot be read is absent in the sample.
+    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed,
+    /// [`Error::Wait`] when the thread that watches the owner has ended. All else that cannot be read is
+    /// absent in the sample.
     pub fn take(&mut self) -> Result<Sample, Error> {
-        self.take_with(&mut |_| {})
-    }
-
-    /// As [`Self::take`]; `between` is called again and again, lest the owner's return wait for the end.
-    ///
-    /// # Errors
-    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed. All
-    /// else that cannot be read is absent in the sample.
-    pub(crate) fn take_with(
-        &mut self,
-        between: &mut dyn FnMut(&mut ActivityWatch),
-    ) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
         let mut absences = Absences::default();
         let moment = self.moment(&mut absences);
@@ -207,35 +202,27 @@ impl Sampler {
             )
         });
         let sys = self.sys.as_ref();
-        let mut between = || between(&mut self.activity);
         let always_active = self.cgroups.always_active_pids(&self.proc, sys);
         let mut processes = self
             .process_walk
-            .walk(
-                &self.proc,
-                &self.cpu_times,
-                &always_active,
-                &mut absences,
-                &mut between,
-            )
+            .walk(&self.proc, &self.cpu_times, &always_active, &mut absences)
             .map_err(|e| unreadable(&self.proc, e))?;
         let active = &mut processes.active;
         let cgroups = self
             .cgroups
             .rows(&self.proc, sys, active, &self.file_id_key, &mut absences);
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
-        let files = self.file_walk.walk(
-            &self.proc,
-            &pids,
-            page_size_bytes,
-            &mut absences,
-            &mut between,
-        );
+        let files = self
+            .file_walk
+            .walk(&self.proc, &pids, page_size_bytes, &mut absences);
         let shmem_bytes = figures.meminfo.get("Shmem").unwrap_or(0);
         let in_use = in_use(&processes, &files, shmem_bytes);
-        let activity = self
-            .activity
-            .look(moment.time_ms, &processes.terminals, &mut absences);
+        let look = Look {
+            now_ms: moment.time_ms,
+            terminals: processes.terminals,
+            sessions: logind::read(&self.settings.run_root, moment.time_ms),
+        };
+        let activity = self.activity.look(look, &mut absences)?;
         let owner_idle_ms = absences.keep("owner_idle_ms", owner_idle_ms(&activity));
         self.cpu_times = processes.cpu_times;
 

@@ -1,11 +1,9 @@
 //! Disks that are full, read-only or failing: real ones, in mount namespaces of their own.
 
-use crate::running::{Running, column, is_sound, query, wait_for};
+use crate::running::{Running, column, in_mounts_of, is_sound, query, wait_for};
 use crate::{agent, fail};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs;
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
@@ -47,19 +45,8 @@ impl OnADisk {
 
     /// Does something where the disk is to be seen, in a thread that joins the agent's mount namespace.
     fn inside<T: Send>(&self, what: impl FnOnce(&Path) -> T + Send) -> T {
-        let namespace = fs::File::open(format!("/proc/{}/ns/mnt", self.agent.id())).unwrap();
         let disk = self.mount.path();
-        std::thread::scope(|scope| {
-            let inside = scope.spawn(|| {
-                // SAFETY: this thread ends with what it does here, and shares no descriptors anew.
-                #[allow(unsafe_code)]
-                unsafe { unshare_unsafe(UnshareFlags::FS) }.unwrap();
-                let kind = Some(LinkNameSpaceType::Mount);
-                move_into_link_name_space(namespace.as_fd(), kind).unwrap();
-                what(disk)
-            });
-            inside.join().unwrap()
-        })
+        in_mounts_of(self.agent.id(), || what(disk))
     }
 
     fn wait_for_samples(&self, more: i64) {

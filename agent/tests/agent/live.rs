@@ -10,7 +10,8 @@ use gleaner_schemas::live::{Message, Owner, OwnerState, Sample};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{File, FileTimes};
+use std::collections::BTreeMap;
+use std::fs::{DirEntry, File, FileTimes};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
@@ -19,19 +20,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// A message that is waited for longer will not come.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Between samples, where a return is to come before the next.
 const LONG: &str = "4s";
 
 /// A host with one keyboard, one terminal at most and one user.
-struct Host {
+pub(crate) struct Host {
     dir: tempfile::TempDir,
     keyboard: File,
 }
 
 impl Host {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["dev/input", "dev/pts", "run/user/1000", "sys"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
@@ -41,11 +42,11 @@ impl Host {
         Self { dir, keyboard }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn command(&self, interval: &str) -> Command {
+    pub(crate) fn command(&self, interval: &str) -> Command {
         let mut command = program();
         for (option, name) in [
             ("--config", "agent.toml"),
@@ -74,7 +75,7 @@ impl Host {
     }
 
     /// Presses a key, or two: an event of the kernel's, whose code nobody may read.
-    fn press(&self) {
+    pub(crate) fn press(&self) {
         write_event(&self.keyboard);
     }
 
@@ -114,11 +115,11 @@ fn write_event(mut device: &File) {
     device.write_all(&event).unwrap();
 }
 
-struct Listener(BufReader<UnixStream>);
+pub(crate) struct Listener(pub(crate) BufReader<UnixStream>);
 
 impl Listener {
     /// Connects as soon as there is an agent, and hears the hello.
-    fn connect(socket: &Path) -> Self {
+    pub(crate) fn connect(socket: &Path) -> Self {
         let begun = SystemTime::now();
         let stream = loop {
             match UnixStream::connect(socket) {
@@ -134,7 +135,7 @@ impl Listener {
         listener
     }
 
-    fn next(&mut self) -> Message {
+    pub(crate) fn next(&mut self) -> Message {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
@@ -151,7 +152,7 @@ impl Listener {
         }
     }
 
-    fn next_sample(&mut self) -> Sample {
+    pub(crate) fn next_sample(&mut self) -> Sample {
         loop {
             if let Message::Sample(sample) = self.next() {
                 return *sample;
@@ -160,7 +161,7 @@ impl Listener {
     }
 
     /// Waits for a sample that finds the owner away: they are waited for from then on.
-    fn until_away(&mut self) {
+    pub(crate) fn until_away(&mut self) {
         while self
             .next_sample()
             .row
@@ -170,7 +171,7 @@ impl Listener {
     }
 
     /// The owner's return, which nothing else may come before.
-    fn returned_at_once(&mut self, source: &str) -> Owner {
+    pub(crate) fn returned_at_once(&mut self, source: &str) -> Owner {
         let message = self.next_news();
         let Message::Owner(owner) = message else {
             panic!("not at once: {message:?}");
@@ -290,49 +291,33 @@ fn a_reporters_news_is_told_at_once_and_its_repetition_is_not() {
     listener.returned_at_once("session");
 }
 
-/// A thread's scheduling policy (proc_pid_stat(5), field 41): 0 is normal, 2 is SCHED_RR.
-fn policy(pid: u32) -> u32 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let (_, after_name) = stat.rsplit_once(')').unwrap();
-    // The name is field 2.
-    after_name
-        .split_whitespace()
-        .nth(41 - 3)
-        .unwrap()
-        .parse()
-        .unwrap()
+/// Scheduling policies of a process' threads by name (proc_pid_stat(5), field 41): 0 is normal, 2 is SCHED_RR.
+fn policies(pid: u32) -> BTreeMap<String, u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let policy = |thread: DirEntry| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap();
+        let (name, after_name) = stat.rsplit_once(')').unwrap();
+        let (_, name) = name.split_once('(').unwrap();
+        // The name is field 2.
+        let policy = after_name.split_whitespace().nth(41 - 3).unwrap();
+        (name.to_owned(), policy.parse().unwrap())
+    };
+    threads.map(|thread| policy(thread.unwrap())).collect()
 }
 
 #[test]
-fn it_waits_at_real_time_priority_where_it_may() {
+fn it_watches_at_real_time_priority_where_it_may_and_samples_at_the_normal_one() {
     let host = Host::new();
     let (agent, mut listener) = host.start("200ms");
-    // Root may. Without that right the agent waits at normal priority.
-    let expected = if rustix::process::geteuid().is_root() {
-        2
-    } else {
-        0
-    };
-    let begun = std::time::Instant::now();
-    while policy(agent.0.id()) != expected {
-        assert!(
-            begun.elapsed() < DEADLINE,
-            "policy {}",
-            policy(agent.0.id())
-        );
-        std::thread::yield_now();
-    }
-    // It goes on so after samples.
+    // Root may. Without that right the agent watches at normal priority.
+    let is_root = rustix::process::geteuid().is_root();
     for _ in 0..3 {
+        let threads = [
+            ("gleaner-agent".to_owned(), 0),
+            ("watcher".to_owned(), if is_root { 2 } else { 0 }),
+        ];
+        assert_eq!(policies(agent.0.id()), BTreeMap::from(threads));
         listener.next_sample();
-    }
-    while policy(agent.0.id()) != expected {
-        assert!(
-            begun.elapsed() < DEADLINE,
-            "policy {}",
-            policy(agent.0.id())
-        );
-        std::thread::yield_now();
     }
 }
 

@@ -22,6 +22,7 @@ mod running;
 mod service;
 mod session;
 mod ship;
+mod stalled;
 mod trace;
 mod trees;
 mod versions;

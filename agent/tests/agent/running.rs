@@ -3,7 +3,9 @@
 use rusqlite::Connection;
 use rusqlite::types::FromSql;
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -19,6 +21,22 @@ pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(begin.elapsed() < PATIENCE, "waited a minute for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Does something in the mount namespace of a process, in a thread of its own.
+pub(crate) fn in_mounts_of<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -> T {
+    let namespace = std::fs::File::open(format!("/proc/{pid}/ns/mnt")).unwrap();
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            // SAFETY: this thread ends with what it does here, and shares no descriptors anew.
+            #[allow(unsafe_code)]
+            unsafe { unshare_unsafe(UnshareFlags::FS) }.unwrap();
+            let kind = Some(LinkNameSpaceType::Mount);
+            move_into_link_name_space(namespace.as_fd(), kind).unwrap();
+            what()
+        });
+        inside.join().unwrap()
+    })
 }
 
 /// A running program, whose words are heard; killed when the test fails.

@@ -129,3 +129,32 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     let own_bytes = daemon.status().own_bytes;
     assert!((1..32 << 20).contains(&own_bytes), "{own_bytes}");
 }
+
+/// Flags of the mappings of a process that are at least [`SIZE`] large (proc_pid_smaps(5)).
+fn flags_of_large_mappings(pid: u32) -> Vec<String> {
+    let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let mut is_large = false;
+    let mut flags = Vec::new();
+    for line in smaps.lines() {
+        if let Some(size) = line.strip_prefix("Size:") {
+            let kib: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+            is_large = kib << 10 >= SIZE;
+        } else if let Some(found) = line.strip_prefix("VmFlags:")
+            && is_large
+        {
+            flags.push(found.to_owned());
+        }
+    }
+    flags
+}
+
+#[test]
+fn guests_pages_are_in_no_core_dump() {
+    let host = Host::new();
+    let daemon = host.daemon();
+    let mut agent = host.agent();
+    agent.lend(&daemon);
+    let all = flags_of_large_mappings(daemon.pid());
+    let are_left_out = |flags: &String| flags.split_whitespace().any(|flag| flag == "dd");
+    assert!(!all.is_empty() && all.iter().any(are_left_out), "{all:?}");
+}

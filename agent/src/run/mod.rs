@@ -1,34 +1,35 @@
-//! The loop: samples at each interval, waits for the owner's return in between, and tells listeners of
-//! both, until a signal comes. One thread, one poll.
+//! The loop: samples at each interval and stores what it finds, until a signal comes. The owner's return is waited for, and listeners
+//! are told, by a thread of its own ([`watcher`]).
 
+mod progress;
+#[cfg(test)]
+mod tests;
+mod watcher;
+
+use self::progress::Progress;
+use self::watcher::Watcher;
 use crate::Error;
 use crate::args::GlobalArgs;
-use crate::clock::{Moment, monotonic_us};
+use crate::clock::Moment;
 use crate::config::{Config, Privacy};
 use crate::identity::FileIdKey;
 use crate::interval;
 use crate::live::Server;
 use crate::owner::Owner;
-use crate::owner::activity::{ActivityWatch, Sign};
-use crate::priority::Priority;
+use crate::owner::activity::ActivityWatch;
 use crate::sample::Sample;
 use crate::sample::sampler::Sampler;
 use crate::service::{Service, taken_up};
 use crate::ticker::{Due, Ticker};
 use crate::trace::events::{self, Clocks};
 use crate::trace::recorder::{Recorder, say};
-use crate::trace::store::{Event, beside};
-use gleaner_schemas::live;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::trace::store::beside;
+use rustix::event::PollFlags;
 use signal_hook::consts::SIGXFSZ;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// While a sample is taken, the owner is looked for this often: a fifth of the 50 ms within which their
-/// return is told, since one step of a sample may take most of the rest.
-const LOOK_FOR_OWNER_EVERY_US: i64 = 5000;
 
 /// Traces this host: the first sample comes one interval from now. Ends after `samples` of them were
 /// stored, or with the sample in hand when SIGINT or SIGTERM comes.
@@ -60,10 +61,12 @@ fn run_as(config: Config, samples: Option<u64>, mut service: Service) -> Result<
         service.stopping("ends without having begun");
         return Ok(());
     };
-    let mut run = Run::new(config, ticker, recorder, sampler, service);
+    let mut run = Run::new(config, ticker, recorder, sampler, service)?;
     let why = run.until_the_end(samples)?;
     run.service.stopping(why);
-    run.recorder.event(events::agent_stop(&Moment::now(), why));
+    let mut last = run.watcher.events()?;
+    last.push(events::agent_stop(&Moment::now(), why));
+    run.recorder.events(last);
     Ok(())
 }
 
@@ -133,9 +136,8 @@ struct Run {
     ticker: Ticker,
     recorder: Recorder,
     sampler: Sampler,
-    live: Server,
-    owner: Owner,
-    priority: Priority,
+    watcher: Watcher,
+    progress: Arc<Progress>,
     clocks: Clocks,
     /// When the last sample fell due.
     last_due: Moment,
@@ -150,20 +152,27 @@ impl Run {
         config: Arc<Config>,
         ticker: Ticker,
         recorder: Recorder,
-        sampler: Sampler,
+        mut sampler: Sampler,
         service: Service,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let now = Moment::now();
         let begun = description(&config);
         say(&format!("{begun}; end with Ctrl-C"));
+        let progress = Arc::new(Progress::new());
+        let watcher = Watcher::start(
+            ActivityWatch::new(config.settings.roots(), now.time_ms),
+            Owner::new(config.interval_ms(), config.owner_quiet_ms()),
+            listen(&config),
+            Arc::clone(&progress),
+        )?;
+        sampler.ask(watcher.activity());
         let mut run = Self {
             service,
             ticker,
             recorder,
             sampler,
-            live: listen(&config),
-            owner: Owner::new(config.interval_ms(), config.owner_quiet_ms()),
-            priority: Priority::raise(),
+            watcher,
+            progress,
             clocks: Clocks::new(now),
             last_due: now,
             overloaded: false,
@@ -172,7 +181,7 @@ impl Run {
         };
         run.write_beginning(&now);
         run.service.ready(begun);
-        run
+        Ok(run)
     }
 
     /// The start, and the boot before it where no earlier start has written it.
@@ -189,19 +198,17 @@ impl Run {
     fn until_the_end(&mut self, samples: Option<u64>) -> Result<&'static str, Error> {
         let mut stored = 0;
         while samples.is_none_or(|wanted| stored < wanted) {
-            let (due, is_live, is_owner) = self.wait()?;
-            if is_owner {
-                self.look_for_owner(); // before all else: this is what listeners wait for
-            }
+            let due = self.wait()?;
             for event in self.clocks.step(&due.now, due.clock_set) {
                 if let ("clock_step", Some(stepped_ms)) = (event.1.kind.as_str(), event.1.amount_ms)
                 {
-                    self.sampler.activity().clock_stepped(stepped_ms);
+                    self.watcher.clock_stepped(stepped_ms);
                 }
                 self.recorder.note(event);
             }
-            if is_live {
-                self.live.serve(due.now.time_ms);
+            if due.ready.contains(&true) {
+                let returns = self.watcher.events()?;
+                self.recorder.events(returns);
             }
             if let Some(signal) = self.service.heed(&due) {
                 return Ok(signal);
@@ -236,9 +243,8 @@ impl Run {
                 set.map_err(|source| Error::Wait { source })?;
             }
             self.sampler.configure(&next.settings);
-            self.owner
+            self.watcher
                 .configure(next.interval_ms(), next.owner_quiet_ms());
-            self.live.set_sample_interval(next.interval_ms());
             self.recorder.configure(Arc::clone(&next));
             self.config = next;
         }
@@ -253,111 +259,47 @@ impl Run {
         description(&self.config)
     }
 
-    /// Waits; whether something came for [`Self::live`], and whether from the owner.
-    fn wait(&mut self) -> Result<(Due, bool, bool), Error> {
-        let mut sources = self.live.wait_on();
-        let of_live = sources.len();
-        for source in self.sampler.activity().wait_on() {
-            sources.push((source, PollFlags::IN));
+    /// Waits for what is due, or for news of the watcher's.
+    fn wait(&mut self) -> Result<Due, Error> {
+        if !self.progress.turns() {
+            say(
+                "the last sample took so long that listeners were told nothing: it is slow to read, or the disk is slow to write",
+            );
         }
+        self.progress.waits(self.config.interval);
+        let sources = [(self.watcher.wait_on(), PollFlags::IN)];
         let due = self.ticker.wait_with(&sources);
-        let due = due.map_err(|source| Error::Wait { source })?;
-        let (live, owner) = due.ready.split_at(of_live);
-        let (is_live, is_owner) = (live.contains(&true), owner.contains(&true));
-        Ok((due, is_live, is_owner))
-    }
-
-    /// Takes a sample at normal priority, so that it delays nothing else; whether it could be stored.
-    fn sample(&mut self, due: &Due) -> Result<bool, Error> {
-        let priority = std::mem::take(&mut self.priority);
-        let taken = priority.lowered(|| self.take_and_store(due));
-        self.priority = priority;
-        taken
+        self.progress.works();
+        due.map_err(|source| Error::Wait { source })
     }
 
     /// Takes a sample, tells and stores it; whether it could be stored.
-    fn take_and_store(&mut self, due: &Due) -> Result<bool, Error> {
+    fn sample(&mut self, due: &Due) -> Result<bool, Error> {
         let interval_ms = self.config.interval_ms();
         let last_due = std::mem::replace(&mut self.last_due, due.now);
         let missed = events::missed(due.samples, &last_due, &due.now, interval_ms);
-        let Self {
-            owner,
-            live,
-            recorder,
-            ..
-        } = self;
-        let mut looked_us = monotonic_us();
-        let sample = self.sampler.take_with(&mut |activity| {
-            let now_us = monotonic_us();
-            if now_us - looked_us >= LOOK_FOR_OWNER_EVERY_US {
-                looked_us = now_us;
-                // On a busy host a sample may take longer than listeners bear silence.
-                live.serve(Moment::now().time_ms);
-                if has_news(activity)
-                    && let Some(sign) = activity.first_sign(Moment::now().time_ms)
-                    && let Some(event) = welcome_back(activity, owner, live, sign)
-                {
-                    recorder.note(event);
-                }
-            }
-        })?;
+        let sample = self.sampler.take()?;
         let overload = events::overload(sample.moment.time_ms, &sample.row, interval_ms);
         let was_overloaded = std::mem::replace(&mut self.overloaded, overload.is_some());
         let overload = overload.filter(|_| !was_overloaded);
-        let found = owner.sampled(&sample);
-        for event in [missed, overload, found.event].into_iter().flatten() {
-            recorder.note(event);
+        let headroom_share = self.config.settings.headroom_share;
+        let published = self.watcher.publish(sample, headroom_share)?;
+        let noted = [missed, overload, published.event].into_iter().flatten();
+        for event in noted.chain(self.watcher.events()?) {
+            self.recorder.note(event);
         }
-        let row = gleaner_schemas::rows::SampleRow {
-            interval_ms: found.interval_ms,
-            ..sample.row.clone()
-        };
-        live.publish_sample(live::Sample {
-            time_ms: sample.moment.time_ms,
-            state: found.state,
-            headroom_share: self.config.settings.headroom_share,
-            row,
-        });
-        for message in found.messages {
-            live.publish_owner(message);
+        if let Some(errno) = published.blind
+            && !std::mem::replace(&mut self.said_blind, true)
+        {
+            let why = std::io::Error::from(errno);
+            say(&format!(
+                "the owner's return at a terminal is seen by samples only: inotify: {why}"
+            ));
         }
-        let is_stored = recorder.sample(sample)?;
+        let is_stored = self.recorder.sample(*published.sample)?;
         let status = self.status();
         self.service.status(status);
-        if found.is_away {
-            self.wait_for_owner();
-        } else {
-            self.sampler.activity().disarm();
-        }
         Ok(is_stored)
-    }
-
-    fn wait_for_owner(&mut self) {
-        match self.sampler.activity().arm(Moment::now().time_ms) {
-            Ok(Some(sign)) => self.returned(sign),
-            Ok(None) => {}
-            Err(e) => {
-                if !std::mem::replace(&mut self.said_blind, true) {
-                    let why = std::io::Error::from(e);
-                    say(&format!(
-                        "the owner's return at a terminal is seen by samples only: inotify: {why}"
-                    ));
-                }
-            }
-        }
-    }
-
-    fn look_for_owner(&mut self) {
-        if let Some(sign) = self.sampler.activity().first_sign(Moment::now().time_ms) {
-            self.returned(sign);
-        }
-    }
-
-    fn returned(&mut self, sign: Sign) {
-        let activity = self.sampler.activity();
-        if let Some(event) = welcome_back(activity, &mut self.owner, &mut self.live, sign) {
-            self.recorder.event(event);
-        }
     }
 }
 
@@ -372,31 +314,6 @@ fn description(config: &Config) -> String {
         interval::format(config.interval),
         config.database.display(),
     )
-}
-
-/// Tells of the owner's return, and waits for it no longer.
-fn welcome_back(
-    activity: &mut ActivityWatch,
-    owner: &mut Owner,
-    live: &mut Server,
-    sign: Sign,
-) -> Option<Event> {
-    let returned = owner.returned(&Moment::now(), sign);
-    let event = returned.map(|(message, event)| {
-        live.publish_owner(message);
-        event
-    });
-    activity.disarm();
-    event
-}
-
-/// Whether there is something to read now.
-fn has_news(activity: &ActivityWatch) -> bool {
-    let sources = activity.wait_on();
-    let to_poll = |&source| PollFd::from_borrowed_fd(source, PollFlags::IN);
-    let mut sources: Vec<PollFd<'_>> = sources.iter().map(to_poll).collect();
-    !sources.is_empty()
-        && poll(&mut sources, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// The socket as configured; where it cannot be made, nobody can listen and tracing goes on.

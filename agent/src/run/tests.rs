@@ -1,0 +1,174 @@
+//! The watcher without a sampler: a keyboard that is a pipe, and a listener.
+
+use super::progress::Progress;
+use super::watcher::Watcher;
+use crate::absence::{Absences, Absent, Reason};
+use crate::clock::Moment;
+use crate::live::Server;
+use crate::owner::Owner;
+use crate::owner::activity::{ActivityWatch, Look, Roots};
+use crate::sample::Sample;
+use gleaner_schemas::live::{Message, OwnerState, SILENT_AFTER_MS};
+use gleaner_schemas::rows::{ActivityRow, SampleRow};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MINUTE: i64 = 60_000;
+
+struct Watched {
+    watcher: Watcher,
+    listener: BufReader<UnixStream>,
+    keyboard: File,
+    _root: tempfile::TempDir,
+}
+
+impl Watched {
+    fn new(progress: &Arc<Progress>) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        std::fs::create_dir_all(at("dev/input")).unwrap();
+        let node = at("dev/input/event0");
+        mknodat(CWD, &node, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let keyboard = File::options().read(true).write(true).open(&node).unwrap();
+        let roots = Roots {
+            dev: at("dev"),
+            sys: at("sys"),
+            run: at("run"),
+        };
+        let watcher = Watcher::start(
+            ActivityWatch::new(roots, Moment::now().time_ms),
+            Owner::new(MINUTE, MINUTE),
+            Server::open(&at("agent.sock"), MINUTE).unwrap(),
+            Arc::clone(progress),
+        )
+        .unwrap();
+        let listener = UnixStream::connect(at("agent.sock")).unwrap();
+        Self {
+            watcher,
+            listener: BufReader::new(listener),
+            keyboard,
+            _root: root,
+        }
+    }
+
+    /// The next message but signs of life.
+    fn heard(&mut self) -> Message {
+        loop {
+            let mut line = String::new();
+            self.listener.read_line(&mut line).unwrap();
+            match serde_json::from_str(&line).unwrap() {
+                Message::Alive(_) => {}
+                message => return message,
+            }
+        }
+    }
+
+    /// Publishes a sample that found nobody for two minutes; as listeners hear it and as it is to be stored.
+    fn sample(&mut self) -> Sample {
+        let published = self.watcher.publish(nobody(), 0.15).unwrap();
+        *published.sample
+    }
+
+    fn press(&mut self) {
+        let now_ms = Moment::now().time_ms;
+        let time = [now_ms / 1000, now_ms % 1000 * 1000].map(i64::to_ne_bytes);
+        let event = [time[0], time[1], [0xee; 8]].concat();
+        self.keyboard.write_all(&event).unwrap();
+    }
+}
+
+fn nobody() -> Sample {
+    let input = ActivityRow {
+        source: "input".into(),
+        state: "ok".into(),
+        idle_ms: Some(2 * MINUTE),
+        devices_count: 1,
+    };
+    Sample {
+        moment: Moment::now(),
+        row: SampleRow {
+            owner_idle_ms: Some(2 * MINUTE),
+            load5: Some(0.1),
+            ..SampleRow::default()
+        },
+        processes: Vec::new(),
+        files: Vec::new(),
+        activity: vec![input],
+        nodes: Vec::new(),
+        cgroups: Vec::new(),
+        absences: Absences::default(),
+    }
+}
+
+#[test]
+fn a_loop_that_hangs_gives_no_sign_of_life_and_hides_no_key_press() {
+    let progress = Arc::new(Progress::hung());
+    let mut watched = Watched::new(&progress);
+    assert!(matches!(watched.heard(), Message::Hello(_)));
+    watched.sample();
+    assert!(matches!(watched.heard(), Message::Sample(_)));
+    assert!(matches!(watched.heard(), Message::Owner(_)));
+    watched.press();
+    let message = watched.heard();
+    assert!(
+        matches!(&message, Message::Owner(owner) if owner.state == OwnerState::Active && owner.away_ms >= Some(2 * MINUTE)),
+        "{message:?}"
+    );
+    assert_eq!(watched.watcher.events().unwrap().len(), 1);
+
+    let stream = watched.listener.get_ref().try_clone().unwrap();
+    let silence = Duration::from_millis(SILENT_AFTER_MS.unsigned_abs());
+    stream.set_read_timeout(Some(silence)).unwrap();
+    let mut line = String::new();
+    let silent = watched.listener.read_line(&mut line).unwrap_err();
+    assert_eq!(silent.kind(), ErrorKind::WouldBlock, "{line}");
+    progress.works();
+    stream.set_read_timeout(None).unwrap();
+    watched.listener.read_line(&mut line).unwrap();
+    assert!(line.contains("\"alive\""), "{line}");
+}
+
+#[test]
+fn a_return_between_a_samples_look_and_its_end_is_in_that_sample() {
+    let mut watched = Watched::new(&Arc::new(Progress::new()));
+    assert!(matches!(watched.heard(), Message::Hello(_)));
+    let idle_ms = |sample: &Sample| (sample.row.owner_idle_ms, sample.activity[0].idle_ms);
+    let away = (Some(2 * MINUTE), Some(2 * MINUTE));
+    assert_eq!(idle_ms(&watched.sample()), away);
+    assert!(matches!(watched.heard(), Message::Sample(_)));
+    assert!(matches!(watched.heard(), Message::Owner(_)));
+
+    let look = Look {
+        now_ms: Moment::now().time_ms,
+        terminals: BTreeSet::new(),
+        sessions: Err(Absent::new(Reason::Unsupported, "no logind")),
+    };
+    let mut absences = Absences::default();
+    let rows = watched.watcher.activity().look(look, &mut absences);
+    assert_eq!(rows.unwrap().len(), 4);
+    assert!(absences.has("activity"));
+    watched.press();
+    assert!(matches!(watched.heard(), Message::Owner(owner) if owner.away_ms.is_some()));
+    assert_eq!(idle_ms(&watched.sample()), (Some(0), Some(0)));
+    let message = watched.heard();
+    assert!(matches!(&message, Message::Sample(sample) if sample.row.owner_idle_ms == Some(0)));
+    assert_eq!(watched.watcher.events().unwrap().len(), 1);
+}
+
+#[test]
+fn connections_end_with_the_thread_and_the_sampler_hears_of_it() {
+    let mut watched = Watched::new(&Arc::new(Progress::new()));
+    assert!(matches!(watched.heard(), Message::Hello(_)));
+    assert_eq!(watched.watcher.events().unwrap(), []);
+    watched.watcher.end();
+    let mut rest = String::new();
+    watched.listener.read_line(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    assert!(watched.watcher.events().is_err());
+    assert!(watched.watcher.publish(nobody(), 0.15).is_err());
+}

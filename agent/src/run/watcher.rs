@@ -1,0 +1,369 @@
+//! The watcher: a thread that waits for the owner's return and tells listeners of it, of samples, and that the agent is alive.
+//!
+//! It runs at real-time priority ([`crate::priority`]) and never waits for the sampler, nor for a disk or a bus: whatever holds up a
+//! sample, the owner's return is told at once. What it does is short: the owner's devices, terminals and reporters are in memory.
+//! The sampler asks it by messages. It gives signs of life only while the sampler's loop turns ([`Progress`]).
+
+use super::progress::Progress;
+use crate::Error;
+use crate::absence::Absences;
+use crate::clock::Moment;
+use crate::live::Server;
+use crate::owner::Owner;
+use crate::owner::activity::{Activity, ActivityWatch, Look, Sign};
+use crate::priority;
+use crate::sample::Sample;
+use crate::trace::store::Event;
+use gleaner_schemas::live;
+use gleaner_schemas::rows::{ActivityRow, SampleRow};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// An order of the sampler's.
+enum Order {
+    Look(Look, Sender<(Vec<ActivityRow>, Absences)>),
+    Publish(Box<Sample>, f64, Sender<Published>),
+    /// Sample interval and time after which an owner counts as away, in milliseconds.
+    Configure(i64, i64),
+    /// Milliseconds by which the wall clock was set forward.
+    ClockStepped(i64),
+}
+
+/// A sample that listeners have heard of.
+pub(super) struct Published {
+    pub(super) sample: Box<Sample>,
+    /// The owner's return, where the sample is the first to see it.
+    pub(super) event: Option<Event>,
+    /// Why terminals and reporters cannot be waited for.
+    pub(super) blind: Option<Errno>,
+}
+
+/// The sampler's end of the watcher. The thread ends, and the socket with it, when this is dropped.
+pub(super) struct Watcher {
+    line: Line,
+    events: Receiver<Event>,
+    /// A byte for each event; ends with the thread.
+    news: UnixStream,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where the sampler's orders go.
+#[derive(Clone)]
+struct Line {
+    orders: Sender<Order>,
+    /// A byte for each order.
+    bell: Arc<UnixStream>,
+}
+
+impl Watcher {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`Error::Wait`] when the system has no room for it.
+    pub(super) fn start(
+        activity: ActivityWatch,
+        owner: Owner,
+        server: Server,
+        progress: Arc<Progress>,
+    ) -> Result<Self, Error> {
+        Self::try_start(activity, owner, server, progress).map_err(|source| Error::Wait { source })
+    }
+
+    fn try_start(
+        activity: ActivityWatch,
+        owner: Owner,
+        server: Server,
+        progress: Arc<Progress>,
+    ) -> io::Result<Self> {
+        let (bell, heard) = pair()?;
+        let (news, told) = pair()?;
+        let (orders, obeyed) = channel();
+        let (noted, events) = channel();
+        let mut watch = Watch {
+            activity,
+            owner,
+            server,
+            progress,
+            sign_since_look: None,
+            orders: obeyed,
+            bell: heard,
+            events: noted,
+            news: told,
+        };
+        let thread = std::thread::Builder::new().name("watcher".to_owned());
+        let thread = thread.spawn(move || {
+            priority::raise();
+            watch.run();
+        })?;
+        Ok(Self {
+            line: Line {
+                orders,
+                bell: Arc::new(bell),
+            },
+            events,
+            news,
+            thread: Some(thread),
+        })
+    }
+
+    /// The owner's activity, as the thread sees it.
+    pub(super) fn activity(&self) -> Box<dyn Activity> {
+        Box::new(self.line.clone())
+    }
+
+    /// Readable when there are events, and when the thread has ended.
+    pub(super) fn wait_on(&self) -> BorrowedFd<'_> {
+        self.news.as_fd()
+    }
+
+    /// Returns of the owner since the last call.
+    ///
+    /// # Errors
+    /// [`Error::Wait`] when the thread has ended.
+    pub(super) fn events(&mut self) -> Result<Vec<Event>, Error> {
+        let is_open = heard(&mut self.news);
+        let events: Vec<Event> = self.events.try_iter().collect();
+        if is_open || !events.is_empty() {
+            Ok(events)
+        } else {
+            Err(ended())
+        }
+    }
+
+    /// Tells listeners of a sample and of what it changes about the owner.
+    ///
+    /// # Errors
+    /// [`Error::Wait`] when the thread has ended.
+    pub(super) fn publish(&self, sample: Sample, headroom_share: f64) -> Result<Published, Error> {
+        let sample = Box::new(sample);
+        let order = |reply| Order::Publish(sample, headroom_share, reply);
+        self.line.ask(order)
+    }
+
+    /// Goes on with another sample interval, and another time after which an owner counts as away.
+    pub(super) fn configure(&self, interval_ms: i64, quiet_ms: i64) {
+        self.line.order(Order::Configure(interval_ms, quiet_ms));
+    }
+
+    /// The wall clock was set.
+    pub(super) fn clock_stepped(&self, stepped_ms: i64) {
+        self.line.order(Order::ClockStepped(stepped_ms));
+    }
+}
+
+impl Watcher {
+    /// Ends the thread.
+    pub(super) fn end(&mut self) {
+        let _ = self.line.bell.shutdown(std::net::Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // its socket's file is gone then
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Line {
+    fn order(&self, order: Order) {
+        // A thread that has ended is found where its answer is needed.
+        if self.orders.send(order).is_ok() {
+            ring(&self.bell);
+        }
+    }
+
+    fn ask<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, Error> {
+        let (reply, answer) = channel();
+        self.order(order(reply));
+        answer.recv().map_err(|_| ended())
+    }
+}
+
+impl Activity for Line {
+    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error> {
+        let (rows, noted) = self.ask(|reply| Order::Look(look, reply))?;
+        absences.extend(noted);
+        Ok(rows)
+    }
+}
+
+/// The thread.
+struct Watch {
+    activity: ActivityWatch,
+    owner: Owner,
+    server: Server,
+    progress: Arc<Progress>,
+    /// The owner's return after the look of the sample in hand.
+    sign_since_look: Option<Sign>,
+    orders: Receiver<Order>,
+    bell: UnixStream,
+    events: Sender<Event>,
+    news: UnixStream,
+}
+
+impl Watch {
+    /// Watches until the sampler's end is gone.
+    fn run(&mut self) {
+        while let Ok([has_orders, is_owner, is_live]) = self.wait() {
+            if is_owner {
+                self.look_for_owner(); // before all else: this is what listeners wait for
+            }
+            if is_live {
+                let is_alive = self.progress.turns();
+                self.server.serve(Moment::now().time_ms, is_alive);
+            }
+            if has_orders {
+                let is_open = heard(&mut self.bell);
+                while let Ok(order) = self.orders.try_recv() {
+                    self.obey(order);
+                }
+                if !is_open {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits; whether orders came, something of the owner's, something for the listeners.
+    fn wait(&self) -> Result<[bool; 3], Errno> {
+        let owner = self.activity.wait_on();
+        let live = self.server.wait_on();
+        let mut sources = vec![PollFd::new(&self.bell, PollFlags::IN)];
+        for &source in &owner {
+            sources.push(PollFd::from_borrowed_fd(source, PollFlags::IN));
+        }
+        for &(source, events) in &live {
+            sources.push(PollFd::from_borrowed_fd(source, events));
+        }
+        while let Err(e) = poll(&mut sources, None) {
+            if e != Errno::INTR {
+                return Err(e);
+            }
+        }
+        let has_come = |sources: &[PollFd<'_>]| sources.iter().any(|s| !s.revents().is_empty());
+        let (bell, sources) = sources.split_at(1);
+        let (of_owner, of_live) = sources.split_at(owner.len());
+        Ok([has_come(bell), has_come(of_owner), has_come(of_live)])
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Look(look, reply) => {
+                self.sign_since_look = None;
+                let mut absences = Absences::default();
+                let rows = self.activity.look(look, &mut absences);
+                let _ = reply.send((rows, absences)); // a sampler that has ended needs none
+            }
+            Order::Publish(sample, headroom_share, reply) => {
+                let _ = reply.send(self.publish(sample, headroom_share));
+            }
+            Order::Configure(interval_ms, quiet_ms) => {
+                self.owner.configure(interval_ms, quiet_ms);
+                self.server.set_sample_interval(interval_ms);
+            }
+            Order::ClockStepped(stepped_ms) => self.activity.clock_stepped(stepped_ms),
+        }
+    }
+
+    fn publish(&mut self, mut sample: Box<Sample>, headroom_share: f64) -> Published {
+        if let Some(sign) = self.sign_since_look.take() {
+            returned_meanwhile(&mut sample, sign);
+        }
+        let found = self.owner.sampled(&sample);
+        let row = SampleRow {
+            interval_ms: found.interval_ms,
+            ..sample.row.clone()
+        };
+        self.server.publish_sample(live::Sample {
+            time_ms: sample.moment.time_ms,
+            state: found.state,
+            headroom_share,
+            row,
+        });
+        for message in found.messages {
+            self.server.publish_owner(message);
+        }
+        let mut blind = None;
+        if found.is_away {
+            match self.activity.arm(Moment::now().time_ms) {
+                Ok(Some(sign)) => self.returned(sign),
+                Ok(None) => {}
+                Err(e) => blind = Some(e),
+            }
+        } else {
+            self.activity.disarm();
+        }
+        Published {
+            sample,
+            event: found.event,
+            blind,
+        }
+    }
+
+    fn look_for_owner(&mut self) {
+        if let Some(sign) = self.activity.first_sign(Moment::now().time_ms) {
+            self.returned(sign);
+        }
+    }
+
+    /// Tells of the owner's return, and waits for it no longer.
+    fn returned(&mut self, sign: Sign) {
+        if let Some((message, event)) = self.owner.returned(&Moment::now(), sign) {
+            self.server.publish_owner(message);
+            if self.events.send(event).is_ok() {
+                ring(&self.news);
+            }
+        }
+        self.sign_since_look = Some(sign);
+        self.activity.disarm();
+    }
+}
+
+/// A sample that looked before the owner returned: it is of an owner who is there, as one that looked later would be.
+fn returned_meanwhile(sample: &mut Sample, sign: Sign) {
+    let idle_ms = &mut sample.row.owner_idle_ms;
+    *idle_ms = idle_ms.map(|_| 0);
+    for source in &mut sample.activity {
+        if source.source == sign.source {
+            source.idle_ms = source.idle_ms.map(|_| 0);
+        }
+    }
+}
+
+fn pair() -> io::Result<(UnixStream, UnixStream)> {
+    let (one, other) = UnixStream::pair()?;
+    one.set_nonblocking(true)?;
+    other.set_nonblocking(true)?;
+    Ok((one, other))
+}
+
+/// Wakes the other end. One that has bytes to read already wakes without another.
+fn ring(mut bell: &UnixStream) {
+    let _ = bell.write(&[0]);
+}
+
+/// Takes all rings; whether the other end is there.
+fn heard(bell: &mut UnixStream) -> bool {
+    loop {
+        match bell.read(&mut [0; 64]) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return e.kind() == io::ErrorKind::WouldBlock,
+        }
+    }
+}
+
+fn ended() -> Error {
+    let source = io::Error::other("the thread that watches for the owner has ended");
+    Error::Wait { source }
+}
