@@ -30,8 +30,13 @@ fn summary(view: &View) -> Option<String> {
         .sample_interval_s
         .map(|s| format!(", one every {}", seconds(s)))
         .unwrap_or_default();
+    let source = host
+        .source
+        .as_ref()
+        .map(|source| format!("Imported from {source}. "));
     Some(format!(
-        "{} from {} to {}{every}: they cover {} of that time, {gaps}.{}",
+        "{}{} from {} to {}{every}: they cover {} of that time, {gaps}.{}",
+        source.unwrap_or_default(),
         count(host.samples_count, "sample"),
         view.clock.moment(host.from_time_ms),
         view.clock.moment(host.to_time_ms),
