@@ -561,7 +561,7 @@ const AGENTS_ALONE: [&str; 6] = [
 
 #[test]
 fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
-    let mut findings = imported(week::findings(), 3);
+    let mut findings = imported(week::whole(), 3);
     findings.gaps.push(Gap {
         host: findings.hosts[0].host.clone(),
         from_time_ms: 0,
@@ -634,13 +634,17 @@ fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     assert!(json.contains("the trace has no sizes"));
 }
 
-/// The week's findings of hosts that were seen for long enough to advise something.
+/// The week's findings, slowed down until hosts were seen for long enough to advise something.
 fn long() -> Findings {
     let mut findings = week::findings();
     for host in &mut findings.hosts {
-        host.to_time_ms = host.from_time_ms + 7 * 86_400_000;
+        let from_ms = host.from_time_ms;
+        host.to_time_ms = from_ms + 5 * (host.to_time_ms - from_ms);
         host.coverage_share = 1.0;
+        let points = findings.memory_over_time.iter_mut();
+        for point in points.filter(|point| point.host == host.host) {
+            point.time_ms = from_ms + 5 * (point.time_ms - from_ms);
+        }
     }
-    findings.memory_over_time.clear();
     findings
 }
