@@ -2,6 +2,7 @@
 
 use gleaner_dataset::{Dataset, SourceEntry};
 use gleaner_schemas::findings::{HostSummary, TraceColumn, TraceSource};
+use gleaner_schemas::rows::HostRow;
 
 /// Meaning of figures whose dataset does not describe their trace.
 const NOT_DESCRIBED: &str = "The dataset does not say what available and physical memory mean there; importing the trace again adds it.";
@@ -15,23 +16,25 @@ pub(crate) fn of(datasets: &[&Dataset], hosts: &[HostSummary]) -> Vec<TraceSourc
         let is_its = |host: &&HostSummary| host.source.as_deref() == Some(name);
         let hosts_count = hosts.iter().filter(is_its).count() as i64;
         if hosts_count > 0 && found.iter().all(|known| known.name != name) {
-            found.push(named_of(datasets, name, hosts_count));
+            found.extend(named_of(datasets, name, hosts_count));
         }
     }
     found
 }
 
-/// Returns the source of that name, which `hosts_count` hosts come from.
-pub(crate) fn named_of(datasets: &[&Dataset], name: &str, hosts_count: i64) -> TraceSource {
+/// Returns the trace of that name, which `hosts_count` hosts were imported from; none where `gleaner synth` made the
+/// hosts up, as an agent would have recorded them.
+pub(crate) fn named_of(datasets: &[&Dataset], name: &str, hosts_count: i64) -> Option<TraceSource> {
     let mut entries = datasets.iter().flat_map(|d| &d.manifest().sources);
     match entries.find(|entry| entry.name == name) {
-        Some(entry) => described(entry, hosts_count),
-        None => TraceSource {
+        Some(entry) => Some(described(entry, hosts_count)),
+        None if name.starts_with(HostRow::SYNTHETIC) => None,
+        None => Some(TraceSource {
             name: name.to_owned(),
             hosts_count,
             available: NOT_DESCRIBED.to_owned(),
             ..TraceSource::default()
-        },
+        }),
     }
 }
 

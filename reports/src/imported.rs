@@ -3,7 +3,9 @@
 use crate::page::table::{Cell, Column, Table, numbers, words};
 use crate::view::View;
 use crate::wording::count;
-use gleaner_schemas::findings::{HostSummary, TraceSource};
+use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
+use gleaner_schemas::rows::HostRow;
+use std::collections::BTreeSet;
 
 /// Who recorded the hosts of a part of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,8 @@ pub(crate) enum Recorders {
 impl Recorders {
     pub(crate) fn of(view: &View) -> Self {
         let hosts = &view.findings.hosts;
-        let imported = hosts.iter().filter(|host| host.source.is_some()).count();
+        let is_imported = |host: &&HostSummary| imported_from(view.findings, host).is_some();
+        let imported = hosts.iter().filter(is_imported).count();
         match (imported, hosts.len() - imported) {
             (0, _) => Self::Agents,
             (_, 0) => Self::Others,
@@ -42,9 +45,43 @@ impl Recorders {
     }
 
     /// The cell of that column.
-    pub(crate) fn cell(self, host: &HostSummary) -> Option<Cell> {
-        (self != Self::Agents).then(|| Cell::or_absent(host.source.as_deref(), Cell::text))
+    pub(crate) fn cell(self, view: &View, host: &HostSummary) -> Option<Cell> {
+        let source = imported_from(view.findings, host);
+        (self != Self::Agents).then(|| Cell::or_absent(source, Cell::text))
     }
+}
+
+/// Name of the trace of another program that a host of these findings comes from; absent where an agent recorded it,
+/// and where `gleaner synth` made it up as an agent would have recorded it.
+pub(crate) fn imported_from<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
+    let name = host.source.as_deref()?;
+    let is_described = || findings.sources.iter().any(|source| source.name == name);
+    (!name.starts_with(HostRow::SYNTHETIC) || is_described()).then_some(name)
+}
+
+/// Name of the synthetic fleet that a host of these findings belongs to; absent where it is of no such fleet.
+pub(crate) fn synthetic_fleet<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
+    match imported_from(findings, host) {
+        Some(_) => None,
+        None => host.source.as_deref(),
+    }
+}
+
+/// Sentence that says which hosts are made up; absent where none is.
+fn made_up(view: &View) -> Option<String> {
+    let hosts = view.findings.hosts.iter();
+    let fleets: Vec<&str> = hosts
+        .filter_map(|host| synthetic_fleet(view.findings, host))
+        .collect();
+    let names: BTreeSet<&str> = fleets.iter().copied().collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    (!fleets.is_empty()).then(|| {
+        format!(
+            "Made up by a model, with all their figures: {} ({}).",
+            count(fleets.len() as i64, "host"),
+            names.join(", ")
+        )
+    })
 }
 
 /// What available and physical memory are: of hosts that an agent traced, and of those that were imported, by the
@@ -52,17 +89,22 @@ impl Recorders {
 pub(crate) fn meaning(view: &View) -> String {
     let ours = "Available means that neither the kernel nor any active program or its files were using it.";
     let hosts = &view.findings.hosts;
-    let traced = hosts.iter().filter(|host| host.source.is_none()).count() as i64;
+    let is_imported = |host: &&HostSummary| imported_from(view.findings, host).is_some();
+    let traced = hosts.len() - hosts.iter().filter(is_imported).count();
     let own = Recorders::of(view).choose(
         Some(ours.to_owned()),
         None,
-        Some(format!("{ours} That is so of {}.", count(traced, "host"))),
+        Some(format!(
+            "{ours} That is so of {}.",
+            count(traced as i64, "host")
+        )),
     );
     let sources = &view.findings.sources;
     let said = sources
         .iter()
         .map(|source| of_its_hosts(source, &source.meaning()));
-    own.into_iter().chain(said).collect::<Vec<_>>().join(" ")
+    let said = own.into_iter().chain(made_up(view)).chain(said);
+    said.collect::<Vec<_>>().join(" ")
 }
 
 /// What available memory is where hosts were imported, for the end of an answer: each answer may be read alone.

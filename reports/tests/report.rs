@@ -613,6 +613,25 @@ fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
 }
 
 #[test]
+fn synthetic_hosts_have_the_words_of_agents_and_are_called_made_up() {
+    let mut findings = week::whole();
+    for host in &mut findings.hosts {
+        host.source = Some("synthetic modern".into());
+    }
+    let page = page(&findings);
+    let headline =
+        "using it. Made up by a model, with all their figures: 3 hosts (synthetic modern).";
+    assert_eq!(page.matches(headline).count(), 1);
+    assert_eq!(
+        page.matches("Made up by a model (synthetic modern). ")
+            .count(),
+        3
+    );
+    assert!(page.contains("installed") && page.contains("agent not there"));
+    assert!(!page.contains("imported"));
+}
+
+#[test]
 fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     let advised = |findings: &Findings| {
         let report = Report::new(findings, None, &Options::default()).unwrap();

@@ -347,6 +347,11 @@ row! {
     }
 }
 
+impl HostRow {
+    /// Begin of the source of hosts that `gleaner synth` makes up; their figures mean what an agent's do.
+    pub const SYNTHETIC: &'static str = "synthetic ";
+}
+
 row! {
     /// One NUMA node in one sample, on hosts with several; `samples` has the sum, and is all there is of a host with one.
     NodeRow = "nodes", key ["node"] {

@@ -189,6 +189,10 @@ fn one_instant_of_one_host_is_explained() {
     let json = told(&[&args[..], &["--json"]].concat());
     let explained: Explanation = serde_json::from_str(&json).unwrap();
     assert!(explained.time_ms <= explained.asked_time_ms);
+    assert_eq!(
+        explained.source, None,
+        "a synthetic host has an agent's figures"
+    );
     // What counters alone make is explained to the byte; synthetic processes map files that no row names.
     for category in ["static_kernel", "dynamic_kernel", "available"] {
         let one = explained

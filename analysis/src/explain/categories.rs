@@ -41,6 +41,9 @@ pub(super) fn as_imported(
         }
         category.meaning = match source.figure_of(&format!("{}_bytes", category.category)) {
             Some(from) => from.to_owned(),
+            None if category.bytes.is_some() => {
+                "of the dataset, which does not say what it is made of".to_owned()
+            }
             None => "not in the trace".to_owned(),
         };
         found.push(category);

@@ -175,7 +175,17 @@ fn an_imported_host_is_explained_by_its_trace() {
         let dataset = Dataset::open(folder.path()).unwrap();
         explain(&dataset, "vm", None, &Parameters::default()).unwrap()
     };
-    let source = explained().source.unwrap();
+    let undescribed = explained();
+    let of = |e: &Explanation, category: &str| -> Vec<(String, usize, Option<i64>)> {
+        let its = e.categories.iter().filter(|c| c.category == category);
+        its.map(|c| (c.meaning.clone(), c.terms.len(), c.unexplained_bytes))
+            .collect()
+    };
+    let made_of = |text: &str| vec![(text.to_owned(), 0, None)];
+    let not_said = made_of("of the dataset, which does not say what it is made of");
+    assert_eq!(of(&undescribed, "available"), not_said);
+    assert_eq!(of(&undescribed, "process"), made_of("not in the trace"));
+    let source = undescribed.source.unwrap();
     assert_eq!((source.name.as_str(), source.columns.len()), ("a trace", 0));
     assert!(source.meaning().contains("does not say"), "{source:?}");
 
@@ -195,16 +205,11 @@ fn an_imported_host_is_explained_by_its_trace() {
     };
     writer.describe(described).unwrap();
     let e = explained();
+    assert_eq!(of(&e, "physical"), made_of("what was provisioned"));
+    assert_eq!(of(&e, "available"), made_of("provisioned less used"));
+    assert_eq!(of(&e, "process"), made_of("not in the trace"));
     assert_eq!(
         e.source.unwrap().meaning(),
         "Available memory is an upper bound. Physical memory is: what was provisioned."
     );
-    let of = |category: &str| -> Vec<_> {
-        let its = e.categories.iter().filter(|c| c.category == category);
-        its.map(|c| (c.meaning.as_str(), c.terms.len(), c.unexplained_bytes))
-            .collect()
-    };
-    assert_eq!(of("physical"), [("what was provisioned", 0, None)]);
-    assert_eq!(of("available"), [("provisioned less used", 0, None)]);
-    assert_eq!(of("process"), [("not in the trace", 0, None)]);
 }

@@ -34,7 +34,7 @@ fn table(view: &View) -> Option<Table> {
     let row = |host: &HostSummary| {
         let memory = now.get(host.host.as_str());
         let mut cells = vec![view.host_cell(&host.host)];
-        cells.extend(recorders.cell(host));
+        cells.extend(recorders.cell(view, host));
         cells.extend([
             Cell::size(host.physical_bytes),
             Cell::or_absent(memory, |m| {

@@ -40,7 +40,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         let change = memory.zip(then.get(host.summary.host.as_str()));
         let cells = [
             Some(view.host_cell(&host.summary.host)),
-            recorders.cell(host.summary),
+            recorders.cell(view, host.summary),
             Some(Cell::text(host.advice.word())),
             Some(Cell::text(host.reason(view, hosts))),
             Some(Cell::bytes(host.summary.physical_bytes as f64)),

@@ -52,7 +52,7 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
         let h = t.host;
         [
             Some(view.host_cell(&h.host)),
-            recorders.cell(h),
+            recorders.cell(view, h),
             Some(Cell::share(t.covered_share())),
             Some(Cell::share(t.share(t.off_s))),
             Some(Cell::share(t.share(t.agent_s))),
