@@ -27,7 +27,7 @@ pub struct Status {
     pub samples_count: i64,
     /// Gaps in it.
     pub gaps_count: i64,
-    /// Time between samples, as last configured.
+    /// Time between samples, as last recorded; as configured, where no sample has been yet.
     pub sample_interval_ms: Option<i64>,
     /// Time since the last sample.
     pub last_sample_age_ms: Option<i64>,
@@ -58,15 +58,18 @@ pub struct Missing {
     pub remedy: Option<&'static str>,
 }
 
-/// Reads the status of the trace at `path`.
+/// Reads the status of the trace at `path`, whose agent is configured to take a sample every `interval_ms`.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] when there is none; [`Error::Database`] when it cannot be read.
-pub fn read(path: &Path, now_ms: i64) -> Result<Status, Error> {
+pub fn read(path: &Path, interval_ms: i64, now_ms: i64) -> Result<Status, Error> {
     let connection = open_to_read(path)?;
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
     let database_bytes = size(path.to_owned()) + size(beside(path, "-wal"));
-    query(&connection, path, database_bytes, now_ms).map_err(Error::database(path))
+    let mut status =
+        query(&connection, path, database_bytes, now_ms).map_err(Error::database(path))?;
+    status.sample_interval_ms = status.sample_interval_ms.or(Some(interval_ms));
+    Ok(status)
 }
 
 fn query(
@@ -174,24 +177,34 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     })
 }
 
-/// Line that says whether samples are stored.
-const fn state(
+/// Line that says whether samples are stored; `interval_ms` is the one in force, where it is known.
+fn state(
     is_healthy: bool,
     is_running: bool,
     last_sample_age_ms: Option<i64>,
-) -> &'static str {
+    interval_ms: Option<i64>,
+) -> String {
     match (is_healthy, is_running, last_sample_age_ms) {
-        (true, ..) => "tracing",
+        (true, ..) => "tracing".to_owned(),
         (false, true, None) => {
-            "starting: the agent runs, and its first sample is due within its interval (90 s unless configured); \
-             where none comes, its log says why"
+            let interval = interval_ms.map_or_else(
+                || "its interval".to_owned(),
+                |ms| format!("its interval of {}", Seconds::from_ms(ms)),
+            );
+            format!(
+                "starting: the agent runs, and its first sample is due within {interval}; where none comes, its log \
+                 says why"
+            )
         }
         (false, true, Some(_)) => {
             "not storing: the agent runs, but the last sample is old; is the disk full or read-only? \
              Its log says"
+                .to_owned()
         }
-        (false, false, Some(_)) => "not tracing: the last sample is old; start `gleaner-agent run`",
-        (false, false, None) => "no sample yet",
+        (false, false, Some(_)) => {
+            "not tracing: the last sample is old; start `gleaner-agent run`".to_owned()
+        }
+        (false, false, None) => "no sample yet".to_owned(),
     }
 }
 
@@ -208,7 +221,12 @@ impl Status {
         let time = |ms: Option<i64>| {
             ms.map_or_else(|| "none".to_owned(), |ms| Seconds::from_ms(ms).to_string())
         };
-        let state = state(self.healthy, self.running, self.last_sample_age_ms);
+        let state = state(
+            self.healthy,
+            self.running,
+            self.last_sample_age_ms,
+            self.sample_interval_ms,
+        );
         let mut text = format!(
             "{state}\n  database        {} ({})\n  samples         {}\n  gaps            {}\n  \
              interval        {}\n  last sample     {} ago\n",
@@ -255,9 +273,14 @@ mod tests {
 
     #[test]
     fn an_agent_before_its_first_sample_is_starting() {
-        assert!(state(false, true, None).starts_with("starting: "));
-        assert!(state(false, true, Some(1)).contains("is the disk full"));
-        assert_eq!(state(false, false, None), "no sample yet");
+        let starting = state(false, true, None, Some(5000));
+        assert!(
+            starting.starts_with("starting: ") && starting.contains("interval of 5 s"),
+            "{starting}"
+        );
+        let old = state(false, true, Some(1), Some(5000));
+        assert!(old.contains("is the disk full"));
+        assert_eq!(state(false, false, None, None), "no sample yet");
     }
 
     #[test]

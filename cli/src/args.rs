@@ -338,7 +338,7 @@ pub(crate) enum ExportScope {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner schema --as markdown
-  gleaner schema --as sql | sqlite3 empty.db
+  gleaner schema --as sql | sqlite3 empty.db     # SQLite 3.53 or newer
   gleaner schema --as findings > findings.schema.json")]
 pub(crate) struct Schema {
     /// Form.

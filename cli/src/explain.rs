@@ -29,13 +29,22 @@ pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
 
 fn words(e: &Explanation) -> String {
     let mut text = format!(
-        "{} ({}), sample of {} (record {} of database {})\n\nMemory\n",
+        "{} ({}), sample of {} (record {} of database {})\n",
         e.host_name,
         e.host,
         time(e.time_ms),
         e.sequence,
         e.database_id
     );
+    if let Some(source) = &e.source {
+        let _ = writeln!(
+            text,
+            "imported from {}\n  {}",
+            source.name,
+            source.meaning()
+        );
+    }
+    text += "\nMemory\n";
     for category in &e.categories {
         text += &self::category(category);
     }

@@ -93,7 +93,7 @@ fn sample(number: u64, sequence: i64) -> SampleRow {
     let process = of_physical(process_percent);
     let available_bytes = physical_bytes - kernel - cache - process;
     SampleRow {
-        boottime_ms: HOUR_MS + sequence * INTERVAL_MS,
+        boottime_ms: Some(HOUR_MS + sequence * INTERVAL_MS),
         interval_ms: (sequence > 1).then_some(INTERVAL_MS),
         physical_bytes,
         static_kernel_bytes: Some(kernel / 4),

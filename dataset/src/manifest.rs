@@ -19,7 +19,8 @@ const END: &str = "\n}\n";
 
 /// The whole of `manifest.json`, or of that of a named writer, but for its own hash.
 ///
-/// A member that this version does not know is damage: a new one needs a new format version.
+/// A member that this version does not know is damage: a new one needs a new format version, or comes with a new schema
+/// version, which is looked at first as well.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -42,6 +43,9 @@ pub struct SourceEntry {
     pub name: String,
     /// What available memory means there: a sentence.
     pub available: String,
+    /// Whether its importer makes sizes up, since the trace has none; since schema version 5.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sizes_are_made_up: bool,
     /// The columns that it fills.
     pub columns: Vec<SourceColumn>,
 }

@@ -18,6 +18,7 @@ mod comparison;
 mod fleet;
 mod headline;
 mod hosts;
+mod imported;
 mod index;
 mod method;
 mod names;
@@ -133,7 +134,7 @@ impl Report {
             title: self.page.title.clone(),
             subject: self.page.subject.clone(),
             period: self.page.period.clone(),
-            lead: self.page.headline.lead.clone(),
+            lead: self.page.headline.lead_alone(),
         }
     }
 }

@@ -24,7 +24,10 @@ pub(crate) struct View<'a> {
 /// Mean and least memory of one host, or their sums over several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
+    /// At the last sample.
     pub physical_bytes: f64,
+    /// Mean share of what was there at each sample, of one host; absent where that is not known, and of several.
+    pub mean_available_share: Option<f64>,
     /// Mean by category, in the order of [`Category::ALL`]; absent where no sample has it.
     pub mean_bytes: [Option<f64>; 8],
     pub least_available_bytes: f64,
@@ -41,10 +44,18 @@ impl Memory {
     }
 
     pub(crate) fn available_share(&self) -> f64 {
-        if self.physical_bytes > 0.0 {
-            self.available_bytes() / self.physical_bytes
-        } else {
-            0.0
+        match self.mean_available_share {
+            Some(share) => share,
+            None if self.physical_bytes > 0.0 => self.available_bytes() / self.physical_bytes,
+            None => 0.0,
+        }
+    }
+
+    /// Physical memory on average, which is not that of the last sample where it changed.
+    pub(crate) fn mean_physical_bytes(&self) -> f64 {
+        match self.mean_available_share {
+            Some(share) => self.available_bytes() / share,
+            None => self.physical_bytes,
         }
     }
 
@@ -52,6 +63,7 @@ impl Memory {
     pub(crate) fn times(&self, part: f64) -> Self {
         Self {
             physical_bytes: self.physical_bytes * part,
+            mean_available_share: self.mean_available_share,
             mean_bytes: self.mean_bytes.map(|b| b.map(|b| b * part)),
             least_available_bytes: self.least_available_bytes * part,
             most_used_bytes: self.most_used_bytes * part,
@@ -62,6 +74,7 @@ impl Memory {
 
     pub(crate) fn add(mut self, other: &Self) -> Self {
         self.physical_bytes += other.physical_bytes;
+        self.mean_available_share = None;
         for (sum, more) in self.mean_bytes.iter_mut().zip(other.mean_bytes) {
             *sum = match (*sum, more) {
                 (Some(a), Some(b)) => Some(a + b),
@@ -234,6 +247,7 @@ struct Tally {
     /// Whether it comes from a summary: then the points over time, which are the same again, do not count.
     is_summary: bool,
     mean: [Mean; 8],
+    mean_available_share: Option<f64>,
     harvestable: Mean,
     least_available_bytes: Option<i64>,
     most_used_bytes: Option<i64>,
@@ -267,6 +281,7 @@ impl Tally {
             self.mean[category as usize].count(row.samples_count, Some(row.mean_bytes));
             if category == Category::Available {
                 self.is_summary = true;
+                self.mean_available_share = Some(row.mean_share).filter(|share| *share > 0.0);
                 self.least_available_bytes = Some(row.min_bytes);
             }
         } else if row.category == "used" {
@@ -300,6 +315,7 @@ impl Tally {
         let used_bytes = self.most_used_bytes.map(|bytes| bytes as f64);
         Some(Memory {
             physical_bytes,
+            mean_available_share: self.mean_available_share,
             mean_bytes: self.mean.map(Mean::value),
             least_available_bytes,
             // Of findings without it: right where memory was never added or taken away.
@@ -376,6 +392,16 @@ mod tests {
         let used = |host: &str| memories[host].most_used_bytes;
         assert_eq!((used("a"), used("b")), (40.0, 60.0));
         assert!(!memories.contains_key("c"));
+        // Of a host that had less memory once, the share is that of what it had at each sample.
+        assert_eq!(memories["a"].available_share(), 0.7);
+        let mut grown = findings.clone();
+        grown.memory_by_host[0].mean_share = 0.875;
+        let grown = View::new(&grown, None, &clock, None).memories();
+        let memory = &grown["a"];
+        assert_eq!(
+            (memory.available_share(), memory.mean_physical_bytes()),
+            (0.875, 80.0)
+        );
         assert_eq!(
             view.memory_of(&findings.hosts[1]),
             memories.get("b").cloned()

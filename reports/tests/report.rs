@@ -524,3 +524,146 @@ fn a_hundred_hosts_of_a_week_stay_under_five_megabytes() {
         100
     );
 }
+
+/// What available memory is in the invented trace.
+const BOUND: &str = "Available memory is an upper bound.";
+
+/// The first `count` hosts as a trace of another program tells of them.
+fn imported(mut findings: Findings, count: usize) -> Findings {
+    for host in findings.hosts.iter_mut().take(count) {
+        host.source = Some("a trace".into());
+        host.idle_share = None;
+    }
+    findings.sources = vec![TraceSource {
+        name: "a trace".into(),
+        hosts_count: count as i64,
+        available: BOUND.into(),
+        physical: Some("what was provisioned".into()),
+        sizes_are_made_up: false,
+        columns: vec![TraceColumn {
+            table: "samples".into(),
+            column: "available_bytes".into(),
+            from: "provisioned less used".into(),
+        }],
+    }];
+    findings
+}
+
+/// Sentences that are true of hosts on which an agent ran, and of no others.
+const AGENTS_ALONE: [&str; 6] = [
+    "neither the kernel nor any active program",
+    "installed",
+    "not in use at the moment",
+    "the agent was stopped",
+    "agent not there",
+    "the kernel did not say",
+];
+
+#[test]
+fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
+    let mut findings = imported(week::whole(), 3);
+    findings.gaps.push(Gap {
+        host: findings.hosts[0].host.clone(),
+        from_time_ms: 0,
+        to_time_ms: 60_000,
+        duration_s: 60.0,
+        cause: "stopped".into(),
+    });
+    let all = page(&findings);
+    // Headline, three answers, the method's table and each host's page; the last as an index has it.
+    assert_eq!(all.matches(BOUND).count(), 1 + 3 + 1 + 3, "{all}");
+    assert!(all.contains("provisioned less used") && all.contains("the recording was stopped"));
+    let report = Report::new(&findings, None, &Options::default()).unwrap();
+    let (markdown, json) = (report.markdown(), report.json());
+    assert_eq!(markdown.matches(BOUND).count(), 1 + 3, "{markdown}");
+    assert!(report.summary().lead.ends_with(BOUND));
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = &document["tables"]["sources"]["rows"][0];
+    assert_eq!(row["available_memory"], BOUND);
+    assert_eq!(row["physical_memory"], "what was provisioned");
+    for table in ["hosts", "hosts-overview", "coverage"] {
+        assert_eq!(
+            document["tables"][table]["rows"][0]["imported_from"], "a trace",
+            "{table}"
+        );
+    }
+    let tables = report.tables();
+    let csv = |name: &str| &tables.iter().find(|t| t.name == name).unwrap().csv;
+    assert!(csv("sources").contains(BOUND));
+    assert!(
+        csv("source-columns").contains("a trace,samples.available_bytes,provisioned less used")
+    );
+    assert!(csv("hosts").starts_with("host,imported_from,"));
+    for claim in AGENTS_ALONE {
+        for (form, text) in [("page", &all), ("markdown", &markdown), ("JSON", &json)] {
+            assert!(!text.contains(claim), "{form}: {claim}");
+        }
+    }
+
+    // Beside hosts with agents, whose words stay.
+    let both = page(&imported(week::findings(), 1));
+    assert!(
+        both.contains("That is so of 2 hosts. Of 1 host from a trace: "),
+        "{both}"
+    );
+    assert!(both.contains("agent or recorder not there"));
+    // And of agents alone nothing is said of traces.
+    let agents = page(&week::findings());
+    assert!(!agents.contains("imported") && agents.contains("agent not there"));
+}
+
+#[test]
+fn synthetic_hosts_have_the_words_of_agents_and_are_called_made_up() {
+    let mut findings = week::whole();
+    for host in &mut findings.hosts {
+        host.source = Some("synthetic modern".into());
+    }
+    let page = page(&findings);
+    let headline =
+        "using it. Made up by a model, with all their figures: 3 hosts (synthetic modern).";
+    assert_eq!(page.matches(headline).count(), 1);
+    assert_eq!(
+        page.matches("Made up by a model (synthetic modern). ")
+            .count(),
+        3
+    );
+    assert!(page.contains("installed") && page.contains("agent not there"));
+    assert!(!page.contains("imported"));
+}
+
+#[test]
+fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
+    let advised = |findings: &Findings| {
+        let report = Report::new(findings, None, &Options::default()).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+        let rows = document["tables"]["hosts-overview"]["rows"]
+            .as_array()
+            .unwrap();
+        let words = rows
+            .iter()
+            .map(|row| row["advice"].as_str().unwrap().to_owned());
+        (words.collect::<Vec<_>>(), report.json())
+    };
+    let mut findings = imported(long(), 3);
+    let (words, _) = advised(&findings);
+    assert!(words.iter().any(|word| word != "watch"), "{words:?}");
+    findings.sources[0].sizes_are_made_up = true;
+    let (words, json) = advised(&findings);
+    assert!(words.iter().all(|word| word == "watch"), "{words:?}");
+    assert!(json.contains("the trace has no sizes"));
+}
+
+/// The week's findings, slowed down until hosts were seen for long enough to advise something.
+fn long() -> Findings {
+    let mut findings = week::findings();
+    for host in &mut findings.hosts {
+        let from_ms = host.from_time_ms;
+        host.to_time_ms = from_ms + 5 * (host.to_time_ms - from_ms);
+        host.coverage_share = 1.0;
+        let points = findings.memory_over_time.iter_mut();
+        for point in points.filter(|point| point.host == host.host) {
+            point.time_ms = from_ms + 5 * (point.time_ms - from_ms);
+        }
+    }
+    findings
+}

@@ -24,5 +24,6 @@ pub mod units;
 /// Version of everything stored: SQLite's `user_version`, the Arrow files' metadata, the manifest.
 ///
 /// A change of any column raises it, adds a folder to `schemas/golden/` and a step to
-/// [`sql::MIGRATIONS`]. Columns are only added, and may be absent, so that older versions stay readable.
-pub const SCHEMA_VERSION: u32 = 4;
+/// [`sql::MIGRATIONS`]. Columns are only added, and may be absent, so that older versions stay readable; a column that
+/// was always there may become one that can be absent.
+pub const SCHEMA_VERSION: u32 = 5;

@@ -46,8 +46,8 @@ row! {
     SampleRow = "samples", key [], required ["files_whole", "physical_bytes", "available_bytes"] {
         /// Boot that the sample belongs to (`/proc/sys/kernel/random/boot_id`, hashed).
         boot_id: Option<String>,
-        /// Time since boot, suspend included (CLOCK_BOOTTIME).
-        boottime_ms: i64,
+        /// Time since boot, suspend included (CLOCK_BOOTTIME); of a captured tree by its `uptime`, absent where it has none.
+        boottime_ms: Option<i64>,
         /// Time since the sample before it (CLOCK_BOOTTIME); absent for the first and after a gap.
         interval_ms: Option<i64>,
         /// Whether the rows in `files`, `activity` and `absences` are the whole state rather than what changed since the sample before.
@@ -345,6 +345,11 @@ row! {
         /// Program or archive that the trace comes from; absent where Gleaner's own agent recorded it.
         source: Option<String>,
     }
+}
+
+impl HostRow {
+    /// Begin of the source of hosts that `gleaner synth` makes up; their figures mean what an agent's do.
+    pub const SYNTHETIC: &'static str = "synthetic ";
 }
 
 row! {

@@ -147,7 +147,7 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
     let said = refused(&["analyze", &text(empty.path())], 1);
     assert!(said.contains(&text(empty.path())), "{said}");
     // Of every version, a few hand-made rows: one sample here, a gap there.
-    for version in ["v1", "v2", "v3", "v4"] {
+    for version in ["v1", "v2", "v3", "v4", "v5"] {
         let golden: PathBuf = repository().join("dataset/golden").join(version);
         let json = told(&["analyze", &text(&golden), "--json"]);
         let found: Findings = serde_json::from_str(&json).unwrap();
@@ -189,6 +189,10 @@ fn one_instant_of_one_host_is_explained() {
     let json = told(&[&args[..], &["--json"]].concat());
     let explained: Explanation = serde_json::from_str(&json).unwrap();
     assert!(explained.time_ms <= explained.asked_time_ms);
+    assert_eq!(
+        explained.source, None,
+        "a synthetic host has an agent's figures"
+    );
     // What counters alone make is explained to the byte; synthetic processes map files that no row names.
     for category in ["static_kernel", "dynamic_kernel", "available"] {
         let one = explained

@@ -395,3 +395,84 @@ fn low_coverage_is_a_warning_with_its_reason() {
     let wrong = import(&source, &folder.path().join("wrong"), &["--interval", "0"]);
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+/// Runs `gleaner` with these arguments; what it prints.
+#[track_caller]
+fn said(args: &[&str]) -> String {
+    let mut command = Command::new(program("gleaner").unwrap());
+    told(&command.args(args).stdin(Stdio::null()).output().unwrap())
+}
+
+/// Whatever prints figures of imported hosts says what they mean, and claims no more; beside hosts that an agent
+/// recorded, of which its own words hold.
+#[test]
+fn what_a_trace_means_is_said_by_every_program() {
+    const BOUND: &str = "Available memory is an upper bound";
+    const OURS: &str = "neither the kernel nor any active program";
+    let (source, folder) = (archive(), tempfile::tempdir().unwrap());
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (imported, both) = (at("imported"), at("both"));
+    told(&import(source.path(), Path::new(&imported), &[]));
+    said(&["synth", "-o", &both, "--hosts", "2", "--days", "1"]);
+    told(&import(source.path(), Path::new(&both), &[]));
+
+    for dataset in [&imported, &both] {
+        for asked in [&[][..], &["--measure", "cluster_available"]] {
+            let text = said(&[&["analyze", dataset][..], asked].concat());
+            assert!(
+                text.starts_with("Imported from GWA-T-12 Bitbrains rnd (7 of "),
+                "{text}"
+            );
+            assert!(
+                text.contains(BOUND) && !text.contains("installed"),
+                "{text}"
+            );
+        }
+        let text = said(&["explain", dataset, "--host", "bitbrains-rnd-440"]);
+        assert!(
+            text.contains(BOUND) && text.contains("not in the trace"),
+            "{text}"
+        );
+        for claim in ["System RAM", "what the owner is not using", "not explained"] {
+            assert!(!text.contains(claim), "{claim} is in:\n{text}");
+        }
+        let page = at("page.html");
+        said(&["report", dataset, "-o", &page, "--also", "md,csv,json"]);
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        for companion in [
+            "page.html",
+            "page.md",
+            "page.json",
+            "page-tables/sources.csv",
+        ] {
+            assert!(read(companion).contains(BOUND), "{companion}");
+        }
+        let is_ours = dataset == &both;
+        for companion in ["page.html", "page.md", "page.json"] {
+            let text = read(companion);
+            assert_eq!(text.contains(OURS), is_ours, "{companion}");
+            assert!(is_ours || !text.contains("installed"), "{companion}");
+        }
+        let table = read("page-tables/hosts.csv");
+        assert!(table.contains(",GWA-T-12 Bitbrains rnd,"), "{table}");
+        for (form, more) in [
+            ("parquet", &["--table", "samples"][..]),
+            ("availability", &["--region", "64MiB"]),
+        ] {
+            let out = at(form);
+            said(&[&["export", dataset, "--to", form, "-o", &out][..], more].concat());
+            let mark = json(&read(&format!("{form}/gleaner-export.json")));
+            let available = mark["sources"][0]["available"].as_str().unwrap();
+            assert!(available.contains(BOUND), "{form}");
+        }
+    }
+    // Of a host with an agent nothing is said of a trace.
+    let hosts = json(&said(&["analyze", &both, "--measure", "hosts", "--json"]));
+    let hosts = hosts["hosts"].as_array().unwrap();
+    let traced = hosts.iter().find(|host| host["source"].is_null()).unwrap();
+    let text = said(&["explain", &both, "--host", traced["host"].as_str().unwrap()]);
+    assert!(
+        text.contains("System RAM") && !text.contains("imported from"),
+        "{text}"
+    );
+}

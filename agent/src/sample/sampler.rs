@@ -181,7 +181,7 @@ impl Sampler {
     pub fn take(&mut self) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
         let mut absences = Absences::default();
-        let moment = self.moment(&mut absences);
+        let (moment, boottime_ms) = self.moment(&mut absences);
         let page_size_bytes = self.settings.units.page_size_bytes;
         let figures = Figures::read(
             &self.proc,
@@ -228,7 +228,7 @@ impl Sampler {
 
         let mut row = SampleRow {
             boot_id: self.boot_id.clone(),
-            boottime_ms: moment.boottime_ms,
+            boottime_ms,
             owner_idle_ms,
             processes_count: stored(processes.count),
             active_processes_count: processes.active.len() as i64,
@@ -256,17 +256,17 @@ impl Sampler {
         })
     }
 
-    /// Now, by this host's clocks; a captured tree's time since boot is its own.
-    fn moment(&mut self, absences: &mut Absences) -> Moment {
+    /// Now, by this host's clocks, and the time since boot of the host that is sampled: a captured tree's own, absent
+    /// where it does not say. What passes between samples is then told by this host's clock alone.
+    fn moment(&mut self, absences: &mut Absences) -> (Moment, Option<i64>) {
         let mut moment = Moment::now();
-        if !self.proc.is_procfs() {
-            let uptime = self.proc.parse("uptime", &mut self.text, uptime_ms);
-            // Without it this host's stands there.
-            moment.boottime_ms = absences
-                .keep("boottime_ms", uptime)
-                .unwrap_or(moment.boottime_ms);
+        if self.proc.is_procfs() {
+            return (moment, Some(moment.boottime_ms));
         }
-        moment
+        let uptime = self.proc.parse("uptime", &mut self.text, uptime_ms);
+        let boottime_ms = absences.keep("boottime_ms", uptime);
+        moment.boottime_ms = boottime_ms.unwrap_or(moment.boottime_ms);
+        (moment, boottime_ms)
     }
 
     /// What was opened since the sample before; `None` where that is not watched.

@@ -46,8 +46,8 @@ impl Cause {
 pub struct LastSample {
     /// Its time.
     pub time_ms: i64,
-    /// Its time since boot.
-    pub boottime_ms: i64,
+    /// Its time since boot; absent where a captured tree did not say.
+    pub boottime_ms: Option<i64>,
     /// Its boot, hashed.
     pub boot_id: Option<String>,
 }
@@ -57,7 +57,9 @@ pub struct LastSample {
 pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause {
     let booted = match (last.boot_id.as_deref(), boot_id) {
         (Some(before), Some(now)) => before != now,
-        _ => now.boottime_ms < last.boottime_ms,
+        _ => last
+            .boottime_ms
+            .is_some_and(|before| now.boottime_ms < before),
     };
     if booted { Cause::Boot } else { Cause::Stopped }
 }
@@ -126,8 +128,12 @@ mod tests {
     fn at_the_start_of_a_run() {
         let last = |boot_id: Option<&str>| LastSample {
             time_ms: 0,
-            boottime_ms: 5000,
+            boottime_ms: Some(5000),
             boot_id: boot_id.map(str::to_owned),
+        };
+        let untold = LastSample {
+            boottime_ms: None,
+            ..last(None)
         };
         let at = |boottime_ms| Moment {
             boottime_ms,
@@ -138,6 +144,7 @@ mod tests {
             (last(Some("a")), at(9000), Some("b"), Cause::Boot),
             (last(None), at(9000), Some("b"), Cause::Stopped),
             (last(None), at(4000), None, Cause::Boot),
+            (untold, at(4000), None, Cause::Stopped),
         ];
         for (last, now, boot_id, cause) in cases {
             assert_eq!(

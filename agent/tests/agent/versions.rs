@@ -1,5 +1,8 @@
 //! Databases of earlier versions: gone on with, and read as they are.
 
+use crate::trace::{number, on};
+use crate::{copies, succeed};
+
 use gleaner_agent::trace::database::{columns, open_to_read};
 use gleaner_agent::trace::export::export;
 use gleaner_agent::trace::store::Store;
@@ -12,9 +15,16 @@ use std::path::{Path, PathBuf};
 
 /// A database with one sample, a gap and a host, as version 1 wrote it.
 fn version_1(folder: &Path) -> PathBuf {
+    of_version(1, folder)
+}
+
+/// A database with one sample, a gap and a host, as an earlier version wrote it.
+fn of_version(version: u32, folder: &Path) -> PathBuf {
     let path = folder.join("trace.db");
     let connection = Connection::open(&path).unwrap();
-    connection.execute_batch(MIGRATIONS[0]).unwrap();
+    for step in &MIGRATIONS[..version as usize] {
+        connection.execute_batch(step).unwrap();
+    }
     connection
         .execute_batch(
             "INSERT INTO meta VALUES ('host_id', 'host-a'), ('database_id', 'db-1'), ('created_time_ms', '5');
@@ -30,7 +40,9 @@ fn version_1(folder: &Path) -> PathBuf {
     connection
         .pragma_update(None, "application_id", APPLICATION_ID)
         .unwrap();
-    connection.pragma_update(None, "user_version", 1).unwrap();
+    connection
+        .pragma_update(None, "user_version", version)
+        .unwrap();
     path
 }
 
@@ -38,10 +50,12 @@ fn version_1(folder: &Path) -> PathBuf {
 fn insert_required(connection: &Connection, table: &str, sequence: i64) {
     let present = columns(connection, table).unwrap();
     let table = gleaner_schemas::rows::table(table).unwrap();
+    // What may be absent since version 5 was always there before.
+    let is_required = |name: &str, nullable: bool| !nullable || name == "boottime_ms";
     let required = table
         .columns
         .iter()
-        .filter(|c| !c.nullable && present.iter().any(|name| name == c.name));
+        .filter(|c| is_required(c.name, c.nullable) && present.iter().any(|name| name == c.name));
     let (names, values): (Vec<_>, Vec<_>) = required
         .map(|c| (c.name, if c.kind == Kind::Text { "'x'" } else { "1" }))
         .unzip();
@@ -121,4 +135,109 @@ fn a_database_of_version_1_is_exported_as_it_is() {
     let exported = export(&path, &folder.path().join("dataset")).unwrap();
     assert_eq!((exported.rows_count, exported.last_sequence), (4, 3));
     assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+/// Rows of the database, and whether a sample has to have a time since boot.
+fn state(path: &Path) -> (i64, i64, i64, i64) {
+    let connection = Connection::open(path).unwrap();
+    let number =
+        |query: &str| -> i64 { connection.query_row(query, [], |row| row.get(0)).unwrap() };
+    (
+        number("PRAGMA user_version"),
+        number("SELECT \"notnull\" FROM pragma_table_info('samples') WHERE name = 'boottime_ms'"),
+        number("SELECT count(*) FROM samples WHERE boottime_ms = 1"),
+        number("SELECT count(*) FROM processes"),
+    )
+}
+
+/// Copies a database with its log as a power cut would leave them.
+fn cut(path: &Path, folder: &Path) -> PathBuf {
+    let copy = folder.join("trace.db");
+    for ending in ["", "-wal"] {
+        let from = gleaner_agent::trace::store::beside(path, ending);
+        if from.exists() {
+            let to = gleaner_agent::trace::store::beside(&copy, ending);
+            std::fs::copy(from, to).unwrap();
+        }
+    }
+    copy
+}
+
+#[test]
+fn a_power_cut_in_the_step_to_version_5_leaves_version_4_and_all_rows() {
+    let [folder, midway, after] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let path = of_version(4, folder.path());
+    let before = (4, 1, 1, 1);
+    assert_eq!(state(&path), before);
+    let mut connection = Connection::open(&path).unwrap();
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .unwrap();
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .unwrap();
+    // So small a cache that what is not committed goes into the log as well.
+    connection.pragma_update(None, "cache_size", 1).unwrap();
+    let transaction = connection.transaction().unwrap();
+    transaction.execute_batch(MIGRATIONS[4]).unwrap();
+    transaction
+        .execute_batch("UPDATE processes SET name = hex(zeroblob(200000)); PRAGMA user_version = 5")
+        .unwrap();
+    assert_eq!(state(&cut(&path, midway.path())), before);
+    transaction.rollback().unwrap();
+    drop(connection);
+    assert_eq!(state(&path), before);
+
+    // As the agent takes it.
+    let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
+    assert_eq!(aside, None);
+    assert_eq!(state(&cut(&path, after.path())), (5, 0, 1, 1));
+    drop(store);
+    let connection = Connection::open(&path).unwrap();
+    let check: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+    connection
+        .execute_batch("UPDATE samples SET boottime_ms = NULL")
+        .unwrap();
+}
+
+/// The observer's own time since boot does not stand in for that of a captured tree.
+#[test]
+fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
+    let copy = copies::Copy::of("desktop-6.1-amd64");
+    copy.alter("t1/proc/uptime", &copies::Alter::Gone);
+    let (folder, database) = crate::trace::new_trace();
+    let run = || {
+        let mut command = on(&database);
+        for (option, name) in [("--proc-root", "t1/proc"), ("--sys-root", "t1/sys")] {
+            command.arg(option).arg(copy.altered(Path::new(name)));
+        }
+        let rest = ["--page-size", "4096", "--ticks", "100"];
+        let run = ["run", "--interval", "100ms", "--samples", "2"];
+        succeed(command.args(rest).args(run));
+    };
+    run();
+    let told = "SELECT count(*) FROM samples WHERE boottime_ms IS NOT NULL";
+    assert_eq!(number(&database, told), 0);
+    let intervals = "SELECT count(*) FROM samples WHERE interval_ms > 0";
+    assert_eq!(number(&database, intervals), 1, "this host's clock tells");
+    let reason =
+        "SELECT count(*) FROM absences WHERE item = 'boottime_ms' AND reason = 'unsupported'";
+    assert_eq!(number(&database, reason), 1);
+    // The next run finds a sample that does not say how long its host was up.
+    run();
+    let stopped = "SELECT count(*) FROM gaps WHERE cause = 'stopped'";
+    assert_eq!(number(&database, stopped), 1);
+
+    let exported = folder.path().join("dataset");
+    export(&database, &exported).unwrap();
+    let dataset = gleaner_dataset::Dataset::open(&exported).unwrap();
+    let host = dataset.hosts().unwrap().into_iter().next().unwrap();
+    let rows = dataset
+        .read_host(&SampleRow::TABLE, &host, &["boottime_ms"])
+        .unwrap();
+    let column = rows.column_by_name("boottime_ms").unwrap();
+    assert_eq!((rows.num_rows(), column.null_count()), (4, 4));
 }

@@ -4,7 +4,7 @@ use super::{Sample, less, term};
 use crate::error::Result;
 use crate::trace::samples::unsigned;
 use gleaner_policy::accounting::headroom_bytes;
-use gleaner_schemas::findings::{Category, ExplainedCategory, Term};
+use gleaner_schemas::findings::{Category, ExplainedCategory, Term, TraceSource};
 use gleaner_schemas::units::stored;
 
 /// What active processes hold, by their rows.
@@ -19,6 +19,36 @@ pub(super) struct ProcessMemory {
 pub(super) struct FileMemory {
     pub(super) cached_bytes: Option<i64>,
     pub(super) mapped_cached_bytes: Option<i64>,
+}
+
+/// Categories as the trace that the host was imported from means them: by what of it each is made. A sum of which a
+/// term is not in the trace is none there, and a second way to count needs what only an agent records.
+pub(super) fn as_imported(
+    categories: Vec<ExplainedCategory>,
+    source: &TraceSource,
+) -> Vec<ExplainedCategory> {
+    let mut found: Vec<ExplainedCategory> = Vec::new();
+    for mut category in categories {
+        if found
+            .iter()
+            .any(|known| known.category == category.category)
+        {
+            continue;
+        }
+        if category.terms.iter().any(|term| term.bytes.is_none()) {
+            category.terms.clear();
+            category.unexplained_bytes = None;
+        }
+        category.meaning = match source.figure_of(&format!("{}_bytes", category.category)) {
+            Some(from) => from.to_owned(),
+            None if category.bytes.is_some() => {
+                "of the dataset, which does not say what it is made of".to_owned()
+            }
+            None => "not in the trace".to_owned(),
+        };
+        found.push(category);
+    }
+    found
 }
 
 /// Every category of one sample.

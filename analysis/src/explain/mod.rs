@@ -11,7 +11,7 @@ use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::frame::Frame;
 use crate::trace::span::Span;
-use crate::{parameters, quality::sight};
+use crate::{parameters, quality::sight, sources};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Explanation, Parameters, Term};
@@ -44,13 +44,19 @@ pub fn explain(
     let sample = Sample { rows: &rows, at };
     let (processes, process_memory) = consumers::processes(&trace, at)?;
     let (files, file_memory) = consumers::files(&trace, at)?;
-    let categories = categories::of(
+    let mut categories = categories::of(
         &sample,
         trace.inventory.headroom_share,
         process_memory,
         file_memory,
     )?;
+    let source = trace.inventory.source.as_deref();
+    let source = source.and_then(|name| sources::named_of(&[dataset], name, 1));
+    if let Some(source) = &source {
+        categories = categories::as_imported(categories, source);
+    }
     Ok(Explanation {
+        source,
         host_name: (trace.inventory.host_name.clone()).unwrap_or_else(|| host.clone()),
         asked_time_ms: at_ms.unwrap_or(trace.samples.time_ms[at]),
         time_ms: trace.samples.time_ms[at],

@@ -2,6 +2,8 @@
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, explain};
+use gleaner_dataset::{Dataset, Identity, RowsBuilder, SourceColumn, SourceEntry, Writer};
+use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::findings::{Explanation, Parameters};
 use gleaner_schemas::rows::{FileRow, GapRow, HostRow, ProcessRow, SampleRow};
 
@@ -135,4 +137,79 @@ fn a_time_without_samples_is_said_to_be_one() {
     }
     // The last sample stands for the interval after it.
     assert_eq!(explained("a", Some(950)).unwrap().time_ms, NOON + 900_000);
+}
+
+/// An imported host's figures mean what its trace's importer says, and no sum is claimed of what the trace lacks.
+#[test]
+fn an_imported_host_is_explained_by_its_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(folder.path()).unwrap();
+    let identity = |sequence| Identity {
+        host_id: "c",
+        database_id: "db",
+        sequence,
+        time_ms: NOON,
+    };
+    let mut hosts = RowsBuilder::new(&HostRow::TABLE);
+    let named = [
+        ("host_name", Value::Text("vm".into())),
+        ("source", Value::Text("a trace".into())),
+    ];
+    hosts.push_known(identity(1), &named).unwrap();
+    writer
+        .append(&HostRow::TABLE, hosts.finish().unwrap())
+        .unwrap();
+    let mut samples = RowsBuilder::new(&SampleRow::TABLE);
+    let known = [
+        ("files_whole", Value::Flag(false)),
+        ("physical_bytes", Value::Integer(8 * MIB)),
+        ("available_bytes", Value::Integer(5 * MIB)),
+        ("mem_available_bytes", Value::Integer(5 * MIB)),
+    ];
+    samples.push_known(identity(2), &known).unwrap();
+    writer
+        .append(&SampleRow::TABLE, samples.finish().unwrap())
+        .unwrap();
+    writer.seal().unwrap();
+    let explained = || {
+        let dataset = Dataset::open(folder.path()).unwrap();
+        explain(&dataset, "vm", None, &Parameters::default()).unwrap()
+    };
+    let undescribed = explained();
+    let of = |e: &Explanation, category: &str| -> Vec<(String, usize, Option<i64>)> {
+        let its = e.categories.iter().filter(|c| c.category == category);
+        its.map(|c| (c.meaning.clone(), c.terms.len(), c.unexplained_bytes))
+            .collect()
+    };
+    let made_of = |text: &str| vec![(text.to_owned(), 0, None)];
+    let not_said = made_of("of the dataset, which does not say what it is made of");
+    assert_eq!(of(&undescribed, "available"), not_said);
+    assert_eq!(of(&undescribed, "process"), made_of("not in the trace"));
+    let source = undescribed.source.unwrap();
+    assert_eq!((source.name.as_str(), source.columns.len()), ("a trace", 0));
+    assert!(source.meaning().contains("does not say"), "{source:?}");
+
+    let column = |column: &str, from: &str| SourceColumn {
+        table: "samples".into(),
+        column: column.into(),
+        from: from.into(),
+    };
+    let described = SourceEntry {
+        name: "a trace".into(),
+        available: "Available memory is an upper bound.".into(),
+        sizes_are_made_up: false,
+        columns: vec![
+            column("physical_bytes", "what was provisioned"),
+            column("available_bytes", "provisioned less used"),
+        ],
+    };
+    writer.describe(described).unwrap();
+    let e = explained();
+    assert_eq!(of(&e, "physical"), made_of("what was provisioned"));
+    assert_eq!(of(&e, "available"), made_of("provisioned less used"));
+    assert_eq!(of(&e, "process"), made_of("not in the trace"));
+    assert_eq!(
+        e.source.unwrap().meaning(),
+        "Available memory is an upper bound. Physical memory is: what was provisioned."
+    );
 }

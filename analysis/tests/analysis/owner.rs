@@ -26,7 +26,7 @@ pub(crate) fn record(r: &mut Recording, i: usize, row: SampleRow) -> (i64, i64) 
     let (sequence, second) = (i as i64 + 1, if i < 15 { 90 * i as i64 } else { 9000 });
     let row = SampleRow {
         owner_idle_ms: Some(OWNER_IDLE_S[i] * 1000),
-        boottime_ms: 1_000_000 + second * 1000,
+        boottime_ms: Some(1_000_000 + second * 1000),
         ..row
     };
     r.row("a", sequence, second, &row);
@@ -366,7 +366,7 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
     for (i, idle) in (0..).zip(owner_idle_s) {
         let row = SampleRow {
             owner_idle_ms: Some(idle * 1000),
-            boottime_ms: 1_000_000 + i * 600_000,
+            boottime_ms: Some(1_000_000 + i * 600_000),
             psi_memory_some_total_us: Some(1000 * i * i),
             ..sample(500)
         };

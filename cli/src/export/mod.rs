@@ -31,6 +31,7 @@ pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
         }
         Format::OracleGeneral => bail!("--stream is missing: a dataset has no requests"),
     };
+    gleaner_traces::export::describe_sources(&dataset, &args.output)?;
     println!(
         "{} rows in {} files ({}) in {}",
         exported.rows,

@@ -34,6 +34,7 @@ pub(crate) fn json(source: &Source<'_>) -> serde_json::Value {
     serde_json::json!({
         "source": source.name,
         "available": source.available,
+        "sizes_are_made_up": source.sizes_are_made_up,
         "columns": columns.collect::<Vec<_>>(),
     })
 }

@@ -7,6 +7,7 @@ mod memory;
 mod periods;
 mod pivot;
 mod records;
+mod sources;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -157,7 +158,7 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
             .map(|key| (key.as_str(), heading(key)))
             .collect()
     };
-    let mut text = String::new();
+    let mut text = meaning(findings);
     for (key, heading) in sections {
         let body = match key {
             "memory_usage" => memory::by_class(findings),
@@ -166,6 +167,7 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
             "forecast_quality" => forecasts::quality(findings, rows),
             "availability_odds" => lasting::odds(findings),
             "period_bounds" => lasting::bounds(findings),
+            "sources" => sources::columns(findings),
             _ => document
                 .table(key, rows)
                 .unwrap_or_else(|| "  none".to_owned()),
@@ -192,6 +194,23 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
     Ok(plain(&text))
 }
 
+/// What figures of imported hosts mean, said before any of them; empty where agents recorded all hosts.
+fn meaning(findings: &Findings) -> String {
+    let mut text = String::new();
+    for source in &findings.sources {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "Imported from {} ({} of {} hosts): {}\n",
+            source.name,
+            source.hosts_count,
+            findings.hosts.len(),
+            source.meaning()
+        );
+    }
+    text
+}
+
 /// Where all hosts are of one class, `all` would only repeat it.
 fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
     size_class != "all"
@@ -205,7 +224,41 @@ fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use gleaner_schemas::findings::NotMeasured;
+    use gleaner_schemas::findings::{ClusterPoint, NotMeasured, TraceColumn, TraceSource};
+
+    #[test]
+    fn what_imported_figures_mean_comes_before_whatever_is_asked_for() {
+        let mut findings = Findings::default();
+        let asked = ["cluster_over_time".to_owned()];
+        assert!(
+            !all(findings.clone(), &asked, 10)
+                .unwrap()
+                .contains("Imported")
+        );
+        findings.sources.push(TraceSource {
+            name: "a trace".to_owned(),
+            hosts_count: 3,
+            available: "Available memory is an upper bound.".to_owned(),
+            physical: Some("what was provisioned".to_owned()),
+            columns: vec![TraceColumn {
+                table: "samples".to_owned(),
+                column: "physical_bytes".to_owned(),
+                from: "what was provisioned".to_owned(),
+            }],
+            ..TraceSource::default()
+        });
+        findings.cluster_over_time.push(ClusterPoint::default());
+        let text = all(findings.clone(), &asked, 10).unwrap();
+        let said = "Imported from a trace (3 of 0 hosts): Available memory is an upper bound. Physical memory is: what was provisioned.";
+        assert!(text.starts_with(said), "{text}");
+        assert!(text.contains("physical memory  "), "{text}");
+        assert!(!text.contains("installed"), "{text}");
+        let text = all(findings, &["sources".to_owned()], 10).unwrap();
+        assert!(
+            text.contains("samples.physical_bytes") && !text.contains('{'),
+            "{text}"
+        );
+    }
 
     #[test]
     fn names_that_a_terminal_would_obey_are_shown_as_text() {

@@ -220,6 +220,8 @@ fn heading(name: &str) -> String {
     if name == "time_ms" {
         return "time".to_owned();
     }
+    // Of imported hosts it is what their trace has as physical memory.
+    let name = &name.replace("installed", "physical_memory");
     let units = ["_time_ms", "_bytes", "_ms", "_us", "_s", "_share", "_count"];
     let bare = units
         .iter()
@@ -237,6 +239,7 @@ mod tests {
         assert_eq!(percent(0.5), "50.0 %");
         assert_eq!(percent(0.9996), "99.960 %");
         assert_eq!(percent(1.0), "100.0 %");
+        assert_eq!(heading("share_of_installed"), "share of physical memory");
         assert_eq!(significant(12.3456), "12.35");
         assert_eq!(significant(123_456.0), "123456");
         assert_eq!(significant(0.001_234_5), "0.001234");

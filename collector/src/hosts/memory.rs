@@ -216,7 +216,7 @@ mod tests {
     /// Samples of a quiet host, taken at these minutes since boot, each after the one before it.
     fn quiet(minutes: &[i64]) -> Vec<Memory> {
         let row = |i: usize| SampleRow {
-            boottime_ms: minutes[i] * MINUTE,
+            boottime_ms: Some(minutes[i] * MINUTE),
             interval_ms: (i > 0).then(|| (minutes[i] - minutes[i - 1]) * MINUTE),
             physical_bytes: 1000,
             available_bytes: 600,
@@ -237,7 +237,7 @@ mod tests {
                 host_id: "0123456789abcdef0123456789abcdef",
                 database_id: "0123456789abcdef0123456789abcdef",
                 sequence: i as i64 + 1,
-                time_ms: BOOT_MS + row.boottime_ms,
+                time_ms: BOOT_MS + row.boottime_ms.unwrap(),
             };
             builder.push(identity, row.to_values()).unwrap();
         }
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn senders_are_not_believed_beyond_reason() {
         let wild = SampleRow {
-            boottime_ms: i64::MIN,
+            boottime_ms: Some(i64::MIN),
             interval_ms: Some(i64::MIN),
             physical_bytes: i64::MAX,
             available_bytes: i64::MAX,

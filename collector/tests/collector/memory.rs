@@ -16,7 +16,7 @@ fn now_ms() -> i64 {
 /// A host whose owner left an hour before its first sample; `n` is the sample's number.
 fn calm(n: i64) -> SampleRow {
     SampleRow {
-        boottime_ms: n * 2 * MINUTE,
+        boottime_ms: Some(n * 2 * MINUTE),
         interval_ms: (n > 1).then_some(2 * MINUTE),
         physical_bytes: 1000,
         static_kernel_bytes: Some(10),

@@ -111,7 +111,7 @@ fn an_older_batch_lacks_columns_and_a_newer_is_refused() {
     ];
     foreign.push_known(identity, &known).unwrap();
     let text = detail(&[(SampleRow::TABLE, foreign.finish().unwrap())]);
-    assert!(text.contains("boottime_ms is absent"), "{text}");
+    assert!(text.contains("balloon_bytes is absent"), "{text}");
 
     let mut schema = rows.schema_ref().as_ref().clone();
     schema.metadata.insert("gleaner.schema_version", "4000");

@@ -2,6 +2,7 @@
 
 use crate::change::bytes_than;
 use crate::fleet::Fleet;
+use crate::imported::Recorders;
 use crate::view::View;
 use crate::wording::{bytes, count, share, stored_bytes};
 
@@ -27,10 +28,12 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
     };
     let hosts = view.findings.hosts.len() as i64;
     // A trace of other programs may say what was provisioned, or make sizes up.
-    let word = match view.findings.sources.is_empty() {
-        true => "installed",
-        false => "by the trace’s figures",
-    };
+    let recorders = Recorders::of(view);
+    let word = recorders.choose(
+        "installed",
+        "by the trace’s figures",
+        "installed, or by the traces’ figures,",
+    );
     let installed = match view.only_host().and_then(|h| h.cpus_count) {
         Some(cpus) => format!("{word}, beside {}", count(cpus, "CPU")),
         None => format!("{word} in {}", count(hosts, "host")),
@@ -66,13 +69,13 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
             "available where the owner was away, on average".into(),
             change(|f| f.idle_bytes),
         ),
-        Some(harvestable(now, change(|f| f.harvestable_bytes))),
+        Some(harvestable(now, recorders, change(|f| f.harvestable_bytes))),
         Some(quota(view)),
     ];
     cards.into_iter().flatten().collect()
 }
 
-fn harvestable(now: &Fleet, change: Option<String>) -> Card {
+fn harvestable(now: &Fleet, recorders: Recorders, change: Option<String>) -> Card {
     let label = "Harvestable";
     match now.harvestable_bytes {
         Some(mean) => Card {
@@ -86,7 +89,13 @@ fn harvestable(now: &Fleet, change: Option<String>) -> Card {
         None => Card {
             label,
             value: "not known".into(),
-            note: "the kernel did not say what it could give (MemAvailable)".into(),
+            note: recorders
+                .choose(
+                    "the kernel did not say what it could give (MemAvailable)",
+                    "the trace does not say what the kernel could give (MemAvailable)",
+                    "of some hosts nothing says what the kernel could give (MemAvailable)",
+                )
+                .into(),
         },
     }
 }

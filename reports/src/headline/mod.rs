@@ -6,6 +6,7 @@ mod lasting;
 
 use crate::change::share_than;
 use crate::fleet::{Fleet, least, while_on};
+use crate::imported;
 use crate::view::View;
 use crate::wording::{bytes, count, seconds, share, thousands};
 pub(crate) use bar::Segment;
@@ -21,12 +22,24 @@ pub(crate) struct Headline {
     pub lead: String,
     /// What qualifies it.
     pub support: Vec<String>,
+    /// What available memory is where hosts were imported.
+    pub caveat: Option<String>,
     /// The figures beside it.
     pub cards: Vec<Card>,
     /// Mean use by category.
     pub bar: Vec<Segment>,
     /// The bar in words.
     pub bar_sentence: String,
+}
+
+impl Headline {
+    /// The sentence for where nothing stands beside it: with what its words mean where hosts were imported.
+    pub(crate) fn lead_alone(&self) -> String {
+        match &self.caveat {
+            Some(caveat) => format!("{} {caveat}", self.lead),
+            None => self.lead.clone(),
+        }
+    }
 }
 
 /// The headline of all hosts.
@@ -42,7 +55,7 @@ pub(crate) fn headline(view: &View) -> Headline {
     };
     let before = view.earlier().and_then(|earlier| Fleet::of(&earlier));
     let support = [
-        Some(meaning(view)),
+        Some(imported::meaning(view)),
         harvestable(view, &fleet),
         idle(view, &fleet),
         hosts_on(view, &fleet),
@@ -53,39 +66,11 @@ pub(crate) fn headline(view: &View) -> Headline {
     Headline {
         lead: lead(view, &fleet, before.as_ref()),
         support: support.into_iter().flatten().collect(),
+        caveat: imported::caveat(view),
         cards: cards::cards(view, &fleet, before.as_ref()),
         bar_sentence: bar::sentence(&bar),
         bar,
     }
-}
-
-/// What available and physical memory are: of hosts that an agent traced, and of those that were imported, by the
-/// trace that they come from.
-fn meaning(view: &View) -> String {
-    let sources = &view.findings.sources;
-    let imported: i64 = sources.iter().map(|source| source.hosts_count).sum();
-    let traced = view.findings.hosts.len() as i64 - imported;
-    let ours = "Available means that neither the kernel nor any active program or its files were using it.";
-    let mut said = Vec::new();
-    match (traced > 0, sources.is_empty()) {
-        (_, true) => said.push(ours.to_owned()),
-        (true, false) => said.push(format!("{ours} That is so of {}.", count(traced, "host"))),
-        (false, false) => {}
-    }
-    for source in sources {
-        let physical = source
-            .physical
-            .as_deref()
-            .map(|from| format!(" Physical memory is: {from}."));
-        said.push(format!(
-            "Of {} from {}: {}{}",
-            count(source.hosts_count, "host"),
-            source.name,
-            source.available,
-            physical.unwrap_or_default()
-        ));
-    }
-    said.join(" ")
 }
 
 fn lead(view: &View, fleet: &Fleet, before: Option<&Fleet>) -> String {

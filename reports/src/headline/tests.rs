@@ -265,6 +265,9 @@ fn imported_hosts_are_told_by_their_trace() {
         support.contains(ours) && notes.contains("installed"),
         "{support} {notes}"
     );
+    for host in &mut findings.hosts {
+        host.source = Some("a trace".into());
+    }
     findings.sources.push(TraceSource {
         name: "a trace".into(),
         hosts_count: 2,
@@ -278,11 +281,14 @@ fn imported_hosts_are_told_by_their_trace() {
         "Of 2\u{a0}hosts from a trace: Available memory is an upper bound. Physical memory is: 100 GiB, which stands for all."
     );
     assert!(!notes.contains("installed"), "{notes}");
+    assert!(!notes.contains("the kernel did not say"), "{notes}");
     // One of the two was traced.
+    findings.hosts[0].source = None;
     findings.sources[0].hosts_count = 1;
-    let (support, _) = said(&findings);
+    let (support, notes) = said(&findings);
     assert!(
         support.contains(ours) && support.contains("1\u{a0}host from a trace"),
         "{support}"
     );
+    assert!(notes.contains("installed, or by the traces’"), "{notes}");
 }

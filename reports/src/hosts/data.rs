@@ -1,5 +1,6 @@
 //! What the host's figures rest on, what is missing from them, and what getting them cost.
 
+use crate::imported::{imported_from, synthetic_fleet};
 use crate::page::Part;
 use crate::page::table::{Cell, Table, largest_first, numbers, words};
 use crate::questions::sentence;
@@ -30,8 +31,12 @@ fn summary(view: &View) -> Option<String> {
         .sample_interval_s
         .map(|s| format!(", one every {}", seconds(s)))
         .unwrap_or_default();
+    let imported = imported_from(view.findings, host).map(|name| format!("Imported from {name}. "));
+    let made_up =
+        synthetic_fleet(view.findings, host).map(|name| format!("Made up by a model ({name}). "));
     Some(format!(
-        "{} from {} to {}{every}: they cover {} of that time, {gaps}.{}",
+        "{}{} from {} to {}{every}: they cover {} of that time, {gaps}.{}",
+        imported.or(made_up).unwrap_or_default(),
         count(host.samples_count, "sample"),
         view.clock.moment(host.from_time_ms),
         view.clock.moment(host.to_time_ms),

@@ -21,7 +21,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             Cell::bytes(dip.min_available_bytes as f64),
             Cell::size(dip.threshold_bytes),
             Cell::seconds(dip.duration_s),
-            Cell::text(grown(dip)),
+            Cell::or_absent(grown(dip), Cell::text),
             ran(view, dip),
         ]
     });
@@ -40,8 +40,8 @@ pub(super) fn worst(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Which category had grown.
-fn grown(dip: &WorstDip) -> String {
+/// Which category had grown; absent where none is known.
+fn grown(dip: &WorstDip) -> Option<String> {
     let parts = [
         ("processes", dip.process_bytes, dip.usual_process_bytes),
         (
@@ -55,15 +55,14 @@ fn grown(dip: &WorstDip) -> String {
             dip.usual_dynamic_kernel_bytes,
         ),
     ];
-    let more = parts.into_iter().filter_map(|(label, then, usual)| {
-        let more = then? as f64 - usual?;
-        (more >= 1_048_576.0).then_some((label, more))
-    });
-    let most = more.max_by(|a, b| a.1.total_cmp(&b.1));
-    most.map_or_else(
-        || "nothing had grown that was seen".into(),
-        |(label, more)| format!("{label}: {} more", bytes(more)),
-    )
+    let more = parts
+        .into_iter()
+        .filter_map(|(label, then, usual)| Some((label, then? as f64 - usual?)));
+    let (label, more) = more.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(match more >= 1_048_576.0 {
+        true => format!("{label}: {} more", bytes(more)),
+        false => "nothing had grown that was seen".into(),
+    })
 }
 
 fn ran(view: &View, dip: &WorstDip) -> Cell {

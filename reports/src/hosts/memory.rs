@@ -163,13 +163,21 @@ impl Course<'_> {
                 self.view.clock.moment(p.time_ms)
             )
         });
+        let is_known = |c: Category| memory.mean_bytes[c as usize].is_some();
+        // A trace of another program tells neither.
+        let used = (is_known(Category::Process) || is_known(Category::FileCache)).then(|| {
+            format!(
+                "; active processes held {}{}; files in use {}",
+                mean(Category::Process),
+                rise.unwrap_or_default(),
+                mean(Category::FileCache),
+            )
+        });
         format!(
-            "Of {}, {} were available on average; active processes held {}{}; files in use {}. {}{}",
-            bytes(memory.physical_bytes),
+            "Of {}, {} were available on average{}. {}{}",
+            bytes(memory.mean_physical_bytes()),
             mean(Category::Available),
-            mean(Category::Process),
-            rise.unwrap_or_default(),
-            mean(Category::FileCache),
+            used.unwrap_or_default(),
             self.idle_words(),
             self.gap_words(),
         )

@@ -11,6 +11,7 @@ mod split;
 mod thin;
 mod users;
 
+use crate::imported;
 use crate::page::{Part, Section};
 use crate::questions::without;
 use crate::view::View;
@@ -68,7 +69,10 @@ fn page(
         section("data", "What do these figures rest on?", data::parts(&view)),
     ];
     let name = fleet.names.get(id)?;
-    sections[0].answer = answer;
+    sections[0].answer = match view.findings.sources.as_slice() {
+        [] => answer,
+        _ => format!("{answer} {}", imported::meaning(&view)),
+    };
     Some(HostPage {
         id: name.page.clone(),
         name: name.name.to_owned(),

@@ -6,6 +6,9 @@ use crate::view::{Memory, View};
 use crate::wording::{bytes, share, size};
 use gleaner_schemas::findings::{Category, Findings};
 
+/// Physical memory whose mean differs by more than this from that of the last sample was added to or taken from.
+const CHANGED_SHARE: f64 = 0.01;
+
 /// What is said of the host in a line.
 pub(super) fn summary(view: &View) -> String {
     let Some(host) = view.only_host() else {
@@ -42,10 +45,15 @@ pub(super) fn answer(view: &View, fleet: &View) -> String {
         (None, Some(_)) => Some(format!("there are no samples of {}", view.before_label())),
         (None, None) => None,
     };
+    let size = size(host.physical_bytes);
+    let change = memory.mean_physical_bytes() / memory.physical_bytes - 1.0;
     format!(
         "{} of its {} was available on average{}, and never less than {}.",
         share(memory.available_share()),
-        size(host.physical_bytes),
+        match change.abs() > CHANGED_SHARE {
+            true => format!("memory ({size} at the end)"),
+            false => size,
+        },
         than.map(|than| format!(" ({than})")).unwrap_or_default(),
         bytes(memory.least_available_bytes),
     )

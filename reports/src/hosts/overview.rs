@@ -1,5 +1,6 @@
 //! All hosts in a table, each leading to its page.
 
+use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::page::{Part, Section};
 use crate::view::View;
@@ -29,17 +30,19 @@ fn table(view: &View) -> Option<Table> {
     let earlier = view.earlier();
     let before = earlier.as_ref().map(View::memories);
     let dips = worst_shares(view);
+    let recorders = Recorders::of(view);
     let row = |host: &HostSummary| {
         let memory = now.get(host.host.as_str());
-        let mut cells = vec![
-            view.host_cell(&host.host),
+        let mut cells = vec![view.host_cell(&host.host)];
+        cells.extend(recorders.cell(view, host));
+        cells.extend([
             Cell::size(host.physical_bytes),
             Cell::or_absent(memory, |m| {
                 Cell::share(m.available_share())
                     .swatch("available")
                     .bar(m.available_share())
             }),
-        ];
+        ]);
         if let Some(before) = &before {
             let then = before.get(host.host.as_str());
             let change = memory
@@ -55,7 +58,9 @@ fn table(view: &View) -> Option<Table> {
         ]);
         cells
     };
-    let mut columns = vec![words("host"), numbers("memory"), numbers("available")];
+    let mut columns = vec![words("host")];
+    columns.extend(recorders.column());
+    columns.extend([numbers("memory"), numbers("available")]);
     columns.extend(before.is_some().then(|| numbers("change")));
     columns.extend(["least available", "in dips", "idle", "covered"].map(numbers));
     let mut table = Table::new(

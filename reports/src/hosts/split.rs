@@ -1,6 +1,6 @@
 //! What was found of each host by itself.
 
-use gleaner_schemas::findings::Findings;
+use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
 use std::collections::HashMap;
 
 /// Findings of each host alone, in the order of the hosts, without what is pooled over several: one pass over each list,
@@ -8,9 +8,10 @@ use std::collections::HashMap;
 pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
     let ids = all.hosts.iter().enumerate();
     let at: HashMap<&str, usize> = ids.map(|(at, host)| (host.host.as_str(), at)).collect();
-    let alone = |host: &_| Findings {
+    let alone = |host: &HostSummary| Findings {
         findings_version: all.findings_version,
         parameters: all.parameters.clone(),
+        sources: source_of(all, host),
         hosts: vec![Clone::clone(host)],
         ..Findings::default()
     };
@@ -47,4 +48,14 @@ pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
         }
     }
     parts
+}
+
+/// The trace that a host was imported from, as its own.
+fn source_of(all: &Findings, host: &HostSummary) -> Vec<TraceSource> {
+    let its = |source: &&TraceSource| host.source.as_ref() == Some(&source.name);
+    let alone = |source: &TraceSource| TraceSource {
+        hosts_count: 1,
+        ..source.clone()
+    };
+    all.sources.iter().filter(its).map(alone).collect()
 }

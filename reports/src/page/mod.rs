@@ -7,6 +7,7 @@ pub(crate) mod table;
 use crate::clock::{Clock, Offset};
 use crate::headline::{Headline, headline};
 use crate::hosts::{self, HostPage};
+use crate::imported;
 use crate::method;
 use crate::options::Options;
 use crate::questions::questions;
@@ -30,6 +31,8 @@ pub(crate) struct Page {
     pub headline: Headline,
     pub sections: Vec<Section>,
     pub hosts: Vec<HostPage>,
+    /// What figures of imported hosts mean, for the method page.
+    pub sources: Vec<Table>,
     /// The limits that the figures rest on, for the method page.
     pub parameters: Option<Table>,
 }
@@ -110,6 +113,10 @@ impl Page {
                 .chain(hosts::overview(&view))
                 .collect(),
             hosts: hosts::pages(&view),
+            sources: [imported::sources(&view), imported::columns(&view)]
+                .into_iter()
+                .flatten()
+                .collect(),
             parameters: method::parameters(&view),
         }
     }

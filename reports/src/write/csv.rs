@@ -28,7 +28,7 @@ pub(crate) fn files(page: &Page) -> Vec<TableFile> {
 /// The same as tables.
 pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
     let tables = page.sections.iter().flat_map(of_section);
-    tables.chain(&page.parameters)
+    tables.chain(&page.sources).chain(&page.parameters)
 }
 
 /// Those of one section.

@@ -44,6 +44,7 @@ struct Document<'a> {
     rules: Vec<String>,
     departures: &'a [&'a str],
     sources: &'a [&'a str],
+    imported: &'a [Table],
     parameters: &'a Option<Table>,
     assets: Assets,
 }
@@ -142,6 +143,7 @@ pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> 
         rules: advice_rules(),
         departures: &DEPARTURES,
         sources: &SOURCES,
+        imported: &page.sources,
         parameters: &page.parameters,
         assets: Assets::new(),
     };

@@ -1,5 +1,6 @@
 //! How the figures of one host at one instant came about: what `gleaner explain` prints.
 
+use super::TraceSource;
 use serde::{Deserialize, Serialize};
 
 /// One host at one sample.
@@ -10,6 +11,9 @@ pub struct Explanation {
     pub host: String,
     /// Host name.
     pub host_name: String,
+    /// Trace that the host was imported from, and what its figures mean there; absent where an agent recorded it.
+    #[serde(default)]
+    pub source: Option<TraceSource>,
     /// The instant that was asked for.
     pub asked_time_ms: i64,
     /// The sample that holds at it: the last one taken before.

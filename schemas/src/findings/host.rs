@@ -47,8 +47,29 @@ pub struct TraceSource {
     pub available: String,
     /// What physical memory is made of there; absent where it does not say.
     pub physical: Option<String>,
+    /// Whether the importer makes sizes up, since the trace has none: shares alone are the trace's.
+    #[serde(default)]
+    pub sizes_are_made_up: bool,
     /// The columns that it fills; all others are absent.
     pub columns: Vec<TraceColumn>,
+}
+
+impl TraceSource {
+    /// Sentences that say what available and physical memory are there.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let physical = self.physical.as_deref();
+        let physical = physical.map(|from| format!(" Physical memory is: {from}."));
+        format!("{}{}", self.available, physical.unwrap_or_default())
+    }
+
+    /// Figure of the trace that a column of `samples` is made of; none where the trace does not fill it.
+    #[must_use]
+    pub fn figure_of(&self, column: &str) -> Option<&str> {
+        let mut columns = self.columns.iter();
+        let filled = columns.find(|c| c.table == "samples" && c.column == column);
+        filled.map(|c| c.from.as_str())
+    }
 }
 
 /// A column that a trace of another program fills.

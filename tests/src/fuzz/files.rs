@@ -56,7 +56,7 @@ pub(super) fn config(bytes: &[u8]) {
 
 /// The file of a dataset's samples, beside a manifest that knows it.
 pub(super) fn dataset_file(bytes: &[u8]) {
-    let golden = crate::repository().join("dataset/golden/v4");
+    let golden = crate::repository().join("dataset/golden/v5");
     let read = || -> io::Result<()> {
         let dataset = folder()?;
         fs::copy(

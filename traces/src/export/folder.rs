@@ -3,6 +3,7 @@
 use super::unfinished::hidden;
 use super::{Format, availability, fta, simgrid};
 use crate::{ExportError, Result};
+use gleaner_dataset::Dataset;
 use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs;
 use std::io;
@@ -33,6 +34,25 @@ pub(super) fn mark(out_dir: &Path, format: &str, is_whole: bool) -> Result<()> {
     let path = out_dir.join(MARK);
     let text = serde_json::json!({ "format": format, "is_whole": is_whole });
     fs::write(&path, format!("{text:#}\n")).map_err(ExportError::io("write", path))
+}
+
+/// Adds to what the folder of a finished export says of itself what the figures of imported hosts mean, where its
+/// dataset has such.
+///
+/// # Errors
+/// What could not be read or written.
+pub fn describe_sources(dataset: &Dataset, out_dir: &Path) -> Result<()> {
+    let sources = &dataset.manifest().sources;
+    if sources.is_empty() {
+        return Ok(());
+    }
+    let path = out_dir.join(MARK);
+    let text = fs::read(&path).map_err(ExportError::io("read", &path))?;
+    let mark: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(&text).map_err(ExportError::io("read", &path))?;
+    let mut mark = serde_json::Value::Object(mark);
+    mark["sources"] = serde_json::json!(sources);
+    fs::write(&path, format!("{mark:#}\n")).map_err(ExportError::io("write", path))
 }
 
 /// Removes files that an export makes, and folders that are empty then; nothing else.

@@ -4,7 +4,7 @@
 //! Whatever the format, an export is a folder of its own:
 //!
 //! ```text
-//! OUT/gleaner-export.json                          says that the folder is an export, and whether whole
+//! OUT/gleaner-export.json                          says that the folder is an export, whether whole, and what figures of imported hosts mean
 //! OUT/samples/date=2026-11-21/samples.parquet      tables: one file per table and UTC date
 //! OUT/periods.parquet, OUT/samples.parquet         availability
 //! OUT/event_trace.tab, OUT/node.tab, …             fta
@@ -21,6 +21,7 @@ mod text;
 mod unfinished;
 
 use crate::Result;
+pub use folder::describe_sources;
 use gleaner_schemas::availability::HostAvailability;
 
 /// What an export wrote.

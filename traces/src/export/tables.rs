@@ -3,12 +3,13 @@
 use super::file::OpenFile;
 use super::{Exported, Format, folder};
 use crate::{ExportError, Result};
-use arrow::datatypes::SchemaRef;
-use gleaner_dataset::{Dataset, Selection};
+use arrow::datatypes::{Schema, SchemaRef};
+use gleaner_dataset::{Dataset, Selection, SourceEntry};
 use gleaner_schemas::column::Table;
 use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// How far an export is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub fn export(
     let (tables, selection) = (&export.tables, &export.selection);
     let schemas = tables.iter().map(|table| selection.schema(table));
     let schemas = schemas.collect::<gleaner_dataset::Result<Vec<_>>>()?;
+    let sources = &dataset.manifest().sources;
+    let schemas: Vec<SchemaRef> = schemas.iter().map(|s| with_sources(s, sources)).collect();
     folder::begin(out_dir, export.format.ending())?;
     let rows_of = |table| dataset.rows_selected_at_most(table, selection);
     let rows_in_all = tables.iter().map(rows_of).sum();
@@ -95,6 +98,17 @@ pub fn export(
     }
     folder::mark(out_dir, export.format.ending(), true)?;
     Ok(exported)
+}
+
+/// The schema with what the figures of imported hosts mean in its metadata, where the dataset has such.
+fn with_sources(schema: &SchemaRef, sources: &[SourceEntry]) -> SchemaRef {
+    if sources.is_empty() {
+        return Arc::clone(schema);
+    }
+    let mut metadata = schema.metadata().clone();
+    let described = serde_json::json!(sources).to_string();
+    metadata.insert("gleaner.sources".to_owned(), described);
+    Arc::new(Schema::clone(schema).with_metadata(metadata))
 }
 
 fn create(

@@ -9,6 +9,8 @@ pub struct Source<'a> {
     pub host_prefix: &'a str,
     /// What available memory means there: a sentence for people.
     pub available: &'a str,
+    /// Whether sizes are made up here, since the source has shares alone.
+    pub sizes_are_made_up: bool,
     /// The columns that it fills, all of them.
     pub fills: &'a [Filled<'a>],
     /// Of those in `samples`, the ones that its readings carry beside [`super::Reading`], in their order.
@@ -106,6 +108,7 @@ mod tests {
             name,
             host_prefix: "x",
             available: "",
+            sizes_are_made_up: false,
             fills: &[],
             columns: &[],
         });

@@ -164,6 +164,7 @@ impl Importing {
         writer.describe(SourceEntry {
             name: source.name.to_owned(),
             available: source.available.to_owned(),
+            sizes_are_made_up: source.sizes_are_made_up,
             columns: columns.collect(),
         })?;
         let compaction = Compaction {

@@ -355,7 +355,7 @@ impl HostTrace {
             cores_count: Some((class.cpus / 2).max(1)),
             machine_model: Some(format!("synthetic {}", class.name)),
             nodes_count: Some(class.nodes),
-            source: Some(format!("synthetic {}", self.fleet.name)),
+            source: Some(format!("{}{}", HostRow::SYNTHETIC, self.fleet.name)),
         }
     }
 

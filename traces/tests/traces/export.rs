@@ -5,10 +5,13 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::Int64Type;
 use arrow::ipc::reader::FileReader;
 use arrow::record_batch::RecordBatch;
-use gleaner_dataset::{Dataset, DatasetError, Identity, RowsBuilder, Selection, Writer};
+use gleaner_dataset::{
+    Dataset, DatasetError, Identity, RowsBuilder, Selection, SourceColumn, SourceEntry, Writer,
+};
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{ProcessRow, SampleRow};
+use gleaner_traces::export::describe_sources;
 use gleaner_traces::{Export, ExportError, Exported, Format, Progress, export};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
@@ -261,4 +264,53 @@ fn a_part_is_exported_and_no_empty_file() {
         to.path().join("processes").exists(),
         "what is there is left"
     );
+}
+
+/// What the figures of an imported host mean goes with each of an export's files, and in the folder's own words.
+#[test]
+fn an_export_says_what_the_figures_of_imported_hosts_mean() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plain = dataset(from.path());
+    whole(&plain, to.path(), Format::Parquet);
+    describe_sources(&plain, to.path()).unwrap();
+    let mark = || fs::read_to_string(to.path().join("gleaner-export.json")).unwrap();
+    assert!(!mark().contains("sources"));
+    let source = SourceEntry {
+        name: "another tracer".into(),
+        available: "Available memory is an upper bound.".into(),
+        sizes_are_made_up: true,
+        columns: vec![SourceColumn {
+            table: "samples".into(),
+            column: "physical_bytes".into(),
+            from: "100 GiB, which stands for all".into(),
+        }],
+    };
+    let mut writer = Writer::open(from.path()).unwrap();
+    writer.describe(source.clone()).unwrap();
+    drop(writer);
+    let dataset = Dataset::open(from.path()).unwrap();
+    let read = |text: &str| serde_json::from_str::<Vec<SourceEntry>>(text).unwrap();
+    for format in [Format::Parquet, Format::Arrow, Format::Csv] {
+        whole(&dataset, to.path(), format);
+        describe_sources(&dataset, to.path()).unwrap();
+        let mark: serde_json::Value = serde_json::from_str(&mark()).unwrap();
+        assert_eq!(mark["is_whole"], true);
+        assert_eq!(read(&mark["sources"].to_string()), [source.clone()]);
+        let file = |ending| {
+            let path = to.path().join("samples/date=2026-11-20");
+            File::open(path.join(format!("samples.{ending}"))).unwrap()
+        };
+        let schema = match format {
+            Format::Parquet => {
+                let reader = ParquetRecordBatchReaderBuilder::try_new(file("parquet"));
+                reader.unwrap().schema().clone()
+            }
+            Format::Arrow => FileReader::try_new(file("arrow"), None).unwrap().schema(),
+            Format::Csv => continue, // has no room for it
+        };
+        assert_eq!(
+            read(&schema.metadata()["gleaner.sources"]),
+            [source.clone()]
+        );
+    }
 }

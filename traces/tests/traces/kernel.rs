@@ -22,6 +22,7 @@ impl Importer for Invented {
             name: "invented",
             host_prefix: "",
             available: kernel::AVAILABLE,
+            sizes_are_made_up: false,
             fills: &[kernel::AVAILABLE_BYTES, Filled::SOURCE],
             columns: &[
                 "mem_total_bytes",

@@ -9,6 +9,7 @@ mod settings;
 
 use super::{parts, without};
 use crate::change;
+use crate::imported::Recorders;
 use crate::page::table::{Cell, Kind};
 use crate::page::{Part, Section};
 use crate::view::View;
@@ -66,8 +67,13 @@ pub(crate) fn section(view: &View) -> Section {
         ]),
     );
     if all.is_empty() {
-        let otherwise = "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little. To learn \
-                         it, let the agents see a source of the owners’ activity, and trace for some days.";
+        let otherwise = Recorders::of(view).choose(
+            "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little. To learn \
+                         it, let the agents see a source of the owners’ activity, and trace for some days.",
+            "It follows from the owners’ comings and goings, of which the trace says nothing, or too little.",
+            "It follows from the owners’ comings and goings, of which nothing was recorded, or too little: traces of other programs \
+             say nothing of them. To learn it, let agents see a source of the owners’ activity, and trace for some days.",
+        );
         all.push(match view.only_host() {
             Some(_) => without(view, "reclaims", otherwise),
             None => Part::say(otherwise),

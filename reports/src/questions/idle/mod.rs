@@ -8,6 +8,7 @@ pub(crate) mod tables;
 
 use super::without;
 use crate::fleet::Fleet;
+use crate::imported::with_caveat;
 use crate::page::{Part, Section};
 use crate::view::View;
 use crate::wording::{bytes, share};
@@ -54,7 +55,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section {
         id: "idle".into(),
         title: "How much memory is idle, and can we count on it?".into(),
-        answer: answer(view),
+        answer: with_caveat(view, answer(view)),
         parts,
     }
 }

@@ -1,12 +1,17 @@
 //! What "available" may mean, side by side.
 
+use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use gleaner_schemas::findings::{Findings, Notion, NotionSizes, Scope};
 
-fn label(notion: Notion) -> &'static str {
+fn label(recorders: Recorders, notion: Notion) -> &'static str {
     match notion {
-        Notion::Available => "available: not in use at the moment",
+        Notion::Available => recorders.choose(
+            "available: not in use at the moment",
+            "available: as the trace has it",
+            "available: not in use at the moment, or as the trace has it",
+        ),
         Notion::Paper => "without files that are used again soon",
         Notion::Harvestable => "harvestable: without pushing pages out",
     }
@@ -20,6 +25,7 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &NotionSizes> {
 pub(super) fn table(view: &View) -> Option<Table> {
     let mut sizes: Vec<&NotionSizes> = pooled(view.findings).collect();
     sizes.sort_by_key(|n| (n.scope == Scope::Idle, n.notion));
+    let recorders = Recorders::of(view);
     let has_before = view.before.is_some_and(|b| pooled(b).next().is_some());
     let rows = sizes.iter().map(|now| {
         let scope = match now.scope {
@@ -27,7 +33,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
             Scope::Idle => "owner away",
         };
         let mut cells = vec![
-            Cell::text(label(now.notion)),
+            Cell::text(label(recorders, now.notion)),
             Cell::text(scope),
             Cell::bytes(now.mean_bytes),
             Cell::share(now.mean_share).bar(now.mean_share),

@@ -17,6 +17,9 @@ pub(super) fn usage(view: &View) -> Option<Table> {
         hosts => format!("Memory by category, over all samples of all {hosts} hosts"),
     };
     let before = view.before.filter(|b| of_class(b, ALL).next().is_some());
+    // A trace of another program may have available and physical memory alone.
+    let is_part = |u: &&MemoryUsage| category_named(&u.category).is_some();
+    let has_parts = rows.iter().copied().filter(|u| is_part(u)).count() > 1;
     let mut columns = vec![
         words("category"),
         numbers("mean"),
@@ -31,7 +34,7 @@ pub(super) fn usage(view: &View) -> Option<Table> {
         columns.push(numbers("change of share"));
     }
     let row = |now: &MemoryUsage| {
-        let mut cells = usage_row(now);
+        let mut cells = usage_row(now, has_parts);
         if let Some(before) = before {
             let then = of_class(before, ALL).find(|u| u.category == now.category);
             cells.push(Cell::or_absent(then, |then| {
@@ -134,7 +137,8 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-fn usage_row(usage: &MemoryUsage) -> Vec<Cell> {
+/// One row; `has_parts` where rows before it sum to physical memory.
+fn usage_row(usage: &MemoryUsage, has_parts: bool) -> Vec<Cell> {
     let share = Cell::share(usage.mean_share);
     let (name, share) = match (category_named(&usage.category), usage.category.as_str()) {
         (Some(category), _) => (
@@ -146,7 +150,7 @@ fn usage_row(usage: &MemoryUsage) -> Vec<Cell> {
             share.bar(usage.mean_share).swatch("harvestable"),
         ),
         (None, "kernel") => (Cell::text("kernel, static and dynamic"), share),
-        (None, "physical") => (Cell::text("physical, the sum"), share),
+        (None, "physical") if has_parts => (Cell::text("physical, the sum"), share),
         (None, "live_file_cache") => (Cell::text("file cache, with files used again soon"), share),
         (None, "available_paper") => (Cell::text("available without files used again soon"), share),
         (None, "kernel_paper") => (Cell::text("kernel, with the reserve"), share),

@@ -13,6 +13,7 @@ mod regions;
 mod tables;
 
 use super::{parts, without};
+use crate::imported::with_caveat;
 use crate::page::{Part, Section};
 use crate::view::View;
 use crate::wording::{seconds, size};
@@ -55,7 +56,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section {
         id: "lasting".into(),
         title: "How long does it last?".into(),
-        answer,
+        answer: with_caveat(view, answer),
         parts: all,
     }
 }

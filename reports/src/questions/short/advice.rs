@@ -26,6 +26,8 @@ pub(crate) struct Seen {
     pub most_used_bytes: f64,
     /// Share of its samples with less than [`SHORT_SHARE`] available; absent where nobody counted.
     pub short_samples_share: Option<f64>,
+    /// Whether its sizes are the host's, rather than made up by an importer.
+    pub has_sizes: bool,
     /// Days of the calendar with samples.
     pub days: i64,
     pub traced_s: f64,
@@ -70,7 +72,11 @@ impl Seen {
 
     /// What is advised for this host by itself; [`pairs`] says whether what it has to spare is needed.
     pub(crate) fn advice(&self) -> Advice {
-        if self.days < LEAST_DAYS || self.traced_s < LEAST_TRACED_S || self.physical_bytes <= 0.0 {
+        if !self.has_sizes
+            || self.days < LEAST_DAYS
+            || self.traced_s < LEAST_TRACED_S
+            || self.physical_bytes <= 0.0
+        {
             return Advice::Watch;
         }
         let used = self.most_used_share();
@@ -127,6 +133,7 @@ mod tests {
 
     fn seen(physical_gib: f64, least_gib: f64, short: Option<f64>) -> Seen {
         Seen {
+            has_sizes: true,
             physical_bytes: physical_gib * GIB,
             least_available_bytes: least_gib * GIB,
             most_used_bytes: (physical_gib - least_gib).max(0.0) * GIB,

@@ -1,6 +1,7 @@
 //! Each host with what was seen of it and what is advised.
 
 use super::advice::{Advice, SHORT_SHARE, Seen, pairs};
+use crate::imported::has_sizes;
 use crate::view::{Memory, View};
 use crate::wording::{bytes, count, list, seconds, share, size};
 use gleaner_schemas::findings::{Dip, DipProcess, HostSummary, WorstDip};
@@ -125,6 +126,7 @@ fn seen(
         least_available_bytes: memory.least_available_bytes,
         most_used_bytes: memory.most_used_bytes,
         short_samples_share,
+        has_sizes: has_sizes(view, host),
         days: days.map_or_else(all_day, HashSet::len) as i64,
         traced_s: host.to_time_ms.saturating_sub(host.from_time_ms) as f64 / 1000.0
             * host.coverage_share,
@@ -190,6 +192,9 @@ impl Host<'_> {
                 share(seen.short_samples_share.unwrap_or(0.0))
             ),
             Advice::Leave => format!("used {} at most", share(seen.most_used_share())),
+            Advice::Watch if !seen.has_sizes => {
+                "the trace has no sizes: what is advised would be made up".into()
+            }
             Advice::Watch if seen.short_samples_share.is_none() => {
                 "how often it was short was not counted".into()
             }

@@ -7,6 +7,7 @@ mod programs;
 mod tables;
 
 use super::{parts, sentence, without};
+use crate::imported::with_caveat;
 use crate::page::{Part, Section};
 use crate::view::View;
 use crate::wording::{bytes, count, share};
@@ -43,7 +44,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section {
         id: "short".into(),
         title: "Who is short, who has too much?".into(),
-        answer: answer(view, &found, before.as_deref()),
+        answer: with_caveat(view, answer(view, &found, before.as_deref())),
         parts: said,
     }
 }

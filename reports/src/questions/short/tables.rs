@@ -2,6 +2,7 @@
 
 use super::advice::Advice;
 use super::hosts::Host;
+use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::{Memory, View};
 use crate::wording::bytes;
@@ -32,12 +33,14 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         let (a, b) = (place(a), place(b));
         a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))
     });
+    let recorders = Recorders::of(view);
     let rows = order.into_iter().map(|host| {
         let memory = host.memory.as_ref();
         let seen = host.seen.as_ref();
         let change = memory.zip(then.get(host.summary.host.as_str()));
         let cells = [
             Some(view.host_cell(&host.summary.host)),
+            recorders.cell(view, host.summary),
             Some(Cell::text(host.advice.word())),
             Some(Cell::text(host.reason(view, hosts))),
             Some(Cell::bytes(host.summary.physical_bytes as f64)),
@@ -70,6 +73,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     });
     let columns = [
         Some(words("host")),
+        recorders.column(),
         Some(words("advice")),
         Some(words("what it rests on")),
         Some(numbers("memory")),

@@ -42,15 +42,21 @@ pub(super) fn words(view: &View, times: &[HostTime]) -> Vec<String> {
         .filter(|t| t.silent_since_ms.is_some())
         .map(|t| t.host.host_name.clone())
         .collect();
-    let gone: Vec<String> = gone(view).iter().map(|h| h.host_name.clone()).collect();
+    let gone = gone(view);
+    let is_traced = gone.iter().any(|host| host.source.is_none());
+    let gone: Vec<String> = gone.iter().map(|h| h.host_name.clone()).collect();
     let empty = without_samples(view).len() as i64;
     let before = view.before_label();
     let mut said = Vec::new();
     if !gone.is_empty() {
         said.push(format!(
-            "{} gave samples in {before} and none now: {}. Look whether they are still on the network, and the agent still runs.",
+            "{} gave samples in {before} and none now: {}.{}",
             count(gone.len() as i64, "host"),
-            named(&gone)
+            named(&gone),
+            match is_traced {
+                true => " Look whether they are still on the network, and the agent still runs.",
+                false => "",
+            }
         ));
     }
     if empty > 0 {

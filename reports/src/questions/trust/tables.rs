@@ -1,6 +1,7 @@
 //! What was seen of the hosts, and what could not be read on them: counts over the fleet rather than a row a host.
 
 use super::time::{self, HostTime};
+use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use crate::wording::{count, seconds, share};
@@ -46,38 +47,54 @@ pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
 pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
     let mut sorted: Vec<&HostTime> = times.iter().collect();
     sorted.sort_by(|a, b| a.covered_share().total_cmp(&b.covered_share()));
+    let recorders = Recorders::of(view);
     let rows = sorted.iter().map(|t| {
         let h = t.host;
-        vec![
-            view.host_cell(&h.host),
-            Cell::share(t.covered_share()),
-            Cell::share(t.share(t.off_s)),
-            Cell::share(t.share(t.agent_s)),
-            Cell::share(t.share(t.unknown_s)),
-            Cell::share(t.share(t.outside_s)),
-            Cell::count(h.samples_count),
-            Cell::or_absent(h.sample_interval_s, Cell::seconds),
-            Cell::moment(view.clock.moment(h.from_time_ms), h.from_time_ms),
-            Cell::moment(view.clock.moment(h.to_time_ms), h.to_time_ms),
-            Cell::or_absent(h.kernel_release.as_deref(), Cell::text),
+        [
+            Some(view.host_cell(&h.host)),
+            recorders.cell(view, h),
+            Some(Cell::share(t.covered_share())),
+            Some(Cell::share(t.share(t.off_s))),
+            Some(Cell::share(t.share(t.agent_s))),
+            Some(Cell::share(t.share(t.unknown_s))),
+            Some(Cell::share(t.share(t.outside_s))),
+            Some(Cell::count(h.samples_count)),
+            Some(Cell::or_absent(h.sample_interval_s, Cell::seconds)),
+            Some(Cell::moment(
+                view.clock.moment(h.from_time_ms),
+                h.from_time_ms,
+            )),
+            Some(Cell::moment(view.clock.moment(h.to_time_ms), h.to_time_ms)),
+            Some(Cell::or_absent(h.kernel_release.as_deref(), Cell::text)),
         ]
+        .into_iter()
+        .flatten()
+        .collect()
     });
     let mut table = Table::new(
         "coverage".into(),
         "How much of the time asked for was seen, the least first",
-        vec![
-            words("host"),
-            numbers("covered"),
-            numbers("asleep or off"),
-            numbers("agent not there"),
-            numbers("not known why"),
-            numbers("not heard of yet, or any more"),
-            numbers("samples"),
-            numbers("every"),
-            words("first"),
-            words("last"),
-            words("kernel"),
-        ],
+        [
+            Some(words("host")),
+            recorders.column(),
+            Some(numbers("covered")),
+            Some(numbers("asleep or off")),
+            Some(numbers(recorders.choose(
+                "agent not there",
+                "recorder not there",
+                "agent or recorder not there",
+            ))),
+            Some(numbers("not known why")),
+            Some(numbers("not heard of yet, or any more")),
+            Some(numbers("samples")),
+            Some(numbers("every")),
+            Some(words("first")),
+            Some(words("last")),
+            Some(words("kernel")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     );
     table.rows_shown = ROWS_SHOWN;
     table.with_rows(rows.collect())
@@ -86,10 +103,11 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
 /// Gaps by cause.
 pub(super) fn gaps(view: &View) -> Option<Table> {
     let causes = time::by_cause(&view.findings.gaps);
+    let recorders = Recorders::of(view);
     let all: f64 = causes.iter().map(|(.., seconds)| seconds).sum();
     let rows = causes.iter().map(|(cause, gaps, hosts, seconds)| {
         vec![
-            Cell::text(time::cause_label(cause)),
+            Cell::text(time::cause_label(cause, recorders)),
             Cell::count(*gaps as i64),
             Cell::count(*hosts as i64),
             Cell::seconds(*seconds),

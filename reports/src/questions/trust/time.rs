@@ -1,5 +1,6 @@
 //! How much of the time that was asked for each host was seen, and why it was not in the rest.
 
+use crate::imported::Recorders;
 use crate::view::View;
 use gleaner_schemas::findings::{Gap, HostSummary};
 use std::collections::{BTreeMap, HashMap};
@@ -71,12 +72,18 @@ pub(super) fn cause(gap: &Gap) -> Cause {
     }
 }
 
-/// A cause for people.
-pub(super) fn cause_label(cause: &str) -> String {
+/// A cause for people, by who recorded the hosts.
+pub(super) fn cause_label(cause: &str, recorders: Recorders) -> String {
     match cause {
         "sleep" => "the host slept".into(),
         "boot" => "the host was off".into(),
-        "stopped" => "the agent was stopped".into(),
+        "stopped" => recorders
+            .choose(
+                "the agent was stopped",
+                "the recording was stopped",
+                "the agent or the recording was stopped",
+            )
+            .into(),
         "late" => "the agent came late to a sample".into(),
         "clock_step" => "the clock was set".into(),
         "missing" => "not known".into(),

@@ -34,6 +34,7 @@ pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
     available: kernel::AVAILABLE,
+    sizes_are_made_up: false,
     fills: &series::FILLS,
     columns: &series::COLUMNS,
 };

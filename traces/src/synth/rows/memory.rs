@@ -212,7 +212,7 @@ impl Memory {
         self.count(dice, at, moment);
         let counters = &self.counters;
         let mut row = SampleRow {
-            boottime_ms: at.boottime_ms,
+            boottime_ms: Some(at.boottime_ms),
             files_whole: at.is_whole,
             mem_available_min_bytes: Some(
                 (mem_available - whole_pages((total as f64 * dip) as i64)).max(0),

@@ -1,0 +1,190 @@
+//! Hosts that were imported from traces of other programs, and what their figures mean: words for answers, pages and tables.
+
+use crate::page::table::{Cell, Column, Table, numbers, words};
+use crate::view::View;
+use crate::wording::count;
+use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
+use gleaner_schemas::rows::HostRow;
+use std::collections::BTreeSet;
+
+/// Who recorded the hosts of a part of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorders {
+    /// Gleaner's agents.
+    Agents,
+    /// Other programs.
+    Others,
+    /// Agents on some hosts, other programs on others.
+    Both,
+}
+
+impl Recorders {
+    pub(crate) fn of(view: &View) -> Self {
+        let hosts = &view.findings.hosts;
+        let is_imported = |host: &&HostSummary| imported_from(view.findings, host).is_some();
+        let imported = hosts.iter().filter(is_imported).count();
+        match (imported, hosts.len() - imported) {
+            (0, _) => Self::Agents,
+            (_, 0) => Self::Others,
+            _ => Self::Both,
+        }
+    }
+
+    /// The words that are true of these hosts; `both` where an agent recorded some of them only.
+    pub(crate) fn choose<T>(self, agents: T, others: T, both: T) -> T {
+        match self {
+            Self::Agents => agents,
+            Self::Others => others,
+            Self::Both => both,
+        }
+    }
+
+    /// The heading of a column that names each host's trace; absent where agents recorded them all.
+    pub(crate) fn column(self) -> Option<Column> {
+        (self != Self::Agents).then(|| words("imported from"))
+    }
+
+    /// The cell of that column.
+    pub(crate) fn cell(self, view: &View, host: &HostSummary) -> Option<Cell> {
+        let source = imported_from(view.findings, host);
+        (self != Self::Agents).then(|| Cell::or_absent(source, Cell::text))
+    }
+}
+
+/// Name of the trace of another program that a host of these findings comes from; absent where an agent recorded it,
+/// and where `gleaner synth` made it up as an agent would have recorded it.
+pub(crate) fn imported_from<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
+    let name = host.source.as_deref()?;
+    let is_described = || findings.sources.iter().any(|source| source.name == name);
+    (!name.starts_with(HostRow::SYNTHETIC) || is_described()).then_some(name)
+}
+
+/// Name of the synthetic fleet that a host of these findings belongs to; absent where it is of no such fleet.
+pub(crate) fn synthetic_fleet<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
+    match imported_from(findings, host) {
+        Some(_) => None,
+        None => host.source.as_deref(),
+    }
+}
+
+/// Sentence that says which hosts are made up; absent where none is.
+fn made_up(view: &View) -> Option<String> {
+    let hosts = view.findings.hosts.iter();
+    let fleets: Vec<&str> = hosts
+        .filter_map(|host| synthetic_fleet(view.findings, host))
+        .collect();
+    let names: BTreeSet<&str> = fleets.iter().copied().collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    (!fleets.is_empty()).then(|| {
+        format!(
+            "Made up by a model, with all their figures: {} ({}).",
+            count(fleets.len() as i64, "host"),
+            names.join(", ")
+        )
+    })
+}
+
+/// What available and physical memory are: of hosts that an agent traced, and of those that were imported, by the
+/// trace that they come from.
+pub(crate) fn meaning(view: &View) -> String {
+    let ours = "Available means that neither the kernel nor any active program or its files were using it.";
+    let hosts = &view.findings.hosts;
+    let is_imported = |host: &&HostSummary| imported_from(view.findings, host).is_some();
+    let traced = hosts.len() - hosts.iter().filter(is_imported).count();
+    let own = Recorders::of(view).choose(
+        Some(ours.to_owned()),
+        None,
+        Some(format!(
+            "{ours} That is so of {}.",
+            count(traced as i64, "host")
+        )),
+    );
+    let sources = &view.findings.sources;
+    let said = sources
+        .iter()
+        .map(|source| of_its_hosts(source, &source.meaning()));
+    let said = own.into_iter().chain(made_up(view)).chain(said);
+    said.collect::<Vec<_>>().join(" ")
+}
+
+/// What available memory is where hosts were imported, for the end of an answer: each answer may be read alone.
+pub(crate) fn caveat(view: &View) -> Option<String> {
+    let sources = view.findings.sources.iter();
+    let said = sources.map(|source| of_its_hosts(source, &source.available));
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// An answer with the caveat.
+pub(crate) fn with_caveat(view: &View, answer: String) -> String {
+    match caveat(view) {
+        Some(caveat) if !answer.is_empty() => format!("{answer} {caveat}"),
+        _ => answer,
+    }
+}
+
+fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
+    format!(
+        "Of {} from {}: {meaning}",
+        count(source.hosts_count, "host"),
+        source.name
+    )
+}
+
+/// Whether the sizes of a host's memory are its trace's own or its makers', rather than made up by the importer.
+pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
+    let sources = view.findings.sources.iter();
+    let mut made_up = sources.filter(|source| source.sizes_are_made_up);
+    !made_up.any(|source| host.source.as_ref() == Some(&source.name))
+}
+
+/// The traces, each with what its figures mean.
+pub(crate) fn sources(view: &View) -> Option<Table> {
+    let rows = view.findings.sources.iter().map(|source| {
+        vec![
+            Cell::text(&source.name),
+            Cell::count(source.hosts_count),
+            Cell::text(&source.available),
+            Cell::or_absent(source.physical.as_deref(), Cell::text),
+            Cell::text(if source.sizes_are_made_up {
+                "made up"
+            } else {
+                "of the trace"
+            }),
+        ]
+    });
+    let columns = vec![
+        words("imported from"),
+        numbers("hosts"),
+        words("available memory"),
+        words("physical memory"),
+        words("sizes"),
+    ];
+    Table::new(
+        "sources".into(),
+        "Traces of other programs, and what memory means there",
+        columns,
+    )
+    .with_rows(rows.collect())
+}
+
+/// Every column that the traces fill, and what of them it is made of.
+pub(crate) fn columns(view: &View) -> Option<Table> {
+    let rows = view.findings.sources.iter().flat_map(|source| {
+        source.columns.iter().map(|column| {
+            vec![
+                Cell::text(&source.name),
+                Cell::text(format!("{}.{}", column.table, column.column)),
+                Cell::text(&column.from),
+            ]
+        })
+    });
+    let columns = vec![words("imported from"), words("column"), words("made of")];
+    let mut table = Table::new(
+        "source-columns".into(),
+        "Columns that the traces of other programs fill, and from what; all others are absent",
+        columns,
+    );
+    table.in_order = true;
+    table.with_rows(rows.collect())
+}
