@@ -190,7 +190,7 @@ fn append(
         let cached = 6 * GIB + random.below(1 << 16) * 4096;
         let row = SampleRow {
             boot_id: Some(format!("{:032x}", hash(host))),
-            boottime_ms: sample * interval_ms,
+            boottime_ms: Some(sample * interval_ms),
             interval_ms: Some(interval_ms),
             physical_bytes: 32 * GIB,
             mem_total_bytes: 31 * GIB,

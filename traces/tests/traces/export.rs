@@ -287,6 +287,7 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     };
     let mut writer = Writer::open(from.path()).unwrap();
     writer.describe(source.clone()).unwrap();
+    let sources = [source];
     drop(writer);
     let dataset = Dataset::open(from.path()).unwrap();
     let read = |text: &str| serde_json::from_str::<Vec<SourceEntry>>(text).unwrap();
@@ -295,7 +296,7 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
         describe_sources(&dataset, to.path()).unwrap();
         let mark: serde_json::Value = serde_json::from_str(&mark()).unwrap();
         assert_eq!(mark["is_whole"], true);
-        assert_eq!(read(&mark["sources"].to_string()), [source.clone()]);
+        assert_eq!(read(&mark["sources"].to_string()), sources);
         let file = |ending| {
             let path = to.path().join("samples/date=2026-11-20");
             File::open(path.join(format!("samples.{ending}"))).unwrap()
@@ -308,9 +309,6 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
             Format::Arrow => FileReader::try_new(file("arrow"), None).unwrap().schema(),
             Format::Csv => continue, // has no room for it
         };
-        assert_eq!(
-            read(&schema.metadata()["gleaner.sources"]),
-            [source.clone()]
-        );
+        assert_eq!(read(&schema.metadata()["gleaner.sources"]), sources);
     }
 }

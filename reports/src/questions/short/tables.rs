@@ -107,7 +107,12 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
 /// When each host was shortest, and of what: the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
-        dip.min_available_bytes as f64 / (host.summary.physical_bytes.max(1)) as f64
+        // Of what the host had then, which its last sample does not tell where memory was added or taken away.
+        let then = dip
+            .threshold_share
+            .filter(|share| *share > 0.0 && dip.threshold_bytes > 0)
+            .map(|share| dip.threshold_bytes as f64 / share);
+        dip.min_available_bytes as f64 / then.unwrap_or(host.summary.physical_bytes.max(1) as f64)
     };
     let mut short: Vec<(&Host, &WorstDip)> = hosts
         .iter()

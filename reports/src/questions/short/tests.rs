@@ -222,6 +222,19 @@ fn a_time_of_being_short_says_what_held_the_memory() {
     );
 }
 
+/// The share is of what the host had then.
+#[test]
+fn a_host_that_was_given_less_memory_later_was_short_of_what_it_had() {
+    let mut shrunk = fleet();
+    shrunk.worst_dips[0].threshold_bytes = 64 * GIB / 10;
+    let share = |findings: &Findings| {
+        let worst = table(&answered(findings, None), "short-hosts");
+        column(&worst, "share")
+    };
+    assert_eq!(share(&fleet()), ["6.2 %"]);
+    assert_eq!(share(&shrunk), ["1.6 %"]);
+}
+
 #[test]
 fn programs_count_for_the_time_in_which_they_are_active() {
     let programs = table(&answered(&fleet(), None), "programs");
