@@ -27,9 +27,24 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned())
 }
 
-/// The last line of what it said, or how it ended.
+/// The last line of what it said that says why, or how it ended.
 pub(crate) fn last_words(said: &[u8], ended: &str) -> String {
     let said = String::from_utf8_lossy(said);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    last.unwrap_or(ended).trim().to_owned()
+    let mut lines = said.lines().rev().map(str::trim);
+    // nbd-client ends with that after every error.
+    let last = lines.find(|line| !matches!(*line, "" | "Exiting."));
+    last.unwrap_or(ended).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_repeated_not_that_it_ends() {
+        let of_nbd_client = b"Error: Cannot open NBD: No such file or directory\nExiting.\n";
+        let why = "Error: Cannot open NBD: No such file or directory";
+        assert_eq!(last_words(of_nbd_client, "exit status: 1"), why);
+        assert_eq!(last_words(b"\n", "exit status: 1"), "exit status: 1");
+    }
 }
