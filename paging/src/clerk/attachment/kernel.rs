@@ -12,25 +12,37 @@ const PROGRAM: &str = "nbd-client";
 /// A server that does not answer for so long counts as lost: the kernel gives up the connection, and reads and writes fail.
 const ANSWERS_WITHIN_S: u64 = 30;
 const TO_CONNECT: Duration = Duration::from_secs(10);
+const DEVICES_TRIED: usize = 3;
 
 /// This host can go that way; else what it lacks.
 pub(crate) fn lacks() -> Option<&'static str> {
     if program::run(PROGRAM, PROGRAM, &["-V"]).is_err() {
         return Some("nbd-client is not installed");
     }
-    let _ = program::run("modprobe", "kmod", &["nbd"]);
-    let is_there = fs::exists("/sys/module/nbd").unwrap_or(false);
-    (!is_there).then_some("this kernel has no nbd module")
+    let is_there = || fs::exists("/sys/module/nbd").unwrap_or(false);
+    if !is_there() {
+        let _ = program::run("modprobe", "kmod", &["nbd"]);
+        // udev opens each new device for a look.
+        let _ = program::run("udevadm", "udev", &["settle", "--timeout=10"]);
+    }
+    (!is_there()).then_some("this kernel has no nbd module")
 }
 
-/// Connects the first device that is free.
+/// Connects the first device that is free. The kernel connects none that somebody has open ("check dmesg"), so a few are tried.
 pub(crate) fn connect(socket: &Path, is_swap: bool) -> Result<PathBuf, AttachError> {
-    let device = free()?;
-    program::run(PROGRAM, PROGRAM, &connecting(socket, &device, is_swap))?;
-    wait_for("the connection", TO_CONNECT, || {
-        Ok(is_connected(&device).then_some(()))
-    })?;
-    Ok(device)
+    let mut failure = AttachError::NoWay("every nbd device is in use");
+    for device in free()?.into_iter().take(DEVICES_TRIED) {
+        match program::run(PROGRAM, PROGRAM, &connecting(socket, &device, is_swap)) {
+            Ok(_) => {
+                wait_for("the connection", TO_CONNECT, || {
+                    Ok(is_connected(&device).then_some(()))
+                })?;
+                return Ok(device);
+            }
+            Err(e) => failure = e,
+        }
+    }
+    Err(failure)
 }
 
 /// Without `-persist`: pages that a server has lost are not to be had by asking again.
@@ -42,7 +54,7 @@ fn connecting(socket: &Path, device: &Path, is_swap: bool) -> Vec<OsString> {
     args
 }
 
-fn free() -> Result<PathBuf, AttachError> {
+fn free() -> Result<Vec<PathBuf>, AttachError> {
     const BLOCKS: &str = "/sys/block";
     let mut names: Vec<OsString> = Vec::new();
     for entry in fs::read_dir(BLOCKS).map_err(at(BLOCKS))? {
@@ -51,8 +63,7 @@ fn free() -> Result<PathBuf, AttachError> {
     }
     names.sort();
     let devices = names.iter().map(|name| Path::new("/dev").join(name));
-    let free = devices.into_iter().find(|device| !is_connected(device));
-    free.ok_or(AttachError::NoWay("every nbd device is in use"))
+    Ok(devices.filter(|device| !is_connected(device)).collect())
 }
 
 /// It has a size.
