@@ -26,9 +26,6 @@ pub(crate) fn settle(store: &Store) -> Vec<String> {
             "the OOM killer may take others first: /proc/self/oom_score_adj: {e}"
         ));
     }
-    // The page size, while the process may still be looked at: before Linux 6.4 rustix reads it from a file that is root's afterwards,
-    // and panics without it.
-    let _ = rustix::param::page_size();
     // Guests' pages and clients' names are nobody's but theirs: no core dump, and no debugger but root's.
     if let Err(e) =
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
