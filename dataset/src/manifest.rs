@@ -43,7 +43,7 @@ pub struct SourceEntry {
     pub name: String,
     /// What available memory means there: a sentence.
     pub available: String,
-    /// Whether its importer makes sizes up, since the trace has none; since schema version 5.
+    /// True where its importer makes sizes up, since the trace has none; since schema version 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sizes_are_made_up: bool,
     /// The columns that it fills.

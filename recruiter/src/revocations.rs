@@ -30,7 +30,7 @@ impl RevocationNotice {
         Ok(())
     }
 
-    /// For one link: the message counts as changed until it is read.
+    /// Follows the lists for one link: the message counts as changed until it is read.
     pub(crate) fn follow(&self) -> watch::Receiver<Option<Utf8Bytes>> {
         let mut lists = self.0.subscribe();
         lists.mark_changed();

@@ -7,12 +7,12 @@ use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
 use gleaner_schemas::rows::HostRow;
 use std::collections::BTreeSet;
 
-/// Who recorded the hosts of a part of the page.
+/// Recorders of the hosts of a part of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorders {
-    /// Gleaner's agents.
+    /// All hosts were recorded by Gleaner's agents.
     Agents,
-    /// Other programs.
+    /// All hosts were recorded by other programs.
     Others,
     /// Agents on some hosts, other programs on others.
     Both,
@@ -84,7 +84,7 @@ fn made_up(view: &View) -> Option<String> {
     })
 }
 
-/// What available and physical memory are: of hosts that an agent traced, and of those that were imported, by the
+/// Says the meaning of available and physical memory: of hosts that an agent traced, and of those that were imported, by the
 /// trace that they come from.
 pub(crate) fn meaning(view: &View) -> String {
     let ours = "Available means that neither the kernel nor any active program or its files were using it.";
@@ -107,7 +107,7 @@ pub(crate) fn meaning(view: &View) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// What available memory is where hosts were imported, for the end of an answer: each answer may be read alone.
+/// Says the meaning of available memory where hosts were imported, for the end of an answer: each answer may be read alone.
 pub(crate) fn caveat(view: &View) -> Option<String> {
     let sources = view.findings.sources.iter();
     let said = sources.map(|source| of_its_hosts(source, &source.available));
@@ -131,7 +131,7 @@ fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
     )
 }
 
-/// Whether the sizes of a host's memory are its trace's own or its makers', rather than made up by the importer.
+/// Tells that the sizes of a host's memory are its trace's own or its makers', rather than made up by the importer.
 pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
     let sources = view.findings.sources.iter();
     let mut made_up = sources.filter(|source| source.sizes_are_made_up);

@@ -525,7 +525,7 @@ fn a_hundred_hosts_of_a_week_stay_under_five_megabytes() {
     );
 }
 
-/// What available memory is in the invented trace.
+/// Meaning of available memory in the invented trace.
 const BOUND: &str = "Available memory is an upper bound.";
 
 /// The first `count` hosts as a trace of another program tells of them.

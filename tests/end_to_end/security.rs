@@ -110,12 +110,12 @@ fn tests_of(reference: &str) -> (usize, usize) {
     (of_name, of_module)
 }
 
-/// Whether `crate::module::test` is a test.
+/// Tells that `crate::module::test` is a test.
 fn exists(reference: &str) -> bool {
     tests_of(reference).0 > 0
 }
 
-/// Why a name of docs/promises.md stands for nothing; it may be tests, a file or folder of the repository, or a command.
+/// Fault of a name in docs/promises.md, which may be tests, a file or folder of the repository, or a command.
 fn fault(name: &str) -> Option<String> {
     const COMMANDS: [&str; 3] = ["make", "gleaner", "time"];
     if name.contains("::") {

@@ -113,7 +113,7 @@ impl Credentials {
         self.config.clone()
     }
 
-    /// As [`Self::config`], and servers are refused whose certificates these lists revoke. A list of another authority than
+    /// Makes the same settings as [`Self::config`], and refuses servers whose certificates these lists revoke. A list of another authority than
     /// [`Self::authorities`] is ignored.
     ///
     /// # Errors

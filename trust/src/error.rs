@@ -134,7 +134,7 @@ impl TrustError {
         }
     }
 
-    /// Whether a certificate was refused because its authority has revoked it.
+    /// Tells that a certificate was refused because its authority has revoked it.
     pub fn is_revocation(&self) -> bool {
         use rustls::{CertificateError::Revoked, Error::InvalidCertificate};
         matches!(self, Self::Refused(InvalidCertificate(Revoked)))

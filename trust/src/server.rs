@@ -39,11 +39,11 @@ struct Loaded {
 /// Clients that a server lets in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clients {
-    /// Those with a certificate, by the revocation lists of a file.
+    /// Clients with a certificate, by the revocation lists of a file.
     Certified,
     /// The same, and those without a certificate.
     Anonymous,
-    /// Those with a certificate, by revocation lists that were received. An authority without a list has revoked nobody.
+    /// Clients with a certificate, by revocation lists that were received. An authority without a list has revoked nobody.
     ByReceivedLists,
 }
 
@@ -67,7 +67,7 @@ impl ServerTrust {
         Self::load_as(paths, Clients::Anonymous)
     }
 
-    /// As [`Self::load`], but revocation lists come by [`Self::receive`], not from a file: [`ServerPaths::revoked`] is not read.
+    /// Loads as [`Self::load`] does, but revocation lists come by [`Self::receive`], not from a file: [`ServerPaths::revoked`] is not read.
     pub fn load_receiving(paths: &ServerPaths) -> Result<Arc<Self>> {
         let revoked = None;
         let paths = ServerPaths {

@@ -1,4 +1,4 @@
-//! Whether the sampling loop still turns, for the thread that gives signs of life in its place.
+//! Progress of the sampling loop, for the thread that gives signs of life in its place.
 
 use crate::clock::monotonic_us;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -37,7 +37,7 @@ impl Progress {
         self.deadline_us.store(deadline_us, Ordering::Relaxed);
     }
 
-    /// Whether the loop is not late.
+    /// Tells that the loop is not late.
     pub(super) fn turns(&self) -> bool {
         monotonic_us() <= self.deadline_us.load(Ordering::Relaxed)
     }

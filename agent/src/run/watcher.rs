@@ -40,7 +40,7 @@ pub(super) struct Published {
     pub(super) sample: Box<Sample>,
     /// The owner's return, where the sample is the first to see it.
     pub(super) event: Option<Event>,
-    /// Why terminals and reporters cannot be waited for.
+    /// Error because of which terminals and reporters cannot be waited for.
     pub(super) blind: Option<Errno>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Watcher {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where the sampler's orders go.
+/// Sending end of the sampler's orders to the thread.
 #[derive(Clone)]
 struct Line {
     orders: Sender<Order>,
@@ -196,7 +196,7 @@ impl Activity for Line {
     }
 }
 
-/// The thread.
+/// State of the watching thread.
 struct Watch {
     activity: ActivityWatch,
     owner: Owner,

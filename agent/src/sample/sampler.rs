@@ -47,7 +47,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where the sources of the owner's activity are.
+    /// Returns the folders with the sources of the owner's activity.
     pub(crate) fn roots(&self) -> Roots {
         Roots {
             dev: self.dev_root.clone(),

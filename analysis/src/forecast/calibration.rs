@@ -1,4 +1,4 @@
-//! Whether forecasts come true as often as they say: Murphy's parts of the Brier score, and the calibration slope.
+//! Calibration: how often forecasts come true beside what they say, as Murphy's parts of the Brier score and the calibration slope.
 //!
 //! Over the bins of probability, `n` instants of `N` in each, mean forecast `f`, observed share `o`, observed share of all `b`:
 //!

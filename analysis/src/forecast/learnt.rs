@@ -46,7 +46,7 @@ pub(super) struct Learnt {
     pub(super) hosts: Vec<Shares>,
     /// Of each host, by time of the week.
     pub(super) slots: Vec<[Shares; SLOTS]>,
-    /// Of each host, by all bins ([`places`]): those that were seen.
+    /// Shares of each host in the states that it was seen in, by all bins ([`places`]).
     pub(super) host_cells: Vec<BTreeMap<usize, Shares>>,
     fits: [Fit; AHEAD],
 }
@@ -74,7 +74,7 @@ pub(super) struct Probabilities {
     pub(super) models: [f64; MODELS_COUNT],
     habit: f64,
     state: f64,
-    /// Of habit and state, before the spread.
+    /// Mixture of habit and state, before the spread.
     pub(super) mixed: f64,
 }
 
@@ -90,7 +90,7 @@ impl Share {
 }
 
 impl Regression {
-    /// Of instants with the same `x`, each of that weight, `lost` of which were lost where the first guess was `guess`.
+    /// Sums over instants with the same `x`, each of that weight, `lost` of which were lost where the first guess was `guess`.
     fn of(x: f64, weight: f64, guess: f64, instants: u8, lost: u8) -> Self {
         let (instants, lost) = (f64::from(instants), f64::from(lost));
         Self {
@@ -111,7 +111,7 @@ impl Regression {
 }
 
 impl Fit {
-    /// Of so many instants that were forecast as `given`.
+    /// Sums over so many instants that were forecast as `given`.
     pub(super) fn of(given: &Probabilities, instants: u8, lost: u8) -> Self {
         let p = given.mixed;
         let [_, climatology, ..] = given.models;
@@ -145,7 +145,7 @@ impl Fit {
     }
 }
 
-/// Whether forecasts can be spread from this probability.
+/// Tells that forecasts can be spread from this probability.
 const fn is_spread_about(climatology: f64) -> bool {
     climatology > 0.0 && climatology < 1.0
 }
@@ -274,7 +274,7 @@ impl Learnt {
         Some(self.by_bins[by_bins][ahead].towards(of_margin, STATE_WEIGHT))
     }
 
-    /// Of all three on one host; on all where it was never seen so.
+    /// Probability of loss by all three bins on one host; on all hosts where it was never seen so.
     pub(super) fn state_on(&self, host: usize, bins: Bins, ahead: usize) -> Option<f64> {
         let of_all = self.state(bins, ahead)?;
         let (_, by_bins) = places(bins);

@@ -322,7 +322,7 @@ impl Series {
         }
     }
 
-    /// Of every state that was seen on one host, where its share is another than that of all hosts.
+    /// Adds a record of every state that was seen on one host, where its share is another than that of all hosts.
     fn states(self, index: usize, part: &HostPart, learnt: &Learnt, findings: &mut Findings) {
         for (&by_bins, shares) in &learnt.host_cells[index] {
             let bins = super::learnt::bins_at(by_bins);

@@ -26,7 +26,7 @@ pub(super) struct Score {
     pub(super) instants: u64,
     pub(super) origins: u64,
     pub(super) hosts_count: u64,
-    /// Of each model.
+    /// Calibration of each model.
     pub(super) calibration: [Calibration; MODELS_COUNT],
 }
 

@@ -194,7 +194,7 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
     Ok(plain(&text))
 }
 
-/// What figures of imported hosts mean, said before any of them; empty where agents recorded all hosts.
+/// Says the meaning of imported hosts' figures, before any of them; empty where agents recorded all hosts.
 fn meaning(findings: &Findings) -> String {
     let mut text = String::new();
     for source in &findings.sources {

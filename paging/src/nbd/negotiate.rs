@@ -60,7 +60,7 @@ pub(super) enum Outcome<X> {
 pub enum Door {
     /// Programs of this machine.
     Open,
-    /// Those who show a certificate, by STARTTLS.
+    /// Clients that show a certificate, by STARTTLS.
     Tls(Arc<dyn Gate>),
 }
 

@@ -70,7 +70,7 @@ impl Link {
         }
     }
 
-    /// What comes of it.
+    /// Asks, and returns the outcome.
     #[track_caller]
     pub(crate) fn ask(&mut self, asked: Asked) -> Outcome {
         self.send(asked);

@@ -1,4 +1,4 @@
-//! How likely a region that is available now is to stay so: the state that it is in, and the host's habits.
+//! Probability that a region which is available now stays so: by the state that it is in, and the host's habits.
 //!
 //! ```text
 //! mixed = w · habit(host, time of the week) + (1 − w) · state(host, age, margin, low water)

@@ -58,9 +58,9 @@ struct OfRegion {
 /// Probabilities to be lost on one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OfHost {
-    /// By time of the week; absent: any.
+    /// Habits by time of the week; absent: any.
     habits: BTreeMap<Option<u8>, Ahead>,
-    /// By state.
+    /// Probabilities by state.
     cells: BTreeMap<Bins, Ahead>,
 }
 
@@ -215,7 +215,7 @@ impl Table {
 }
 
 impl OfRegion {
-    /// Of the finest cell that the table has, on all hosts.
+    /// Probability by the finest cell that the table has, on all hosts.
     fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let (age, margin, low) = (Some(bins.age), Some(bins.margin), Some(bins.low));
         let finest_first = [
@@ -348,7 +348,7 @@ mod tests {
         is(&night, Some(0.7));
     }
 
-    /// Of one state on one host.
+    /// Record of one state on one host.
     fn of_state(host: &str, bins: [i64; 3], hour: f64) -> ForecastHabit {
         ForecastHabit {
             age_bin: Some(bins[0]),

@@ -34,7 +34,7 @@ pub(crate) struct State {
     pub(crate) asked: Vec<Asked>,
     /// Why it was sent away.
     pub(crate) sent_away: Vec<Refusal>,
-    /// As memory servers of this release; older ones know no such message.
+    /// True for memory servers of this release; older ones know no such message.
     pub(crate) takes_revocations: bool,
     /// Revocation lists that came.
     pub(crate) revocations: Vec<String>,

@@ -22,7 +22,7 @@ pub(crate) struct Headline {
     pub lead: String,
     /// What qualifies it.
     pub support: Vec<String>,
-    /// What available memory is where hosts were imported.
+    /// Meaning of available memory where hosts were imported.
     pub caveat: Option<String>,
     /// The figures beside it.
     pub cards: Vec<Card>,

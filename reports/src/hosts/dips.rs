@@ -40,7 +40,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Which category had grown; absent where none is known.
+/// Name of the category that had grown; absent where none is known.
 fn grown(dip: &WorstDip) -> Option<String> {
     let parts = [
         ("processes", dip.process_bytes, dip.usual_process_bytes),

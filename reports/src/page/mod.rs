@@ -31,7 +31,7 @@ pub(crate) struct Page {
     pub headline: Headline,
     pub sections: Vec<Section>,
     pub hosts: Vec<HostPage>,
-    /// What figures of imported hosts mean, for the method page.
+    /// Meaning of imported hosts' figures, for the method page.
     pub sources: Vec<Table>,
     /// The limits that the figures rest on, for the method page.
     pub parameters: Option<Table>,

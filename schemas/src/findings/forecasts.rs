@@ -97,7 +97,7 @@ pub struct ForecastCell {
     pub instants: i64,
 }
 
-/// What became of regions on one host, at a time of the week in any state, or in one state at any time: probabilities that a region
+/// Fate of regions on one host, at a time of the week in any state, or in one state at any time: probabilities that a region
 /// is lost.
 ///
 /// A state that has no record on a host is that of all hosts (`forecast_table`).
@@ -115,7 +115,7 @@ pub struct ForecastHabit {
     /// Number of the four hours of a working day (0 to 5) or a day of the weekend (6 to 11), in the fleet's time zone;
     /// absent: any time, which holds for times that have no record.
     pub slot: Option<i64>,
-    /// How long the region has been available, for records of a state; absent: any. The three bins are those of
+    /// Bin of the time for which the region has been available, for records of a state; absent: any. The three bins are those of
     /// `forecast_table`, and stand or are absent together.
     pub age_bin: Option<i64>,
     /// Available memory over the region's size; absent: any.
@@ -179,7 +179,7 @@ impl ForecastHabit {
     }
 }
 
-/// How much of a forecast is the host's habit (the rest is the state's share on that host), and how far forecasts are spread.
+/// Weight of the host's habit in a forecast (the rest is the state's share on that host), and spread of forecasts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastWeight {

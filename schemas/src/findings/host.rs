@@ -47,7 +47,7 @@ pub struct TraceSource {
     pub available: String,
     /// What physical memory is made of there; absent where it does not say.
     pub physical: Option<String>,
-    /// Whether the importer makes sizes up, since the trace has none: shares alone are the trace's.
+    /// True where the importer makes sizes up, since the trace has none: shares alone are the trace's.
     #[serde(default)]
     pub sizes_are_made_up: bool,
     /// The columns that it fills; all others are absent.

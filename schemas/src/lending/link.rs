@@ -48,7 +48,7 @@ pub struct Announcement {
     pub requests_per_s: f64,
     /// Every lease there is.
     pub leases: Vec<Lease>,
-    /// Whether [`ToHost::Revocations`] is understood. Older memory servers take no message of that length.
+    /// True where [`ToHost::Revocations`] is understood. Older memory servers take no message of that length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_revocations: bool,
 }

@@ -141,7 +141,7 @@ pub struct GivenBack {
     pub lent_since_time_ms: i64,
     /// Most that was leased since then.
     pub peak_lent_bytes: u64,
-    /// Why: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`, `revoked`, `ending`.
+    /// Cause: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`, `revoked`, `ending`.
     pub cause: String,
     /// Memory, in whole slabs.
     pub bytes: u64,

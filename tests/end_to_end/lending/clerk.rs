@@ -102,7 +102,7 @@ impl<'a> Clerk<'a> {
         Self::start_with(lenders, "")
     }
 
-    /// With more lines of configuration.
+    /// Starts with more lines of configuration.
     pub(super) fn start_with(lenders: &'a Lenders, more: &str) -> Self {
         let more = format!("size = \"{DEVICE_BYTES}B\"\nlock = false\n{more}");
         let config = lenders.configure(&more);

@@ -323,7 +323,7 @@ pub(super) fn reset(recruiter: &Recruiter, host: &Host) {
     }
 }
 
-/// This host's cable is pulled out, or plugged in again.
+/// Pulls a host's cable out, or plugs it in again.
 pub(super) fn plug(recruiter: &Recruiter, host: &Host, is_in: bool) {
     let state = if is_in { "up" } else { "down" };
     let end = if is_in {

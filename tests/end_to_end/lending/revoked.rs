@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Of one command, on a machine that is busy.
+/// Most time of one command, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: u64 = 1 << 20;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Of each program: together they use three quarters of the device.
+/// Pages of each program: together they use three quarters of the device.
 const PAGES: usize = (24 * MIB / 4096) as usize;
 const PROGRAMS: u64 = 2;
 /// A request waits for a silent server for two seconds (`answer_within`), and for ten where nobody else has the page
@@ -25,7 +25,7 @@ const AFTER: Duration = Duration::from_secs(2);
 struct Loads(Vec<Load>);
 
 impl Loads {
-    /// With all their pages at servers, on both hosts.
+    /// Starts the programs, and waits until all their pages are at servers, on both hosts.
     fn start(lenders: &Lenders, clerk: &Clerk) -> Self {
         let device = Server::Unix(lenders.file(DEVICE));
         let load = |at| {
@@ -44,7 +44,7 @@ impl Loads {
         Self(loads)
     }
 
-    /// They go on as long as `work` takes.
+    /// Lets the programs go on as long as `work` takes.
     fn during(&mut self, work: impl FnOnce()) {
         let has_ended = AtomicBool::new(false);
         let has_ended = &has_ended;
@@ -80,7 +80,7 @@ impl Loads {
     }
 }
 
-/// Of each host, in the order of their numbers.
+/// Bytes used at each host, in the order of their numbers.
 fn used_bytes(status: &Value) -> [u64; 2] {
     let servers = status["servers"].as_array().unwrap();
     [0, 1].map(|n: u64| {
@@ -92,7 +92,7 @@ fn used_bytes(status: &Value) -> [u64; 2] {
     })
 }
 
-/// Whether all of a host's servers are connected (`Some(true)`), or none is.
+/// Tells that all of a host's servers are connected (`Some(true)`), or none is (`Some(false)`).
 fn is_up(status: &Value, host: &str) -> Option<bool> {
     let servers = status["servers"].as_array().unwrap();
     let own = servers.iter().filter(|server| server["host"] == host);

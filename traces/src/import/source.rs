@@ -9,7 +9,7 @@ pub struct Source<'a> {
     pub host_prefix: &'a str,
     /// What available memory means there: a sentence for people.
     pub available: &'a str,
-    /// Whether sizes are made up here, since the source has shares alone.
+    /// True where sizes are made up here, since the source has shares alone.
     pub sizes_are_made_up: bool,
     /// The columns that it fills, all of them.
     pub fills: &'a [Filled<'a>],

@@ -266,7 +266,7 @@ fn a_part_is_exported_and_no_empty_file() {
     );
 }
 
-/// What the figures of an imported host mean goes with each of an export's files, and in the folder's own words.
+/// The meaning of an imported host's figures goes with each of an export's files, and in the folder's own words.
 #[test]
 fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -95,7 +95,7 @@ impl Client {
         self.outward.extend(&answer.bytes);
     }
 
-    /// Whether it has to take answers before another request of its is looked at.
+    /// Tells that the client has to take answers before another request of its is looked at.
     fn is_full(&self) -> bool {
         self.outward.len() - self.sent + self.awaited_bytes > MOST_UNTAKEN
     }

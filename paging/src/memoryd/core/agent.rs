@@ -16,7 +16,7 @@ const AGAIN_MS: i64 = 1000;
 /// A sample is a few KiB; what is longer is no agent.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// So much is taken in before everybody else has their turn.
+/// Reads from the agent before everybody else has their turn.
 const MOST_READS: usize = 4;
 /// Of what an agent says that is no message, so much is logged.
 const MOST_SAID_CHARS: usize = 300;
@@ -90,7 +90,7 @@ impl Agent {
         Vec::new()
     }
 
-    /// What it has said since; of very much the first, and the rest the next time.
+    /// Hears the agent's words since; of very many the first, and the rest the next time.
     pub(super) fn hear(&mut self, now_ms: i64) -> Vec<Event> {
         let mut events = Vec::new();
         let mut buffer = [0; 16 << 10];

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Revocation lists with their escaped ends of lines, and the words around them. A request has a few hundred bytes.
 const LONGEST_MESSAGE_BYTES: usize =
     MOST_REVOCATIONS_BYTES + MOST_REVOCATIONS_BYTES / 16 + (64 << 10);
-/// What waits to be sent to a recruiter that takes nothing in, answers to its pings among it. An announcement of as many
+/// Most that waits for a recruiter that takes nothing in, answers to its pings among it. An announcement of as many
 /// leases as there may be, with names of control characters, has half of it.
 const MOST_WAITING_BYTES: usize = 8 << 20;
 /// Small: there is one connection, and little is read.
@@ -44,7 +44,7 @@ pub(super) struct Shown {
 /// A connection to a recruiter.
 pub(super) struct Connected {
     pub(super) socket: Socket,
-    /// This host's address on it.
+    /// Address of this host on the connection.
     pub(super) here: IpAddr,
     /// `None` without TLS.
     pub(super) shown: Option<Shown>,

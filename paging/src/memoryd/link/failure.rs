@@ -25,7 +25,7 @@ pub(crate) enum LinkError {
         "no certificate to show it: {0}; `gleaner-agent enroll` gets this host one, and it is taken up then"
     )]
     Trust(#[from] gleaner_trust::TrustError),
-    /// Its certificate was revoked or has ended since the link began.
+    /// The recruiter's certificate was revoked or has ended since the link began.
     #[error("it is no longer trusted: {0}")]
     Distrusted(gleaner_trust::TrustError),
     /// No thread.

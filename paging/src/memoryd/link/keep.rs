@@ -233,7 +233,7 @@ impl Link {
         self.rejected = rejected;
     }
 
-    /// Whether the recruiter's certificate is still good by the lists in force.
+    /// Checks the recruiter's certificate again, by the lists in force.
     fn recheck(&self, connection: &Connection) -> Result<(), LinkError> {
         let Some(shown) = &connection.shown else {
             return Ok(());

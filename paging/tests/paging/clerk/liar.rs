@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Of the export, as it tells.
+/// Size of the export, as the liar tells it.
 const SIZE: u64 = 64 << 20;
 /// Well-formed answers between two lies.
 const HONEST_ANSWERS: usize = 20;
-/// They lie side by side: a server that cannot be connected with is tried again less and less often.
+/// Liars side by side: a server that cannot be connected with is tried again less and less often.
 const LIARS: usize = 24;
 const TURN: Duration = Duration::from_millis(50);
 

@@ -107,7 +107,7 @@ struct Clerk {
 }
 
 impl Clerk {
-    /// With all its servers connected.
+    /// Starts a clerk, and waits until all its servers are connected.
     fn start(hosts: usize, more: &[&str], settings: &str) -> Self {
         let clerk = Self::start_with(hosts, more, settings);
         let all = clerk.hosts.len();

@@ -13,7 +13,7 @@ use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// They lie side by side: an agent that was not understood is listened to again after a second.
+/// Liars side by side: an agent that was not understood is listened to again after a second.
 const LIARS: usize = 12;
 /// Fields of a sample that decide about lending; the others are of the same kinds.
 const FIELDS: [&str; 10] = [

@@ -3,7 +3,7 @@
 /// Fields of one message in their order: name and bytes of each.
 pub(crate) type Message = Vec<(&'static str, Vec<u8>)>;
 
-/// So much of one field comes where that is enormous.
+/// Length of a field that is enormous.
 const ENORMOUS_BYTES: usize = 64 << 10;
 
 /// The message as it is sent.

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-/// They lie side by side: a link that has ended is connected anew after up to a second.
+/// Liars side by side: a link that has ended is connected anew after up to a second.
 const LIARS: usize = 8;
 /// Growth by answers to pings that a recruiter does not take: what may wait for it, and a little.
 const MOST_UNTAKEN_BYTES: u64 = 16 << 20;
@@ -71,7 +71,7 @@ fn is_linked_after(link: &mut Link, message: Message) -> bool {
     }
 }
 
-/// What a memory server says to a liar: a message, short where it refuses.
+/// Checks a memory server's words to a liar: a message, short where it refuses.
 #[track_caller]
 fn check(text: &str) {
     let heard: FromHost = serde_json::from_str(text).unwrap();

@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 const PAGE: usize = 4096;
-/// Where the liar's requests lie: a mutated one may begin anywhere below.
+/// Offset of the liar's requests: a mutated one may begin anywhere below.
 const OFFSET: u64 = 32 * PAGE as u64;
 
 /// A server of pages, as its clients reach it.
@@ -85,7 +85,7 @@ impl Victim {
         }
     }
 
-    /// In transmission, with the answers to the handshake read.
+    /// Connects as far as transmission, with the answers to the handshake read.
     pub(crate) fn going(&self, export: &str) -> Box<dyn Stream> {
         let mut stream = self.connect();
         let hello = [flags(), go(export, &[])].map(|message| fields::bytes(&message));
@@ -220,6 +220,29 @@ pub(crate) fn greedy(command: Command, bytes: u32, count: usize) -> Vec<u8> {
     request.encode().repeat(count)
 }
 
+/// Has all attacks, four conversations at once, and does `meanwhile` until they have ended.
+pub(crate) fn while_attacked(
+    victim: &Victim,
+    attacks: &[(String, Vec<u8>)],
+    mut meanwhile: impl FnMut(),
+) {
+    println!("{} conversations", attacks.len());
+    std::thread::scope(|scope| {
+        let attacking: Vec<_> = (0..4)
+            .map(|number| {
+                let own = attacks.iter().skip(number).step_by(4);
+                scope.spawn(move || own.for_each(|(name, bytes)| victim.hears(name, bytes)))
+            })
+            .collect();
+        while attacking.iter().any(|attack| !attack.is_finished()) {
+            meanwhile();
+        }
+        attacking
+            .into_iter()
+            .for_each(|attack| attack.join().unwrap());
+    });
+}
+
 #[test]
 fn mutated_messages_of_a_client_are_answered_or_end_its_connection_alone() {
     let mut stage = Stage::start(&[]);
@@ -227,21 +250,7 @@ fn mutated_messages_of_a_client_are_answered_or_end_its_connection_alone() {
     let export = export_name(&lease.lease_id, lease.generation);
     let victim = Victim::Tcp(stage.honest.heard().latest.address.unwrap());
     let attacks = attacks(&export);
-    println!("{} conversations", attacks.len());
-    std::thread::scope(|scope| {
-        let attacking: Vec<_> = (0..4)
-            .map(|number| {
-                let (victim, own) = (&victim, attacks.iter().skip(number).step_by(4));
-                scope.spawn(move || own.for_each(|(name, bytes)| victim.hears(name, bytes)))
-            })
-            .collect();
-        while attacking.iter().any(|attack| !attack.is_finished()) {
-            stage.is_served();
-        }
-        attacking
-            .into_iter()
-            .for_each(|attack| attack.join().unwrap());
-    });
+    while_attacked(&victim, &attacks, || stage.is_served());
     stage.stands();
 }
 

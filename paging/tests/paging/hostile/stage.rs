@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// What is lent here at most.
+/// Most that is lent here.
 pub(super) const CAP: u64 = 128 * MIB;
-/// Of the honest client's lease.
+/// Size of the honest client's lease.
 const LEASE_BYTES: u64 = 16 * MIB;
 const PAGES: usize = (LEASE_BYTES / 4096) as usize;
 /// Turn of the honest recruiter, which answers pings meanwhile.
 const TURN: Duration = Duration::from_millis(5);
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
-/// Of one request for pages, on a machine that is busy.
+/// Most time of one request for pages, on a machine that is busy.
 const NO_HANG: Duration = Duration::from_secs(30);
 
 struct Ask {
@@ -30,7 +30,7 @@ struct Ask {
     answer: Sender<Outcome>,
 }
 
-/// What the memory server has told the honest recruiter.
+/// Announcements of the memory server to the honest recruiter.
 #[derive(Clone, Default)]
 pub(super) struct Heard {
     pub(super) latest: Announcement,
@@ -145,7 +145,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// With these recruiters beside the honest one, as far as the memory server knows.
+    /// Starts with these recruiters beside the honest one, as far as the memory server knows.
     pub(super) fn start(others: &[String]) -> Self {
         Self::announcing(others, "1s")
     }

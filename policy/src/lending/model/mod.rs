@@ -89,7 +89,7 @@ enum Step {
     OwnerLeaves,
     MemoryRunsShort,
     MemoryIsBack,
-    /// Of one client.
+    /// The certificate of one client is revoked.
     CertificateIsRevoked(usize),
     RecruitersAreGone,
     RecruitersAreBack,

@@ -26,7 +26,7 @@ pub(crate) struct Seen {
     pub most_used_bytes: f64,
     /// Share of its samples with less than [`SHORT_SHARE`] available; absent where nobody counted.
     pub short_samples_share: Option<f64>,
-    /// Whether its sizes are the host's, rather than made up by an importer.
+    /// True where its sizes are the host's, rather than made up by an importer.
     pub has_sizes: bool,
     /// Days of the calendar with samples.
     pub days: i64,
