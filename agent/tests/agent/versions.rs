@@ -189,9 +189,27 @@ fn a_power_cut_in_the_step_to_version_5_leaves_version_4_and_all_rows() {
     assert_eq!(state(&path), before);
 
     // As the agent takes it.
+    let file_before = std::fs::read(&path).unwrap();
     let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
     assert_eq!(aside, None);
     assert_eq!(state(&cut(&path, after.path())), (5, 0, 1, 1));
+    // Cut after each frame that the agent wrote: the one state or the other.
+    let log = std::fs::read(gleaner_agent::trace::store::beside(&path, "-wal")).unwrap();
+    let frame_bytes = 24 + u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
+    let frames_count = (log.len() - 32) / frame_bytes;
+    assert!(frames_count > 1, "nothing to cut");
+    for kept in 0..=frames_count {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("trace.db");
+        std::fs::write(&copy, &file_before).unwrap();
+        let written = &log[..32 + kept * frame_bytes];
+        std::fs::write(folder.path().join("trace.db-wal"), written).unwrap();
+        let found = state(&copy);
+        assert!(
+            found == before || found == (5, 0, 1, 1),
+            "{kept} of {frames_count} frames: {found:?}"
+        );
+    }
     drop(store);
     let connection = Connection::open(&path).unwrap();
     let check: String = connection

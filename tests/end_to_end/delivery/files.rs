@@ -83,6 +83,8 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let (code, done) = upkeep("repair", dataset);
     assert_eq!(code, Some(4), "{done}");
     assert_eq!(upkeep("verify", dataset).0, Some(0));
+    let is_aside = |path: &PathBuf| dataset.join(".damaged").join(path).exists();
+    assert!(broken.iter().all(is_aside), "{done}");
     let lost = done["lost"].as_array().unwrap().iter();
     let lost: u64 = lost.map(|l| l["rows_count"].as_u64().unwrap()).sum();
     let status = collector.status();

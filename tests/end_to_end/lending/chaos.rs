@@ -387,6 +387,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
     }
     all_is_given_back(&cluster, &mut client);
     client.rebuilt_ms.sort_unstable();
+    assert!(client.granted > 0, "nothing was granted");
     println!(
         "{} granted, {} refused, {} unanswered; recruiters that were killed knew all again after {:?} ms",
         client.granted, client.refused, client.unanswered, client.rebuilt_ms

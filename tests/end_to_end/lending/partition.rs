@@ -28,6 +28,8 @@ pub(super) const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
 const SHORT_TERM_MS: i64 = 10_000;
 /// Does not run out here, so that nobody takes a lease for over because of the time alone.
 pub(super) const LONG_TERM_MS: i64 = 3_600_000;
+/// The owner's memory, however busy the machine is.
+const AT_ONCE_US: u64 = 10_000_000;
 /// Of one request, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Three heartbeats, with much to spare for a machine that is busy.
@@ -411,6 +413,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
         ("owner", 2 * LEASE_BYTES, 1)
     );
     assert_eq!(last.left_lent_bytes, 0);
+    assert!(last.all_us < AT_ONCE_US, "{last:?}");
     assert_eq!(last.clients, [CLIENT]);
     is_out_of_reach(&recruiter.renew(&long));
 

@@ -122,7 +122,8 @@ fn what_was_killed_leaves_nothing_half() {
         .unwrap();
     // In the midst of its writing.
     let deadline = Instant::now() + Duration::from_secs(300);
-    while !folder.path().join(".lock").exists() {
+    let is_new = |name: &String| name.starts_with(".gleaner-new-");
+    while !names(folder.path()).iter().any(is_new) {
         assert!(Instant::now() < deadline && killed.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(1));
     }

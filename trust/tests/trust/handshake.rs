@@ -151,16 +151,19 @@ fn a_collector_under_another_name_is_refused() {
 }
 
 #[test]
-fn a_collector_is_no_client() {
+fn a_collector_and_a_recruiter_are_no_clients() {
     let deployment = Deployment::new();
     let server = deployment.server();
-    deployment.issue("client", &collector());
-    let met = connect(server.config(), deployment.client_of_files("client"));
-    let by_server = met.by_server.unwrap_err();
-    assert!(
-        by_server.contains("extended key usage for client"),
-        "{by_server}"
-    );
+    let names = vec!["collector.example".to_owned()];
+    for role in [collector(), Role::Recruiter { names }] {
+        deployment.issue("client", &role);
+        let met = connect(server.config(), deployment.client_of_files("client"));
+        let by_server = met.by_server.unwrap_err();
+        assert!(
+            by_server.contains("extended key usage for client"),
+            "{role:?}: {by_server}"
+        );
+    }
 }
 
 #[test]

@@ -151,6 +151,8 @@ fn the_only_copy_lost_is_an_error_and_said_by_name() {
     world.do_step(&Step::Read(3));
     world.settle();
     assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
+    let is_named = |words: &String| words.contains("page 3 cannot be read");
+    assert!(world.notes.iter().any(is_named), "{:?}", world.notes);
     // What was never written there is not affected, and what is written now has no place.
     world.do_step(&Step::Read(4));
     world.do_step(&Step::Write(5, 1));

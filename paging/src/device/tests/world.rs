@@ -119,6 +119,7 @@ pub(super) struct World {
     pub(super) failed_reads: u64,
     pub(super) failed_writes: u64,
     pub(super) released: Vec<u8>,
+    pub(super) notes: Vec<String>,
     /// Pages of which a write failed.
     is_open: [bool; PAGES as usize],
 }
@@ -152,6 +153,7 @@ impl World {
             failed_reads: 0,
             failed_writes: 0,
             released: Vec::new(),
+            notes: Vec::new(),
             is_open: [false; PAGES as usize],
         };
         for number in 0..hosts {
@@ -195,7 +197,7 @@ impl World {
                     let host = self.host(number).unwrap();
                     (host.number, host.is_up) = (None, false);
                 }
-                Action::Note(_) => {}
+                Action::Note(words) => self.notes.push(words),
                 other => self.under_way.push(other),
             }
         }

@@ -319,7 +319,7 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
 }
 
 #[test]
-fn one_copy_lost_is_an_error_at_once_and_said_by_name() {
+fn one_copy_lost_is_an_error_at_once() {
     let mut clerk = Clerk::start(1, &["--disk", "none"], QUICK);
     let outcome = clerk.under_load(31, |clerk| {
         wait_for("some pages", || {
