@@ -8,6 +8,7 @@ mod first_in;
 mod lru;
 mod policy;
 mod queue;
+mod sieve;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,8 @@ policy::policies! {
     "fifo" => fifo::Fifo;
     /// No page leaves (Acharya and Setia, section 3.2: fit for scans).
     "first-in" => first_in::FirstIn;
+    /// The page that came first and was not used since a hand passed it leaves (Zhang et al., NSDI 2024).
+    "sieve" => sieve::Sieve;
 }
 
 /// An order in which pages leave.
