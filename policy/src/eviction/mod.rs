@@ -8,6 +8,7 @@ mod first_in;
 mod lru;
 mod policy;
 mod queue;
+mod s3_fifo;
 mod sieve;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,8 @@ policy::policies! {
     "first-in" => first_in::FirstIn;
     /// The page that came first and was not used since a hand passed it leaves (Zhang et al., NSDI 2024).
     "sieve" => sieve::Sieve;
+    /// The oldest of the newcomers that were not used again leaves, or of the others (Yang et al., SOSP 2023).
+    "s3-fifo" => s3_fifo::S3Fifo;
 }
 
 /// An order in which pages leave.
