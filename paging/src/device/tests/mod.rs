@@ -141,6 +141,8 @@ fn the_policy_chooses_the_pages_that_servers_have() {
     assert_eq!(at_servers(Policy::Lru), [0, 4, 6, 7]); // 5 is the least recently used
     assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // 4 came before it
     assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // 4 never came in
+    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // the hand takes 4's mark and goes on to 5
+    assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // 4 was used once alone
 }
 
 #[test]
