@@ -1,7 +1,7 @@
 //! Least recently used.
 
 use super::Eviction;
-use super::queue::{Links, Queue};
+use super::queue::{Links, NONE, Queue};
 
 /// Exact order of pages, from the least to the most recently used. Eight bytes a page.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Lru {
     /// Makes the page the most recently used one. A page beyond the end changes nothing.
     #[inline]
     pub fn touch(&mut self, page: u32) {
-        if page == self.queue.hottest || page >= self.links.pages() {
+        if page == self.queue.hottest || !self.links.has(page) {
             return;
         }
         self.remove(page);
@@ -111,19 +111,26 @@ impl Eviction for Lru {
 
     #[inline]
     fn used(&mut self, page: u32) {
-        if Self::contains(self, page) {
-            self.touch(page);
+        if page != self.queue.hottest && Self::contains(self, page) {
+            self.links.take(&mut self.queue, page);
+            self.links.push(&mut self.queue, page);
         }
     }
 
     #[inline]
     fn evict(&mut self, most_asked: usize, mut may_leave: impl FnMut(u32) -> bool) -> Option<u32> {
-        let victim = self
-            .coldest()
-            .take(most_asked)
-            .find(|page| may_leave(*page))?;
-        self.links.take(&mut self.queue, victim);
-        Some(victim)
+        let mut page = self.queue.coldest;
+        for _ in 0..most_asked {
+            if page == NONE {
+                break;
+            }
+            if may_leave(page) {
+                self.links.take(&mut self.queue, page);
+                return Some(page);
+            }
+            page = self.links.hotter(page);
+        }
+        None
     }
 
     #[inline]

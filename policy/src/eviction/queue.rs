@@ -61,6 +61,12 @@ impl Links {
         self.0.len() as u32
     }
 
+    /// Whether the page is below the end of the pages' numbers.
+    #[inline]
+    pub(super) fn has(&self, page: u32) -> bool {
+        (page as usize) < self.0.len()
+    }
+
     /// Whether the page is in a queue.
     #[inline]
     pub(super) fn is_linked(&self, page: u32) -> bool {
