@@ -208,6 +208,8 @@ mod tests {
         // small queue empty: 1 goes round for its use, and 2 leaves without being a ghost. When 2 comes again, 4 leaves for it.
         let pages = [1, 2, 1, 1, 3, 1, 2, 4, 1, 2];
         assert_eq!(asked::<S3Fifo>(2, &pages), "mmhhmhmmhm");
+        // Used once alone: 1 leaves when 3 comes.
+        assert_eq!(asked::<S3Fifo>(2, &[1, 2, 1, 3, 1]), "mmhmm");
     }
 
     /// The paper's algorithm 1 on queues, newest last; the main queue gives way when the next page comes.
