@@ -31,7 +31,7 @@ import libcachesim as lcs
 path, policy, capacity, power = sys.argv[1:]
 by_bytes = capacity.endswith("B")
 reader = lcs.TraceReader(path, lcs.TraceType.ORACLE_GENERAL_TRACE, lcs.ReaderInitParam(ignore_obj_size=not by_bytes, ignore_size_zero_req=False))
-algorithm = {"lru": lcs.LRU, "fifo": lcs.FIFO}[policy]
+algorithm = {"lru": lcs.LRU, "fifo": lcs.FIFO, "sieve": lcs.Sieve}[policy]
 cache = algorithm(cache_size=int(capacity.removesuffix("B")), default_ttl=0, hashpower=int(power))
 began = time.process_time()
 misses, missed_bytes = cache.process_trace(reader)
@@ -83,7 +83,7 @@ def main() -> None:
         near = max(objects - 1, 1).bit_length()
         print(f"{len(trace)} requests for {objects} objects of {in_all} bytes")
         capacities = [str(max(objects * percent // 100, 1)) for percent in (1, 10, 50)] + [f"{in_all // 10}B"]
-        cases = [(policy, capacity) for policy in ("lru", "fifo") for capacity in capacities]
+        cases = [(policy, capacity) for policy in ("lru", "fifo", "sieve") for capacity in capacities]
         del trace, first
         found: dict[tuple, dict[str, list[float]]] = {case: {"ours": [], "default": [], "near": []} for case in cases}
         misses = {}

@@ -25,7 +25,7 @@ pub struct CacheReplay {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct CacheCounts {
-    /// Order in which objects leave: `lru`, `fifo` or `first-in`.
+    /// Eviction policy, by the name that `gleaner cache --policy` takes.
     pub policy: String,
     /// Objects that it holds; absent where its size is in bytes.
     pub capacity_objects: Option<u64>,

@@ -9,7 +9,7 @@ use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
-    let usage = "usage: replay FILE lru|fifo|first-in CAPACITY[B]...";
+    let usage = "usage: replay FILE POLICY CAPACITY[B]...";
     let path = args.next().ok_or(usage)?;
     let policy = args.next().ok_or(usage)?.parse::<Policy>()?;
     let caches = args.map(|size| {

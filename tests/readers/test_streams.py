@@ -4,6 +4,8 @@ import json
 import random
 import struct
 import subprocess
+from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 import libcachesim as lcs
@@ -104,22 +106,124 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(programs, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["torn.csv"]
 
 
-@pytest.mark.parametrize("policy", ["lru", "fifo"])
-def test_caches_miss_what_libcachesim_says(gleaner, programs, stream, tmp_path, policy):
-    path = exported(gleaner, tmp_path / "stream.oracleGeneral", "oracleGeneral", "--stream", stream, "--stream-format", "csv")
-    sizes = ["1", "10", "100", "1000", "10000", "1B", "8000B", "100000B", "1000000B", "10000000B"]
-    told = subprocess.run([programs / "examples" / "replay", path, policy, *sizes], capture_output=True, check=True).stdout
-    found = [json.loads(line) for line in told.splitlines()]
-    assert [cache["capacity"] for cache in found] == sizes
-    algorithm = {"lru": lcs.LRU, "fifo": lcs.FIFO}[policy]
-    for cache, size in zip(found, sizes):
-        reader = oracle_general(path)
-        reader.ignore_obj_size = not size.endswith("B")
-        theirs = algorithm(cache_size=int(size.removesuffix("B")), default_ttl=0, hashpower=16)
-        misses, missed_bytes = theirs.process_trace(reader)
-        assert cache["requests"] == 100_000
+SIZES = ["1", "10", "100", "1000", "10000", "1B", "8000B", "100000B", "1000000B", "10000000B"]
+
+
+@pytest.fixture(scope="module")
+def recording(gleaner, stream, tmp_path_factory) -> Path:
+    """The stream in oracleGeneral."""
+    path = tmp_path_factory.mktemp("recording") / "stream.oracleGeneral"
+    return exported(gleaner, path, "oracleGeneral", "--stream", stream, "--stream-format", "csv")
+
+
+@pytest.fixture
+def replayed(programs, recording) -> Callable[[str, list[str]], list[dict]]:
+    """Counts of caches of a policy, one for each size."""
+
+    def replay(policy: str, sizes: list[str]) -> list[dict]:
+        told = subprocess.run([programs / "examples" / "replay", recording, policy, *sizes], capture_output=True, check=True).stdout
+        found = [json.loads(line) for line in told.splitlines()]
+        assert [cache["capacity"] for cache in found] == sizes
+        assert {cache["requests"] for cache in found} == {100_000}
+        return found
+
+    return replay
+
+
+def misses_by_libcachesim(algorithm: type, path: Path, size: str) -> tuple[float, float]:
+    """Shares of the requests, and of their bytes."""
+    reader = oracle_general(path)
+    reader.ignore_obj_size = not size.endswith("B")
+    cache = algorithm(cache_size=int(size.removesuffix("B")), default_ttl=0, hashpower=16)
+    return cache.process_trace(reader)
+
+
+@pytest.mark.parametrize("policy, algorithm", [("lru", lcs.LRU), ("fifo", lcs.FIFO), ("sieve", lcs.Sieve)])
+def test_caches_miss_what_libcachesim_says(recording, replayed, policy, algorithm):
+    found = replayed(policy, SIZES)
+    for cache, size in zip(found, SIZES):
+        misses, missed_bytes = misses_by_libcachesim(algorithm, recording, size)
         assert cache["misses"] == round(misses * cache["requests"]), size
         if size.endswith("B"):
             assert cache["missed_bytes"] == round(missed_bytes * cache["bytes"]), size
     # Caches that differ, or the test shows nothing.
     assert len({cache["misses"] for cache in found}) > 8
+
+
+def misses_of_s3_fifo(objects: list[tuple[int, int]], room: int, warms_up_in_main: bool = False) -> int:
+    """S3-FIFO as the paper's algorithm 1 has it (Yang et al., SOSP 2023), for objects with their sizes.
+
+    Shares are of the number of objects that are in, which is the paper's share of the cache where all are of one size. The main queue gives
+    way when room is needed next, and a newcomer is looked for among the ghosts before the object that leaves for it is one.
+
+    With `warms_up_in_main` it warms up as libCacheSim does (S3FIFO_insert in S3FIFO.c of libcachesim 0.3.5): until the first object is evicted, one
+    that finds the small queue full enters the main queue. By the paper it enters the small one, which then holds the whole cache at first.
+    """
+    uses: dict[int, int] = {}
+    size_of: dict[int, int] = {}
+    small: OrderedDict[int, None] = OrderedDict()
+    main: OrderedDict[int, None] = OrderedDict()
+    ghosts: OrderedDict[int, None] = OrderedDict()
+    held = misses = 0
+    has_evicted = False
+    for it, size in objects:
+        if it in uses:
+            uses[it] = min(uses[it] + 1, 3)
+            continue
+        misses += 1
+        if size > room:
+            continue
+        was_ghost = it in ghosts
+        ghosts.pop(it, None)
+        while held + size > room:
+            has_evicted = True
+            if len(small) >= max(len(uses) // 10, 1):
+                while small:
+                    oldest, _ = small.popitem(last=False)
+                    if uses[oldest] > 1:
+                        main[oldest], uses[oldest] = None, 0
+                        continue
+                    ghosts[oldest] = None
+                    held -= size_of[oldest]
+                    del uses[oldest]
+                    break
+                else:
+                    # All of them have gone on to the main queue.
+                    continue
+            else:
+                while main:
+                    oldest, _ = main.popitem(last=False)
+                    if uses[oldest] > 0:
+                        main[oldest] = None
+                        uses[oldest] -= 1
+                        continue
+                    held -= size_of[oldest]
+                    del uses[oldest]
+                    break
+        is_full = warms_up_in_main and not has_evicted and len(small) >= room // 10
+        (main if was_ghost or is_full else small)[it] = None
+        uses[it], size_of[it] = 0, size
+        held += size
+        while len(ghosts) > len(uses) - len(uses) // 10:
+            ghosts.popitem(last=False)
+    return misses
+
+
+def test_s3_fifo_misses_what_the_papers_algorithm_does(recording, replayed):
+    objects = [(it, size) for _, it, size, _ in RECORD.iter_unpack(recording.read_bytes())]
+    found = [cache["misses"] for cache in replayed("s3-fifo", SIZES)]
+    for misses, size in zip(found, SIZES):
+        asked = objects if size.endswith("B") else [(it, 1) for it, _ in objects]
+        assert misses == misses_of_s3_fifo(asked, int(size.removesuffix("B"))), size
+    assert len(set(found)) > 8
+
+
+def test_libcachesims_s3_fifo_differs_by_how_it_warms_up_alone(recording, replayed):
+    # In objects: in bytes libCacheSim keeps out objects larger than its small queue. From 20 on: a small queue of one object takes none there.
+    # Multiples of ten: else its ghost queue is an object shorter than its main queue.
+    objects = [(it, 1) for _, it, _, _ in RECORD.iter_unpack(recording.read_bytes())]
+    sizes = ["20", "100", "500", "1000", "5000", "10000"]
+    ours = [cache["misses"] for cache in replayed("s3-fifo", sizes)]
+    theirs = [round(misses_by_libcachesim(lcs.S3FIFO, recording, size)[0] * len(objects)) for size in sizes]
+    assert theirs == [misses_of_s3_fifo(objects, int(size), warms_up_in_main=True) for size in sizes]
+    assert ours != theirs

@@ -2,6 +2,7 @@
 
 use crate::export::streams::{ExportStreams, StreamFormat, requests};
 use crate::tables::{self, percent, plain};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gleaner_policy::eviction::Policy;
 use gleaner_schemas::cache_replay::{CACHE_REPLAY_VERSION, CacheCounts, CacheReplay};
 use gleaner_schemas::units::Bytes;
@@ -34,12 +35,13 @@ pub(crate) struct Cache {
     /// Of spc and blocks: the size of the blocks that are the objects, a power of two from 512 on [default: 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = crate::args::size_bytes)]
     block: Option<i64>,
-    /// Orders in which objects leave: lru, fifo, first-in.
+    /// Eviction policies: which object leaves.
     #[arg(
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "lru"
+        default_value = "lru",
+        value_parser = PossibleValuesParser::new(Policy::ALL.map(Policy::name)).try_map(|name| name.parse::<Policy>())
     )]
     policy: Vec<Policy>,
     /// Sizes of the caches.

@@ -1,6 +1,8 @@
 //! The command line, as typed.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
+use gleaner_policy::eviction::Policy;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -138,6 +140,9 @@ pub(crate) struct DeviceArgs {
     /// Copies at servers on different hosts: 1 or 2 [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) copies: Option<usize>,
+    /// Policy by which pages leave servers that have no room for another [default: lru]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Policy::ALL.map(Policy::name)).try_map(|name| name.parse::<Policy>()))]
+    pub(crate) eviction: Option<Policy>,
     /// A memory server as it is: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH; may be given several times
     #[arg(long, value_name = "URL")]
     pub(crate) server: Vec<String>,

@@ -37,7 +37,7 @@ impl Eviction for FirstIn {
     fn used(&mut self, _: u32) {}
 
     #[inline]
-    fn victim(&self) -> Option<u32> {
+    fn evict(&mut self, _: usize, _: impl FnMut(u32) -> bool) -> Option<u32> {
         None
     }
 

@@ -1,166 +1,90 @@
-//! Exact least-recently-used order of pages, in a flat array: eight bytes a page, and a few loads a touch.
+//! Least recently used.
 
 use super::Eviction;
+use super::queue::{Links, NONE, Queue};
 
-/// No page.
-const NONE: u32 = u32::MAX;
-/// A page that is not in the order, where its neighbour would stand.
-const OUT: u32 = u32::MAX - 1;
-
-/// Pages from the least to the most recently used.
+/// Exact order of pages, from the least to the most recently used. Eight bytes a page.
 #[derive(Clone, Debug)]
 pub struct Lru {
-    /// By page; both of a page lie on one line of the processor's cache.
-    neighbours: Vec<Neighbours>,
-    coldest: u32,
-    hottest: u32,
-    len: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Neighbours {
-    colder: u32,
-    hotter: u32,
-}
-
-impl Neighbours {
-    /// Of a page that is not in the order.
-    const OUT: Self = Self {
-        colder: OUT,
-        hotter: OUT,
-    };
+    links: Links,
+    queue: Queue,
 }
 
 impl Lru {
-    /// For pages below `pages`, none of which is in it; at most 2³² − 2.
+    /// Order of pages below `pages`, at most 2³² − 2, none of which is in it.
     #[must_use]
     pub fn new(pages: u32) -> Self {
         Self {
-            neighbours: vec![Neighbours::OUT; pages.min(OUT) as usize],
-            coldest: NONE,
-            hottest: NONE,
-            len: 0,
+            links: Links::new(pages),
+            queue: Queue::EMPTY,
         }
     }
 
-    /// Pages below `pages` may be in it from now on; at most 2³² − 2. Those that are in stay where they are.
+    /// Makes room for pages below `pages`, at most 2³² − 2. Those that are in stay where they are.
     pub fn grow(&mut self, pages: u32) {
-        let pages = self.neighbours.len().max(pages.min(OUT) as usize);
-        self.neighbours.resize(pages, Neighbours::OUT);
+        self.links.grow(pages);
     }
 
-    /// How many are in it.
+    /// Number of pages that are in.
     #[must_use]
     pub fn len(&self) -> u32 {
-        self.len
+        self.queue.len
     }
 
-    /// Whether none is.
+    /// Whether no page is in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.queue.len == 0
     }
 
-    /// Whether this one is.
+    /// Whether the page is in.
     #[must_use]
     #[inline]
     pub fn contains(&self, page: u32) -> bool {
-        self.neighbours
-            .get(page as usize)
-            .is_some_and(|neighbours| neighbours.colder != OUT)
+        self.links.is_linked(page)
     }
 
-    /// The page is the most recently used one from now on. One beyond the end changes nothing.
+    /// Makes the page the most recently used one. A page beyond the end changes nothing.
     #[inline]
     pub fn touch(&mut self, page: u32) {
-        if page == self.hottest || page as usize >= self.neighbours.len() {
+        if page == self.queue.hottest || !self.links.has(page) {
             return;
         }
         self.remove(page);
-        self.neighbours[page as usize] = Neighbours {
-            colder: self.hottest,
-            hotter: NONE,
-        };
-        match self.hottest {
-            NONE => self.coldest = page,
-            before => self.neighbours[before as usize].hotter = page,
-        }
-        self.hottest = page;
-        self.len += 1;
+        self.links.push(&mut self.queue, page);
     }
 
-    /// The page is no longer in the order.
+    /// Takes the page out, where it is in.
     #[inline]
     pub fn remove(&mut self, page: u32) {
-        if !self.contains(page) {
-            return;
+        if self.contains(page) {
+            self.links.take(&mut self.queue, page);
         }
-        let Neighbours { colder, hotter } = self.neighbours[page as usize];
-        match colder {
-            NONE => self.coldest = hotter,
-            colder => self.neighbours[colder as usize].hotter = hotter,
-        }
-        match hotter {
-            NONE => self.hottest = colder,
-            hotter => self.neighbours[hotter as usize].colder = colder,
-        }
-        self.neighbours[page as usize] = Neighbours::OUT;
-        self.len -= 1;
     }
 
-    /// `count` pages from `first` on are touched in that order, as [`Lru::touch`] would one by one; their links are written in a row.
+    /// Touches `count` pages from `first` on in that order, as [`Lru::touch`] would one by one; their links are written in a row.
     #[inline]
     pub fn touch_run(&mut self, first: u32, count: u32) {
-        let end = first
-            .saturating_add(count)
-            .min(self.neighbours.len() as u32);
+        let end = first.saturating_add(count).min(self.links.pages());
         if first >= end {
             return;
         }
         for page in first..end {
             self.remove(page);
         }
-        let (before, last) = (self.hottest, end - 1);
-        let run = &mut self.neighbours[first as usize..end as usize];
-        for (page, neighbours) in (first..end).zip(run) {
-            *neighbours = Neighbours {
-                colder: if page == first { before } else { page - 1 },
-                hotter: if page == last { NONE } else { page + 1 },
-            };
-        }
-        match before {
-            NONE => self.coldest = first,
-            before => self.neighbours[before as usize].hotter = first,
-        }
-        self.hottest = last;
-        self.len += end - first;
+        self.links.push_run(&mut self.queue, first, end);
     }
 
-    /// The least recently used leave until `most` are left.
+    /// Takes pages out, the least recently used first, until `most` are left.
     #[inline]
     pub fn shrink(&mut self, most: u32) {
-        if self.len <= most {
-            return;
-        }
-        while self.len > most {
-            let left = &mut self.neighbours[self.coldest as usize];
-            self.coldest = left.hotter;
-            *left = Neighbours::OUT;
-            self.len -= 1;
-        }
-        match self.coldest {
-            NONE => self.hottest = NONE,
-            coldest => self.neighbours[coldest as usize].colder = NONE,
-        }
+        self.links.shrink(&mut self.queue, most);
     }
 
-    /// From the least recently used one on.
+    /// Iterates over the pages from the least recently used one on.
     #[inline]
     pub fn coldest(&self) -> impl Iterator<Item = u32> + '_ {
-        let some = |page: u32| (page != NONE).then_some(page);
-        std::iter::successors(some(self.coldest), move |page| {
-            some(self.neighbours[*page as usize].hotter)
-        })
+        self.links.from_coldest(&self.queue)
     }
 }
 
@@ -187,14 +111,26 @@ impl Eviction for Lru {
 
     #[inline]
     fn used(&mut self, page: u32) {
-        if Self::contains(self, page) {
-            self.touch(page);
+        if page != self.queue.hottest && Self::contains(self, page) {
+            self.links.take(&mut self.queue, page);
+            self.links.push(&mut self.queue, page);
         }
     }
 
     #[inline]
-    fn victim(&self) -> Option<u32> {
-        self.coldest().next()
+    fn evict(&mut self, most_asked: usize, mut may_leave: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut page = self.queue.coldest;
+        for _ in 0..most_asked {
+            if page == NONE {
+                break;
+            }
+            if may_leave(page) {
+                self.links.take(&mut self.queue, page);
+                return Some(page);
+            }
+            page = self.links.hotter(page);
+        }
+        None
     }
 
     #[inline]

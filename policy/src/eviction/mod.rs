@@ -1,80 +1,55 @@
 //! Which page leaves when there is no room for another.
 //!
-//! Who keeps pages looks for the [`Eviction::victim`] until there is room, lets it [`leave`](Eviction::leave), and has the newcomer
-//! [`enter`](Eviction::enter); a page that is asked for and there was [`used`](Eviction::used).
+//! The holder of the pages calls [`Eviction::evict`] until there is room, then [`Eviction::enter`] for the newcomer, and
+//! [`Eviction::used`] for a page that is asked for and is in. A policy is a file here and a row of the table below.
 
 mod fifo;
 mod first_in;
 mod lru;
 mod policy;
+mod queue;
+mod s3_fifo;
+mod sieve;
+#[cfg(test)]
+mod tests;
 
-pub use fifo::Fifo;
-pub use first_in::FirstIn;
-pub use lru::Lru;
-pub use policy::{Policy, UnknownPolicy};
+pub use policy::{UnknownPolicy, Visitor};
+
+policy::policies! {
+    /// The least recently used page leaves.
+    "lru" => lru::Lru;
+    /// The page that came first leaves.
+    "fifo" => fifo::Fifo;
+    /// No page leaves (Acharya and Setia, section 3.2: fit for scans).
+    "first-in" => first_in::FirstIn;
+    /// The page that came first and was not used since a hand passed it leaves (Zhang et al., NSDI 2024).
+    "sieve" => sieve::Sieve;
+    /// The oldest of the newcomers that were not used again leaves, or of the others (Yang et al., SOSP 2023).
+    "s3-fifo" => s3_fifo::S3Fifo;
+}
 
 /// An order in which pages leave.
 pub trait Eviction {
-    /// For pages below `pages`, none of which is in it; at most 2³² − 2.
+    /// Order of pages below `pages`, at most 2³² − 2, none of which is in it.
     fn of(pages: u32) -> Self;
 
-    /// Pages below `pages` may enter from now on; those that are in stay.
+    /// Makes room for pages below `pages`; those that are in stay.
     fn grow(&mut self, pages: u32);
 
-    /// Whether it is in.
+    /// Whether the page is in.
     fn contains(&self, page: u32) -> bool;
 
-    /// It is in from now on. One that is in already, or beyond the end, changes nothing.
+    /// Takes the page in. One that is in already, or beyond the end, changes nothing.
     fn enter(&mut self, page: u32);
 
-    /// It was asked for, and was in.
+    /// Notes that the page was asked for. One that is not in changes nothing.
     fn used(&mut self, page: u32);
 
-    /// Who leaves next; nobody: the newcomer stays out.
-    fn victim(&self) -> Option<u32>;
+    /// Takes out the page that leaves next, of those that `may_leave` allows. It is called `most_asked` times at most.
+    ///
+    /// `None`: no page leaves, and the newcomer stays out.
+    fn evict(&mut self, most_asked: usize, may_leave: impl FnMut(u32) -> bool) -> Option<u32>;
 
-    /// It is in no longer.
+    /// Takes the page out for a reason of its own: it is gone, or its holder has no use for it. One that is not in changes nothing.
     fn leave(&mut self, page: u32);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Pages asked for, one after the other, of a cache of two: `h` where it was in, `m` where it was not.
-    fn asked<E: Eviction>(pages: &[u32]) -> String {
-        let mut order = E::of(8);
-        let mut len = 0;
-        let ask = |page: &u32| {
-            if order.contains(*page) {
-                order.used(*page);
-                return 'h';
-            }
-            if len == 2 {
-                match order.victim() {
-                    Some(victim) => order.leave(victim),
-                    None => return 'm',
-                }
-            } else {
-                len += 1;
-            }
-            order.enter(*page);
-            'm'
-        };
-        pages.iter().map(ask).collect()
-    }
-
-    #[test]
-    fn each_order_on_one_table_worked_by_hand() {
-        // After 1 2 1, page 3 has no room. Lru: 2 goes. Fifo: 1 goes, though it was used last. FirstIn: 3 stays out.
-        let pages = [1, 2, 1, 3, 1, 2, 3, 1];
-        assert_eq!(asked::<Lru>(&pages), "mmhmhmmm");
-        assert_eq!(asked::<Fifo>(&pages), "mmhmmmmm");
-        assert_eq!(asked::<FirstIn>(&pages), "mmhmhhmh");
-        // A scan of more than there is room for: the study's reason for "first in".
-        let scans = [1, 2, 3, 1, 2, 3, 1, 2, 3];
-        assert_eq!(asked::<Lru>(&scans), "mmmmmmmmm");
-        assert_eq!(asked::<Fifo>(&scans), "mmmmmmmmm");
-        assert_eq!(asked::<FirstIn>(&scans), "mmmhhmhhm");
-    }
 }

@@ -1,32 +1,120 @@
-//! The orders by name.
+//! The table of policies: everything that is made of it.
 
+use super::{Eviction, Policy};
 use std::fmt;
 use std::str::FromStr;
 
-/// The orders that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Policy {
-    /// [`super::Lru`]: the least recently used one leaves.
-    Lru,
-    /// [`super::Fifo`]: the one that came first leaves.
-    Fifo,
-    /// [`super::FirstIn`]: nobody leaves (Acharya and Setia, section 3.2: fit for scans).
-    FirstIn,
-}
+/// Makes a policy known to the cache replay, the simulator, the command line and the clerk: a row for each.
+///
+/// Each row has documentation, the name in configurations, and the type, named as the policy in the module before it.
+macro_rules! policies {
+    ($($(#[$doc:meta])* $name:literal => $module:ident::$policy:ident;)*) => {
+        $(pub use $module::$policy;)*
 
-impl Policy {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Lru, Self::Fifo, Self::FirstIn];
-
-    /// As it is written in configurations.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lru => "lru",
-            Self::Fifo => "fifo",
-            Self::FirstIn => "first-in",
+        /// Policies of eviction that there are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Policy {
+            $($(#[$doc])* $policy,)*
         }
-    }
+
+        impl Policy {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$policy),*];
+
+            /// Name in configurations.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$policy => $name,)*
+                }
+            }
+
+            /// Calls `visitor` with the type of this policy's order.
+            pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+                match self {
+                    $(Self::$policy => visitor.visit::<$policy>(),)*
+                }
+            }
+        }
+
+        /// Order of pages by the policy that was chosen. A call costs one branch more than that of the order itself.
+        #[derive(Clone, Debug)]
+        pub enum Order {
+            $($(#[$doc])* $policy($policy),)*
+        }
+
+        impl Order {
+            /// Order of pages below `pages`, at most 2³² − 2, none of which is in it.
+            #[must_use]
+            pub fn new(policy: Policy, pages: u32) -> Self {
+                match policy {
+                    $(Policy::$policy => Self::$policy(Eviction::of(pages)),)*
+                }
+            }
+
+            /// [`Eviction::grow`].
+            pub fn grow(&mut self, pages: u32) {
+                match self {
+                    $(Self::$policy(order) => Eviction::grow(order, pages),)*
+                }
+            }
+
+            /// [`Eviction::contains`].
+            #[must_use]
+            #[inline]
+            pub fn contains(&self, page: u32) -> bool {
+                match self {
+                    $(Self::$policy(order) => Eviction::contains(order, page),)*
+                }
+            }
+
+            /// [`Eviction::enter`].
+            #[inline]
+            pub fn enter(&mut self, page: u32) {
+                match self {
+                    $(Self::$policy(order) => order.enter(page),)*
+                }
+            }
+
+            /// [`Eviction::used`].
+            #[inline]
+            pub fn used(&mut self, page: u32) {
+                match self {
+                    $(Self::$policy(order) => order.used(page),)*
+                }
+            }
+
+            /// [`Eviction::evict`].
+            #[inline]
+            pub fn evict(
+                &mut self,
+                most_asked: usize,
+                may_leave: impl FnMut(u32) -> bool,
+            ) -> Option<u32> {
+                match self {
+                    $(Self::$policy(order) => order.evict(most_asked, may_leave),)*
+                }
+            }
+
+            /// [`Eviction::leave`].
+            #[inline]
+            pub fn leave(&mut self, page: u32) {
+                match self {
+                    $(Self::$policy(order) => order.leave(page),)*
+                }
+            }
+        }
+    };
+}
+pub(super) use policies;
+
+/// Code that is compiled for every policy's order by itself, so that its calls cost no branch.
+pub trait Visitor {
+    /// What [`Policy::visit`] returns.
+    type Output;
+
+    /// Does the work with orders of type `E`.
+    fn visit<E: Eviction + 'static>(self) -> Self::Output;
 }
 
 impl fmt::Display for Policy {
@@ -35,7 +123,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// No order has that name.
+/// Error: no policy has that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy(pub String);
 

@@ -1,7 +1,7 @@
 //! One cache on its way through a stream.
 
 use super::{Capacity, Counts};
-use gleaner_policy::eviction::Eviction;
+use gleaner_policy::eviction::{Eviction, Visitor};
 
 /// What goes through batches of requests.
 pub(super) trait Replaying {
@@ -15,8 +15,19 @@ pub(super) trait Replaying {
 /// How many requests are looked at beforehand.
 const AT_ONCE: usize = 64;
 
+/// Makes a [`Run`] of the policy that visits it.
+pub(super) struct Begin(pub(super) Capacity);
+
+impl Visitor for Begin {
+    type Output = Box<dyn Replaying>;
+
+    fn visit<E: Eviction + 'static>(self) -> Self::Output {
+        Box::new(Run::<E>::of(self.0))
+    }
+}
+
 /// A cache, and what came of it.
-pub(super) struct Run<E> {
+struct Run<E> {
     order: E,
     /// What each object that is in takes of the capacity.
     sizes: Vec<u32>,
@@ -26,7 +37,7 @@ pub(super) struct Run<E> {
 }
 
 impl<E: Eviction> Run<E> {
-    pub(super) fn of(capacity: Capacity) -> Self {
+    fn of(capacity: Capacity) -> Self {
         Self {
             order: E::of(0),
             sizes: Vec::new(),
@@ -48,10 +59,9 @@ impl<E: Eviction> Run<E> {
             return true;
         }
         while self.held + needed > most {
-            let Some(victim) = self.order.victim() else {
+            let Some(victim) = self.order.evict(usize::MAX, |_| true) else {
                 return true;
             };
-            self.order.leave(victim);
             self.held -= u64::from(self.sizes[victim as usize]);
         }
         self.order.enter(object);

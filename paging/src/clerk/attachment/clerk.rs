@@ -40,6 +40,9 @@ pub(crate) fn start(
     if let Some(copies) = device.copies {
         option("--copies", copies.to_string().as_ref());
     }
+    if let Some(eviction) = device.eviction {
+        option("--eviction", eviction.name().as_ref());
+    }
     for (name, path) in [("--config", &device.config), ("--disk", &device.disk)] {
         if let Some(path) = path {
             // It is started in another folder.

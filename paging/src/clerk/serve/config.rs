@@ -5,6 +5,7 @@ use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_paging::device::run::Source;
 use gleaner_paging::device::{PAGE, Revocation, Settings};
+use gleaner_policy::eviction::Policy;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ struct ConfigFile {
     status: Option<PathBuf>,
     disk: Option<PathBuf>,
     copies: Option<usize>,
+    eviction: Option<String>,
     servers: Option<Vec<String>>,
     recruiters: Option<Vec<String>>,
     client: Option<String>,
@@ -121,6 +123,9 @@ impl Config {
         if !(1..=2).contains(&copies) {
             return Err(origin.wrong("copies", "1, or 2 on different hosts"));
         }
+        let named = |name: String| name.parse::<Policy>();
+        let eviction = file.eviction.map(named).transpose();
+        let eviction = eviction.map_err(|e| origin.wrong("eviction", e.to_string()))?;
         let disk = args.device.disk.clone().or(file.disk);
         let disk = disk.unwrap_or_else(|| folders::state(DAEMON));
         let disk = (disk != Path::new("none")).then_some(disk);
@@ -159,6 +164,7 @@ impl Config {
                 copies,
                 has_disk: disk.is_some(),
                 frames: frames.min(1 << 20) as u32,
+                eviction: args.device.eviction.or(eviction).unwrap_or(Policy::Lru),
                 on_revocation: file.on_revocation,
                 answer_within_ms: ms(file.answer_within, 2000).max(1),
                 give_up_after_ms: ms(file.give_up_after, 10_000),
@@ -228,6 +234,7 @@ mod tests {
             ("size = \"1KiB\"", "size: from 4KiB"),
             ("size = \"64TiB\"", "size: from 4KiB"),
             ("copies = 3", "copies: 1, or 2"),
+            ("eviction = \"oldest\"", "choose one of lru, fifo"),
             ("servers = [\"here\"]", "servers: \"here\" is no address"),
             (
                 "disk = \"none\"\non_revocation = \"disk\"",

@@ -111,8 +111,9 @@ impl Device {
                 && tried & 1 << copy == 0
                 && let Some((server, _)) = place.at()
             {
-                if !matches!(purpose, Purpose::Fill(frame) if self.sweep.is_moving(frame)) {
-                    self.lru.touch(page);
+                // A page that moves is not used, and one of which a part is written is when all of it is.
+                if matches!(purpose, Purpose::Answer(_)) {
+                    self.order.used(page);
                 }
                 return self.send(server, read(Some(place)));
             }
@@ -283,7 +284,7 @@ impl Device {
             }
         }
         self.table.set(page, entry);
-        self.settle_lru(page);
+        self.settle_order(page);
     }
 
     /// That place had no answer: another one is asked.

@@ -17,7 +17,7 @@ use super::frames::{Frames, PageBytes};
 use super::seal::{Seal, TagBytes};
 use super::servers::{Counters, Servers, Standing};
 use super::table::{COPIES, Place, Table};
-use gleaner_policy::eviction::Lru;
+use gleaner_policy::eviction::{Order, Policy};
 use jobs::Jobs;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -47,6 +47,8 @@ pub struct Settings {
     pub has_disk: bool,
     /// Pages on their way at once.
     pub frames: u32,
+    /// Order in which pages leave servers that have no room for another.
+    pub eviction: Policy,
     /// [`Revocation`].
     pub on_revocation: Revocation,
     /// A server that takes longer to answer is left.
@@ -208,7 +210,7 @@ pub struct Device {
     seal: Seal,
     table: Table,
     /// Pages that servers have.
-    lru: Lru,
+    order: Order,
     servers: Servers,
     frames: Frames,
     ops: Slab<Timed>,
@@ -243,7 +245,7 @@ impl Device {
             },
             seal: Seal::new(key)?,
             table: Table::new(settings.pages),
-            lru: Lru::new(settings.pages),
+            order: Order::new(settings.eviction, settings.pages),
             servers: Servers::default(),
             frames: Frames::new(settings.frames),
             ops: Slab::with_capacity(settings.frames as usize * 4),

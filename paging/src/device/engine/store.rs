@@ -69,7 +69,7 @@ impl Device {
             self.servers.free(place);
         }
         self.table.set(page, Entry::ZERO);
-        self.lru.remove(page);
+        self.order.leave(page);
         self.stored_pages -= 1;
     }
 
@@ -252,16 +252,16 @@ impl Device {
             return None;
         }
         for _ in 0..2 {
-            let leaves = |cold: &u32| {
-                let entry = self.table.get(*cold);
+            let may_leave = |cold| {
+                let entry = self.table.get(cold);
                 let is_up = |place: &Place| self.servers.standing(*place) == Standing::Up;
-                *cold != page
+                cold != page
                     && entry.is_on_disk()
                     && entry.places.iter().any(is_up)
-                    && self.frames.first_of(*cold).is_none()
+                    && self.frames.first_of(cold).is_none()
             };
-            let cold = self.lru.coldest().take(MOST_LOOKED_AT).find(leaves)?;
-            self.evict(cold);
+            let cold = self.order.evict(MOST_LOOKED_AT, may_leave)?;
+            self.evicted(cold);
             if let Some(place) = self.servers.take(not_at) {
                 return Some(place);
             }
@@ -269,13 +269,13 @@ impl Device {
         None
     }
 
-    fn evict(&mut self, page: u32) {
+    /// Leaves a page on disk alone, which is out of the order already.
+    fn evicted(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for place in std::mem::replace(&mut entry.places, [Place::NONE; COPIES]) {
             self.servers.free(place);
         }
         self.table.set(page, entry);
-        self.lru.remove(page);
         self.totals.evicted += 1;
     }
 
@@ -408,10 +408,11 @@ impl Device {
             }
         }
         match self.table.get(page).has_place() {
+            true if !self.order.contains(page) => self.order.enter(page),
             // What only moves is used no more than before.
-            true if kind == Kind::Copy && self.lru.contains(page) => {}
-            true => self.lru.touch(page),
-            false => self.lru.remove(page),
+            true if kind == Kind::Copy => {}
+            true => self.order.used(page),
+            false => self.order.leave(page),
         }
         self.leave(number);
     }
@@ -443,10 +444,10 @@ impl Device {
         }
     }
 
-    /// Keeps the order of use true to where a page is.
-    pub(super) fn settle_lru(&mut self, page: u32) {
+    /// Keeps the order true to where a page is.
+    pub(super) fn settle_order(&mut self, page: u32) {
         if !self.table.get(page).has_place() {
-            self.lru.remove(page);
+            self.order.leave(page);
         }
     }
 }

@@ -108,7 +108,7 @@ impl Device {
             {
                 entry.places[copy] = Place::NONE;
                 self.table.set(page, entry);
-                self.settle_lru(page);
+                self.settle_order(page);
             }
         }
         self.leaves_place(page);
@@ -166,7 +166,7 @@ impl Device {
             }
         }
         self.table.set(page, entry);
-        self.settle_lru(page);
+        self.settle_order(page);
     }
 
     /// The end of a pass.

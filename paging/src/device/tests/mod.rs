@@ -3,6 +3,7 @@
 mod world;
 
 use super::Revocation;
+use gleaner_policy::eviction::Policy;
 use proptest::prelude::*;
 use world::{Forgery, PAGES, Step, World, step};
 
@@ -24,8 +25,9 @@ proptest! {
         copies in 1..3usize,
         slots in 1..9u32,
         on_revocation in revocation(),
+        eviction in prop::sample::select(&Policy::ALL[..]),
     ) {
-        let mut world = World::new(copies, true, 3, slots, on_revocation);
+        let mut world = World::evicting(eviction, copies, true, 3, slots, on_revocation);
         for step in &steps {
             world.do_step(step);
         }
@@ -114,6 +116,33 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
     world.do_step(&Step::Read(5));
     finish(&mut world);
     assert_eq!(from_disk(&world), 2);
+}
+
+/// The same pages, and a read of 4 and of 0: which pages servers have then.
+#[test]
+fn the_policy_chooses_the_pages_that_servers_have() {
+    // A world for each page, as looking at one may move it.
+    let is_at_servers = |policy, page| {
+        let mut world = World::evicting(policy, 1, true, 1, 4, Revocation::Migrate);
+        let steps = (0..8).map(|page| Step::Write(page, page as u8));
+        for step in steps.chain([Step::Read(4), Step::Read(0)]) {
+            world.do_step(&step);
+            finish(&mut world);
+        }
+        let before = world.device.totals().from_disk;
+        world.do_step(&Step::Read(page));
+        finish(&mut world);
+        world.device.totals().from_disk == before
+    };
+    let at_servers = |policy| {
+        let pages = (0..8).filter(|page| is_at_servers(policy, *page));
+        pages.collect::<Vec<_>>()
+    };
+    assert_eq!(at_servers(Policy::Lru), [0, 4, 6, 7]); // 5 is the least recently used
+    assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // 4 came before it
+    assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // 4 never came in
+    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // the hand takes 4's mark and goes on to 5
+    assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // 4 was used once alone
 }
 
 #[test]

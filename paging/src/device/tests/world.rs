@@ -3,6 +3,7 @@
 use super::super::servers::LATE_US;
 use super::super::*;
 use crate::nbd::wire::{Fault, SimpleReply};
+use gleaner_policy::eviction::Policy;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -132,11 +133,24 @@ impl World {
         slots: u32,
         on_revocation: Revocation,
     ) -> Self {
+        let eviction = Policy::Lru;
+        Self::evicting(eviction, copies, has_disk, hosts, slots, on_revocation)
+    }
+
+    pub(super) fn evicting(
+        eviction: Policy,
+        copies: usize,
+        has_disk: bool,
+        hosts: usize,
+        slots: u32,
+        on_revocation: Revocation,
+    ) -> Self {
         let settings = Settings {
             pages: PAGES,
             copies,
             has_disk,
             frames: 64,
+            eviction,
             on_revocation,
             answer_within_ms: 2000,
             give_up_after_ms: 5000,

@@ -3,6 +3,7 @@
 use super::{Cluster, DROPPED, Due, Violation, ms};
 use crate::event::{MS, Ticket};
 use crate::hosts::{self, Change, Presence};
+use gleaner_policy::eviction::Order;
 use gleaner_policy::lending::{Action, Cause, Event, Lender, Settings};
 use gleaner_schemas::lending::{Asked, Outcome, QuotaReason, Request};
 
@@ -234,16 +235,18 @@ impl Cluster<'_> {
     fn shrink(&mut self, at: usize, bytes: u64) -> Vec<(String, u64)> {
         let mut gone = Vec::new();
         let mut freed_bytes = 0;
+        // Clients do not know yet what is dropped here, and keep their order.
+        let mut order = self.order.clone();
         while freed_bytes < bytes {
             let host = &mut self.hosts[at];
-            let coldest = self.order.as_ref().and_then(|order| {
-                let place = |region| host.held.iter().position(|held| *held == region);
-                order.coldest().find_map(place)
-            });
-            let last = host.held.len().checked_sub(1);
-            let Some(region) = coldest.or(last).map(|place| host.held.remove(place)) else {
+            let held = &mut host.held;
+            let evict =
+                |order: &mut Order| order.evict(usize::MAX, |region| held.contains(&region));
+            let evicted = order.as_mut().and_then(evict);
+            let Some(region) = evicted.or(held.last().copied()) else {
                 break;
             };
+            held.retain(|other| *other != region);
             host.believed.push(region);
             let dropped = &mut self.regions[region as usize];
             dropped.generation = DROPPED;

@@ -2,6 +2,7 @@
 
 use super::{Cluster, Found, NEVER, NOWHERE, Region, Violation, daemon, ms};
 use crate::event::SECOND;
+use gleaner_policy::eviction::Order;
 use gleaner_policy::placement::{Request, place};
 use rand::Rng;
 
@@ -47,7 +48,8 @@ impl Cluster<'_> {
         stored.ready_ns = NEVER;
         stored.storing = self.storings;
         if let Some(order) = &mut self.order {
-            order.touch(region);
+            order.leave(region);
+            order.enter(region);
         }
         Ok(Some(self.storings))
     }
@@ -97,18 +99,18 @@ impl Cluster<'_> {
         now_ns: u64,
     ) -> Result<Option<usize>, Violation> {
         loop {
+            let mut order = self.order.take();
             let own = &self.clients[client].regions;
             // What is on its way stays.
-            let may_leave = |region: &u32| {
-                own.contains(region) && !matches!(self.find(*region, now_ns), Found::Coming(_))
+            let may_leave = |region| {
+                own.contains(&region) && !matches!(self.find(region, now_ns), Found::Coming(_))
             };
-            let order = self.order.as_ref();
-            let Some(region) = order.and_then(|order| order.coldest().find(may_leave)) else {
+            let evict = |order: &mut Order| order.evict(usize::MAX, may_leave);
+            let evicted = order.as_mut().and_then(evict);
+            self.order = order;
+            let Some(region) = evicted else {
                 return Ok(None);
             };
-            if let Some(order) = &mut self.order {
-                order.remove(region);
-            }
             match self.find(region, now_ns) {
                 Found::Held => {
                     let at = self.regions[region as usize].host as usize;

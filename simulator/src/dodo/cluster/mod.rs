@@ -15,7 +15,7 @@ use super::scenario::{LostRegion, Recruitment, Remote};
 use crate::event::{MS, Queue};
 use crate::hosts::Timeline;
 use daemon::Daemon;
-use gleaner_policy::eviction::{Lru, Policy};
+use gleaner_policy::eviction::{Order, Policy};
 use gleaner_policy::lending::Event;
 use gleaner_policy::placement::{Candidate, Placement, State};
 use gleaner_policy::refraction::Refraction;
@@ -90,10 +90,8 @@ pub(super) struct Cluster<'a> {
     state: State,
     dice: ChaCha8Rng,
     clients: Vec<Borrower>,
-    /// Who leaves first, where anybody leaves.
-    order: Option<Lru>,
-    /// Whether use puts a region behind all others; else they leave as they came.
-    is_by_use: bool,
+    /// Order in which regions leave; `None` where none ever does.
+    order: Option<Order>,
     storings: u64,
     told: Regions,
     tally: Tally,
@@ -177,10 +175,9 @@ impl<'a> Cluster<'a> {
             host_id: timeline.host_id.as_str().into(),
             ..Candidate::default()
         };
-        let order = match remote.retention.0 {
-            Policy::FirstIn => None,
-            Policy::Lru | Policy::Fifo => Some(Lru::new(regions.len() as u32)),
-        };
+        let retention = remote.retention.0;
+        let order =
+            (retention != Policy::FirstIn).then(|| Order::new(retention, regions.len() as u32));
         Self {
             recruitment: recruitment.clone(),
             lost_region: remote.lost_region,
@@ -194,7 +191,6 @@ impl<'a> Cluster<'a> {
             dice: stream(seed, 1),
             clients: borrowers,
             order,
-            is_by_use: remote.retention.0 == Policy::Lru,
             storings: 0,
             told: Regions::default(),
             tally: Tally::default(),
@@ -273,10 +269,8 @@ impl<'a> Cluster<'a> {
             });
         }
         host.served += 1;
-        if self.is_by_use
-            && let Some(order) = &mut self.order
-        {
-            order.touch(region);
+        if let Some(order) = &mut self.order {
+            order.used(region);
         }
         Ok(())
     }

@@ -1,0 +1,157 @@
+//! Queues of pages in one flat array: eight bytes a page, and a few loads a change.
+
+/// Absence of a page: the end of a queue.
+pub(super) const NONE: u32 = u32::MAX;
+/// Mark of a page that is in no queue, in the place of its colder neighbour.
+const OUT: u32 = u32::MAX - 1;
+
+/// Both ends of a queue, whose pages are linked by a [`Links`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    /// Page that came first, or [`NONE`].
+    pub(super) coldest: u32,
+    /// Page that came last, or [`NONE`].
+    pub(super) hottest: u32,
+    /// Number of pages.
+    pub(super) len: u32,
+}
+
+impl Queue {
+    /// Queue without a page.
+    pub(super) const EMPTY: Self = Self {
+        coldest: NONE,
+        hottest: NONE,
+        len: 0,
+    };
+}
+
+/// Links of every page, which is in one queue at most. Both links of a page lie on one line of the processor's cache.
+#[derive(Clone, Debug)]
+pub(super) struct Links(Vec<Neighbours>);
+
+#[derive(Clone, Copy, Debug)]
+struct Neighbours {
+    colder: u32,
+    hotter: u32,
+}
+
+impl Neighbours {
+    /// Links of a page that is in no queue.
+    const OUT: Self = Self {
+        colder: OUT,
+        hotter: OUT,
+    };
+}
+
+impl Links {
+    /// Links of pages below `pages`, at most 2³² − 2, none of which is in a queue.
+    pub(super) fn new(pages: u32) -> Self {
+        Self(vec![Neighbours::OUT; pages.min(OUT) as usize])
+    }
+
+    /// Makes room for pages below `pages`, at most 2³² − 2. It never shrinks.
+    pub(super) fn grow(&mut self, pages: u32) {
+        let pages = self.0.len().max(pages.min(OUT) as usize);
+        self.0.resize(pages, Neighbours::OUT);
+    }
+
+    /// End of the pages' numbers.
+    #[inline]
+    pub(super) fn pages(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Whether the page is below the end of the pages' numbers.
+    #[inline]
+    pub(super) fn has(&self, page: u32) -> bool {
+        (page as usize) < self.0.len()
+    }
+
+    /// Whether the page is in a queue.
+    #[inline]
+    pub(super) fn is_linked(&self, page: u32) -> bool {
+        let neighbours = self.0.get(page as usize);
+        neighbours.is_some_and(|neighbours| neighbours.colder != OUT)
+    }
+
+    /// Page that came after this one, which is in a queue; or [`NONE`].
+    #[inline]
+    pub(super) fn hotter(&self, page: u32) -> u32 {
+        self.0[page as usize].hotter
+    }
+
+    /// Puts a page that is in no queue behind all others of `queue`.
+    #[inline]
+    pub(super) fn push(&mut self, queue: &mut Queue, page: u32) {
+        self.0[page as usize] = Neighbours {
+            colder: queue.hottest,
+            hotter: NONE,
+        };
+        match queue.hottest {
+            NONE => queue.coldest = page,
+            before => self.0[before as usize].hotter = page,
+        }
+        queue.hottest = page;
+        queue.len += 1;
+    }
+
+    /// Puts the pages of `first..end`, at least one and in no queue, behind all others of `queue`: their links are written in a row.
+    #[inline]
+    pub(super) fn push_run(&mut self, queue: &mut Queue, first: u32, end: u32) {
+        let (before, last) = (queue.hottest, end - 1);
+        let run = &mut self.0[first as usize..end as usize];
+        for (page, neighbours) in (first..end).zip(run) {
+            *neighbours = Neighbours {
+                colder: if page == first { before } else { page - 1 },
+                hotter: if page == last { NONE } else { page + 1 },
+            };
+        }
+        match before {
+            NONE => queue.coldest = first,
+            before => self.0[before as usize].hotter = first,
+        }
+        queue.hottest = last;
+        queue.len += end - first;
+    }
+
+    /// Takes a page out of `queue`, which has it.
+    #[inline]
+    pub(super) fn take(&mut self, queue: &mut Queue, page: u32) {
+        let Neighbours { colder, hotter } = self.0[page as usize];
+        match colder {
+            NONE => queue.coldest = hotter,
+            colder => self.0[colder as usize].hotter = hotter,
+        }
+        match hotter {
+            NONE => queue.hottest = colder,
+            hotter => self.0[hotter as usize].colder = colder,
+        }
+        self.0[page as usize] = Neighbours::OUT;
+        queue.len -= 1;
+    }
+
+    /// Takes pages out of `queue`, the coldest first, until `most` are left.
+    #[inline]
+    pub(super) fn shrink(&mut self, queue: &mut Queue, most: u32) {
+        if queue.len <= most {
+            return;
+        }
+        while queue.len > most {
+            let left = &mut self.0[queue.coldest as usize];
+            queue.coldest = left.hotter;
+            *left = Neighbours::OUT;
+            queue.len -= 1;
+        }
+        match queue.coldest {
+            NONE => queue.hottest = NONE,
+            coldest => self.0[coldest as usize].colder = NONE,
+        }
+    }
+
+    /// Iterates over the pages of `queue` from the coldest on.
+    #[inline]
+    pub(super) fn from_coldest(&self, queue: &Queue) -> impl Iterator<Item = u32> + '_ {
+        let some = |page: u32| (page != NONE).then_some(page);
+        std::iter::successors(some(queue.coldest), move |page| some(self.hotter(*page)))
+    }
+}
