@@ -5,11 +5,9 @@ pub(crate) mod arrivals;
 pub(crate) mod calendar;
 mod carried;
 pub(crate) mod frame;
-pub(crate) mod intervals;
 pub(crate) mod inventory;
 pub(crate) mod reader;
 pub(crate) mod samples;
-pub(crate) mod segments;
 pub(crate) mod span;
 pub(crate) mod standing;
 pub(crate) mod time_by_hour;
@@ -23,15 +21,14 @@ use arrivals::Arrivals;
 use calendar::Calendar;
 use frame::Frame;
 use gleaner_dataset::Dataset;
+use gleaner_hosts::recorded::{Gap, Intervals, covered_ms, runs};
 use gleaner_policy::idle::IdleRule;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::Parameters;
 use gleaner_schemas::rows::{FileRow, ProcessRow};
-use intervals::Intervals;
 use inventory::{Inventory, recorded_gaps};
 use reader::{HostReader, TIME};
 use samples::Samples;
-use segments::{Gap, covered_ms, segments};
 use span::{Lead, Span};
 use std::ops::Range;
 
@@ -144,7 +141,7 @@ impl<'a> HostTrace<'a> {
         let recorded = recorded_gaps(&mut reader)?;
         let runs_of = |samples: &Samples, recorded| {
             let intervals = Intervals::new(inventory.intervals.clone(), &samples.time_ms);
-            (segments(samples, recorded, &intervals), intervals)
+            (runs(&samples.times(), recorded, &intervals), intervals)
         };
         if counts.contains(&false) {
             let all = Samples::of(&rows, parameters)?;
@@ -209,13 +206,16 @@ impl<'a> HostTrace<'a> {
     pub(crate) fn covered_ms(&self) -> i64 {
         self.segments
             .iter()
-            .map(|s| covered_ms(&self.samples, s))
+            .map(|s| covered_ms(&self.samples.time_ms, s))
             .sum()
     }
 
     /// The longest time without a gap.
     pub(crate) fn longest_run_ms(&self) -> i64 {
-        let runs = self.segments.iter().map(|s| covered_ms(&self.samples, s));
+        let runs = self
+            .segments
+            .iter()
+            .map(|s| covered_ms(&self.samples.time_ms, s));
         runs.max().unwrap_or(0)
     }
 

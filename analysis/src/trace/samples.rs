@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::trace::frame::Frame;
 use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
+use gleaner_hosts::recorded::SampleTime;
 use gleaner_policy::accounting::{harvestable_bytes, headroom_bytes};
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
@@ -169,9 +170,16 @@ impl Samples {
         self.time_ms.is_empty()
     }
 
-    /// Time that one sample says it is after the one before; `None` where the host saw a gap.
-    pub(crate) fn interval(&self, sample: usize) -> Option<i64> {
-        *self.interval_ms.get(sample)?
+    /// Place of each sample in the trace.
+    pub(crate) fn times(&self) -> Vec<SampleTime> {
+        let places = self.database.iter().zip(&self.time_ms);
+        let places = places.zip(&self.interval_ms);
+        let time = |((&database, &time_ms), &interval_ms)| SampleTime {
+            database,
+            time_ms,
+            interval_ms,
+        };
+        places.map(time).collect()
     }
 
     /// A category of one sample.
