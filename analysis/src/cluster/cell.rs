@@ -1,8 +1,8 @@
 //! What one host says in one cell of the grid.
 
-use crate::owner::idle::IdlePeriod;
 use crate::trace::HostTrace;
 use crate::trace::samples::unsigned;
+use gleaner_hosts::derived::IdlePeriod;
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, quota};

@@ -8,11 +8,11 @@
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::owner::quota::categories;
-use crate::owner::returns::Return;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
 use crate::trace::HostTrace;
 use crate::trace::samples::{Samples, unsigned};
+use gleaner_hosts::derived::Return;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes, upper_bound_bytes};
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};

@@ -14,13 +14,12 @@ pub(crate) mod time_by_hour;
 
 use crate::error::Result;
 use crate::owner::busy::{self, BusyPeriod};
-use crate::owner::idle::Idleness;
 use crate::owner::live_files::LiveFiles;
-use crate::owner::returns::{self, Return};
 use arrivals::Arrivals;
 use calendar::Calendar;
 use frame::Frame;
 use gleaner_dataset::Dataset;
+use gleaner_hosts::derived::{Idleness, Return, returns};
 use gleaner_hosts::recorded::{Gap, Intervals, covered_ms, runs};
 use gleaner_policy::idle::IdleRule;
 use gleaner_schemas::column::Row;
@@ -156,7 +155,7 @@ impl<'a> HostTrace<'a> {
             load_limit: parameters.load_limit,
         };
         let arrivals = Arrivals::read(&mut reader)?;
-        let idleness = Idleness::of(&samples, &segments, &rule);
+        let idleness = Idleness::of(&samples.observations(), &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let nothing = |reader: &HostReader<'_>, table, columns| SampleRows {
             rows: reader.nothing(table, columns),
@@ -174,13 +173,7 @@ impl<'a> HostTrace<'a> {
                 nothing(&reader, &FileRow::TABLE, &FILE_COLUMNS)
             },
             busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
-            returns: returns::of_host(
-                &samples.time_ms,
-                &segments,
-                &idleness,
-                rule.idle_after_ms,
-                window_ms,
-            ),
+            returns: returns(&samples.time_ms, &segments, &idleness, window_ms),
             idleness,
             hours_of_week: calendar.hours_of_week(&samples.time_ms),
             reader,

@@ -211,13 +211,16 @@ impl Samples {
         })
     }
 
-    /// What the idle rule wants to know of one sample.
-    pub(crate) fn observation(&self, sample: usize) -> Observation {
-        Observation {
-            time_ms: self.time_ms[sample],
-            owner_idle_ms: self.owner_idle_ms[sample],
-            load5: self.load5[sample],
-        }
+    /// Input of the idle rule at each sample.
+    pub(crate) fn observations(&self) -> Vec<Observation> {
+        let owner = self.time_ms.iter().zip(&self.owner_idle_ms);
+        let seen = owner.zip(&self.load5);
+        let observation = |((&time_ms, &owner_idle_ms), &load5)| Observation {
+            time_ms,
+            owner_idle_ms,
+            load5,
+        };
+        seen.map(observation).collect()
     }
 
     /// The sample that each row of another table belongs to; `None` for a row without one.
