@@ -2,7 +2,7 @@
 //! Pure: no I/O and no clock. Readers of a dataset bring its rows, each in its own layout of memory.
 //!
 //! - [`recorded`]: the order of samples, the interval in force, gaps, runs of samples without a gap.
-//! - [`derived`]: idle periods, returns, footprints at a return.
+//! - [`derived`]: categories of a sample, idle periods, returns, footprints at a return.
 
 pub mod derived;
 pub mod recorded;

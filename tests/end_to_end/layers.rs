@@ -18,7 +18,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 17] = [
         "recruiter",
         &["schemas", "policy", "trust", "listen", "daemon"],
     ),
-    ("paging", &["schemas", "policy", "trust", "daemon"]),
+    ("paging", &["schemas", "policy", "hosts", "trust", "daemon"]),
     ("regions", &["schemas", "trust", "paging"]),
     ("simulator", &["schemas", "policy", "hosts", "dataset"]),
     (
@@ -27,7 +27,9 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 17] = [
     ),
     (
         "collector",
-        &["schemas", "policy", "dataset", "trust", "listen", "daemon"],
+        &[
+            "schemas", "policy", "hosts", "dataset", "trust", "listen", "daemon",
+        ],
     ),
     ("analysis", &["schemas", "policy", "hosts", "dataset"]),
     ("reports", &["schemas"]),
@@ -36,6 +38,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 17] = [
         &[
             "schemas",
             "policy",
+            "hosts",
             "dataset",
             "traces",
             "trust",

@@ -3,8 +3,9 @@
 use crate::error::Result;
 use crate::trace::frame::Frame;
 use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
+use gleaner_hosts::derived::{mem_available_bytes, unsigned};
 use gleaner_hosts::recorded::SampleTime;
-use gleaner_policy::accounting::{harvestable_bytes, headroom_bytes};
+use gleaner_policy::accounting::harvestable_bytes;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Category, Parameters};
@@ -200,15 +201,15 @@ impl Samples {
         })
     }
 
-    /// MemAvailable of one sample. Where a trace tells the harvestable alone it is that and the headroom that was taken off,
-    /// or more where nothing was left.
+    /// MemAvailable of one sample, stated or made from the harvestable memory.
     pub(crate) fn mem_available(&self, sample: usize, headroom_share: f64) -> Option<u64> {
-        let stated = self.mem_available_bytes.get(sample).copied().flatten();
-        stated.map(unsigned).or_else(|| {
-            let harvestable = unsigned((*self.harvestable_bytes.get(sample)?)?);
-            let headroom = headroom_bytes(unsigned(self.physical_bytes[sample]), headroom_share);
-            Some(harvestable.saturating_add(headroom))
-        })
+        let of = |column: &[Option<i64>]| column.get(sample).copied().flatten();
+        mem_available_bytes(
+            of(&self.mem_available_bytes),
+            of(&self.harvestable_bytes),
+            self.physical_bytes[sample],
+            headroom_share,
+        )
     }
 
     /// Input of the idle rule at each sample.
@@ -274,11 +275,6 @@ fn harvestable(
         own.or(*stored)
     })
     .collect()
-}
-
-/// A stored size as the policy has it; a negative one, which no kernel states, counts as none.
-pub(crate) fn unsigned(bytes: i64) -> u64 {
-    u64::try_from(bytes).unwrap_or(0)
 }
 
 #[cfg(test)]

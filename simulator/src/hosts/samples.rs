@@ -6,8 +6,9 @@ use arrow::array::{Array, AsArray, Float64Array, Int64Array, RecordBatch, String
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use gleaner_dataset::Dataset;
+use gleaner_hosts::derived::{Figures, mem_available_bytes, unsigned};
 use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, runs};
-use gleaner_policy::accounting::{Categories, headroom_bytes};
+use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
@@ -164,31 +165,34 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let sample = |at: usize, follows_gap: bool| {
         let row = order[at];
         let known = |of: &Int64Array| known(of, row);
-        let bytes = |of: &Int64Array| known(of).and_then(|bytes| u64::try_from(bytes).ok());
-        let physical_bytes = bytes(&physical).unwrap_or(0);
+        let bytes = |of: &Int64Array| known(of).map(unsigned);
+        let physical_bytes = known(&physical).unwrap_or(0);
+        let figures = Figures {
+            physical_bytes: unsigned(physical_bytes),
+            static_kernel_bytes: bytes(&statics),
+            balloon_bytes: bytes(&balloon),
+            dynamic_kernel_bytes: bytes(&dynamic),
+            lotsfree_bytes: bytes(&lotsfree),
+            process_bytes: bytes(&process),
+            file_cache_bytes: bytes(&files),
+            guest_bytes: bytes(&guest),
+            available_bytes: bytes(&available),
+            remainder_bytes: known(&remainder),
+        };
         Sample {
             time_ms: time.value(row),
             sequence: sequence.value(row),
             boottime_ms: known(&boottime),
             owner_idle_ms: known(&owner_idle),
             load5: (!load5.is_null(row)).then(|| load5.value(row)),
-            memory: Categories {
+            memory: figures.known(),
+            has_categories: figures.complete().is_some(),
+            mem_available_bytes: mem_available_bytes(
+                known(&stated),
+                known(&harvestable),
                 physical_bytes,
-                static_kernel_bytes: bytes(&statics),
-                balloon_bytes: bytes(&balloon).unwrap_or(0),
-                dynamic_kernel_bytes: bytes(&dynamic).unwrap_or(0),
-                lotsfree_bytes: bytes(&lotsfree),
-                process_bytes: bytes(&process).unwrap_or(0),
-                file_cache_bytes: bytes(&files).unwrap_or(0),
-                guest_bytes: bytes(&guest).unwrap_or(0),
-                available_bytes: bytes(&available).unwrap_or(0),
-                remainder_bytes: known(&remainder).unwrap_or(0),
-            },
-            has_categories: bytes(&dynamic).is_some() && bytes(&process).is_some(),
-            mem_available_bytes: bytes(&stated).or_else(|| {
-                let headroom = headroom_bytes(physical_bytes, reading.limits.headroom_share);
-                Some(bytes(&harvestable)?.saturating_add(headroom))
-            }),
+                reading.limits.headroom_share,
+            ),
             follows_gap,
         }
     };
