@@ -246,3 +246,19 @@ fn intervals(dataset: &Dataset, host: &str, times: &[SampleTime]) -> Result<Inte
     let time_ms: Vec<i64> = times.iter().map(|t| t.time_ms).collect();
     Ok(Intervals::new(told.collect(), &time_ms))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_was_told_twice_counts_once() {
+        // The clock runs an hour ahead for a while; a run inside another's time is left out.
+        let times = [3600, 3610, 10, 20, 3605, 3615, 3625, 15].map(|time_ms| SampleTime {
+            time_ms,
+            ..SampleTime::default()
+        });
+        let runs = one_after_the_other(&times, vec![0..2, 2..4, 4..7, 7..8]);
+        assert_eq!(runs, [2..4, 0..2, 5..7]);
+    }
+}
