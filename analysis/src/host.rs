@@ -10,9 +10,9 @@ use crate::owner::{idle, quota};
 use crate::quality::{cost, missing, sight};
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
-use crate::trace::segments::Gap;
 use crate::trace::span::Span;
 use gleaner_dataset::Dataset;
+use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::findings::{self, Findings, HostSummary, Parameters};
 
 /// Names of processes, and files, that are listed for each host.

@@ -1,9 +1,8 @@
 //! What one host says in one cell of the grid.
 
-use crate::owner::idle::IdlePeriod;
 use crate::trace::HostTrace;
-use crate::trace::samples::unsigned;
-use gleaner_policy::accounting::Categories;
+use gleaner_hosts::derived::IdlePeriod;
+use gleaner_hosts::derived::{self, unsigned};
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::{Category, Scope};
@@ -85,14 +84,14 @@ impl Figures {
             ..Limits::default()
         };
         // Of the categories the paper's quota asks for these three alone, which every trace has.
-        let categories = Categories {
+        let categories = derived::Figures {
             physical_bytes: unsigned(installed),
-            available_bytes: unsigned(available),
-            guest_bytes: unsigned(of(Category::Guest).unwrap_or(0)),
-            ..Categories::default()
+            available_bytes: Some(unsigned(available)),
+            guest_bytes: of(Category::Guest).map(unsigned),
+            ..derived::Figures::default()
         };
         let verdict = trace.idleness.verdicts[at];
-        let quota = quota(&categories, None, verdict, &limits);
+        let quota = quota(&categories.known(), None, verdict, &limits);
         Self {
             installed,
             available,

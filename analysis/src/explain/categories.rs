@@ -2,7 +2,7 @@
 
 use super::{Sample, less, term};
 use crate::error::Result;
-use crate::trace::samples::unsigned;
+use gleaner_hosts::derived::unsigned;
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_schemas::findings::{Category, ExplainedCategory, Term, TraceSource};
 use gleaner_schemas::units::stored;

@@ -13,6 +13,7 @@ use crate::trace::frame::Frame;
 use crate::trace::span::Span;
 use crate::{parameters, quality::sight, sources};
 use gleaner_dataset::Dataset;
+use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Explanation, Parameters, Term};
 use gleaner_schemas::rows::SampleRow;
@@ -117,7 +118,7 @@ fn sample_at(trace: &HostTrace<'_>, at_ms: i64) -> Result<usize> {
             return Ok(run.start + after.max(1) - 1);
         }
     }
-    let gap = |g: &&crate::trace::segments::Gap| (g.from_ms..g.to_ms).contains(&at_ms);
+    let gap = |g: &&Gap| (g.from_ms..g.to_ms).contains(&at_ms);
     Err(outside(match trace.gaps.iter().find(gap) {
         Some(gap) => format!("it lies in a gap ({})", gap.cause),
         None => "its trace does not reach there".to_owned(),

@@ -7,12 +7,12 @@
 
 use crate::error::Result;
 use crate::measure::Measure;
-use crate::owner::idle::Idleness;
 use crate::statistics::Length;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::kaplan_meier::Curve;
 use crate::trace::HostTrace;
 use crate::trace::samples::Samples;
+use gleaner_hosts::derived::Idleness;
 use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_schemas::findings::{AbsenceLengths, Findings, OwnerState, Parameters};
 use std::ops::Range;
@@ -200,7 +200,7 @@ mod tests {
 
     fn of(samples: &Samples, segments: &[Range<usize>]) -> (Idleness, Vec<BusyPeriod>) {
         let rule = IdleRule::default();
-        let idleness = Idleness::of(samples, segments, &rule);
+        let idleness = Idleness::of(&samples.observations(), segments, &rule);
         let busy = periods(samples, segments, &idleness, &rule);
         (idleness, busy)
     }

@@ -8,11 +8,12 @@
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::owner::quota::categories;
-use crate::owner::returns::Return;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
 use crate::trace::HostTrace;
-use crate::trace::samples::{Samples, unsigned};
+use crate::trace::samples::Samples;
+use gleaner_hosts::derived::unsigned;
+use gleaner_hosts::derived::{Footprint, Process, Return, returned_boottime_ms};
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes, upper_bound_bytes};
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
@@ -47,24 +48,22 @@ pub(crate) fn wanted_at(
     by_sample: &[Range<usize>],
     back: &Return,
 ) -> Result<Option<Wanted>> {
-    let Some((footprint_bytes, cached_footprint_bytes)) = footprints(trace, by_sample, back)?
-    else {
+    let Some(footprint) = footprint(trace, by_sample, back)? else {
         return Ok(None);
     };
     let memory = categories(&trace.samples, *back.window.start());
     Ok(memory.map(|memory| Wanted {
-        demand: Demand::without_guests(&memory, footprint_bytes),
-        cached_footprint_bytes,
+        demand: Demand::without_guests(&memory, footprint.bytes),
+        cached_footprint_bytes: footprint.cached_bytes,
     }))
 }
 
-/// Footprint of the processes that were active in the window, and of those of them that had started before the
-/// return. `None` where no process was recorded, or of none there the size is known.
-fn footprints(
+/// Footprint in the window after the return; `None` where sizes are not known.
+fn footprint(
     trace: &HostTrace<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
-) -> Result<Option<(u64, u64)>> {
+) -> Result<Option<Footprint>> {
     let rows = &trace.processes.rows;
     let column = |name| rows.integers(name);
     let (pids, starts) = (column("pid")?, column("started_ms")?);
@@ -74,42 +73,17 @@ fn footprints(
         column("file_bytes")?,
     ];
     let rows_there = by_sample[back.window.clone()].iter().cloned().flatten();
-    let mut sizes = Vec::new();
-    let mut unknown = rows.rows_count() == 0;
-    for row in rows_there {
-        let known = parts.iter().filter_map(|part| part.get(row)).map(unsigned);
-        match known.reduce(u64::saturating_add) {
-            Some(bytes) => sizes.push((pids.get(row), starts.get(row), bytes)),
-            None => unknown = true,
-        }
-    }
-    if sizes.is_empty() && unknown {
-        return Ok(None);
-    }
-    sizes.sort_unstable();
-    let returned_ms = boottime_of(&trace.samples, back);
-    let (mut all, mut cached) = (0_u64, 0_u64);
-    for same in sizes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        let Some(&(_, started_ms, largest)) = same.last() else {
-            continue;
-        };
-        all = all.saturating_add(largest);
-        // Where that cannot be told, it may have been there: this is for an upper bound.
-        if started_ms
-            .zip(returned_ms)
-            .is_none_or(|(started, back)| started < back)
-        {
-            cached = cached.saturating_add(largest);
-        }
-    }
-    Ok(Some((all, cached)))
-}
-
-/// The return's time since boot.
-fn boottime_of(samples: &Samples, back: &Return) -> Option<i64> {
-    let at = *back.window.start();
-    let since_ms = samples.time_ms[at].saturating_sub(back.at_ms);
-    Some(samples.boottime_ms[at]?.saturating_sub(since_ms))
+    let process = |row| Process::new(pids.get(row), starts.get(row), parts.map(|p| p.get(row)));
+    let first = *back.window.start();
+    let (time_ms, boottime_ms) = (
+        trace.samples.time_ms[first],
+        trace.samples.boottime_ms[first],
+    );
+    Ok(Footprint::of(
+        rows.rows_count() > 0,
+        rows_there.map(process),
+        returned_boottime_ms(time_ms, boottime_ms, back.at_ms),
+    ))
 }
 
 /// What `mode` would lend at a sample, were the host idle; `None` where that cannot be told.

@@ -8,11 +8,12 @@
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::owner::memory_context::wanted;
-use crate::owner::returns::Return;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
 use crate::trace::HostTrace;
-use crate::trace::samples::{COUNTERS, unsigned};
+use crate::trace::samples::COUNTERS;
+use gleaner_hosts::derived::Return;
+use gleaner_hosts::derived::unsigned;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{self, Category, CostWindow, Findings, Parameters};
 use gleaner_schemas::units::stored;

@@ -1,7 +1,8 @@
 //! What one host could lease at its last sample, and why, in words.
 
 use crate::trace::HostTrace;
-use crate::trace::samples::{Samples, unsigned};
+use crate::trace::samples::Samples;
+use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
@@ -63,21 +64,22 @@ fn of_last(
     })
 }
 
-/// Where memory went at one sample; `None` in a trace that tells physical and available memory alone.
+/// Categories of one sample; `None` in a trace that tells physical and available memory alone.
 pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
     let of = |category| samples.category(category, at).map(unsigned);
-    Some(Categories {
+    let figures = Figures {
         physical_bytes: unsigned(samples.physical_bytes[at]),
         static_kernel_bytes: of(Category::StaticKernel),
-        balloon_bytes: of(Category::Balloon).unwrap_or(0),
-        dynamic_kernel_bytes: of(Category::DynamicKernel)?,
+        balloon_bytes: of(Category::Balloon),
+        dynamic_kernel_bytes: of(Category::DynamicKernel),
         lotsfree_bytes: of(Category::Lotsfree),
-        process_bytes: of(Category::Process)?,
-        file_cache_bytes: of(Category::FileCache)?,
-        guest_bytes: of(Category::Guest)?,
-        available_bytes: of(Category::Available)?,
-        remainder_bytes: samples.remainder_bytes[at]?,
-    })
+        process_bytes: of(Category::Process),
+        file_cache_bytes: of(Category::FileCache),
+        guest_bytes: of(Category::Guest),
+        available_bytes: of(Category::Available),
+        remainder_bytes: samples.remainder_bytes[at],
+    };
+    figures.complete()
 }
 
 /// Either the owner was active lately, or the host has been watched in a calm state for too short.

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::trace::frame::Frame;
 use crate::trace::reader::{HostReader, TIME};
-use crate::trace::segments::Gap;
 use crate::trace::span::Span;
+use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 

@@ -5,33 +5,29 @@ pub(crate) mod arrivals;
 pub(crate) mod calendar;
 mod carried;
 pub(crate) mod frame;
-pub(crate) mod intervals;
 pub(crate) mod inventory;
 pub(crate) mod reader;
 pub(crate) mod samples;
-pub(crate) mod segments;
 pub(crate) mod span;
 pub(crate) mod standing;
 pub(crate) mod time_by_hour;
 
 use crate::error::Result;
 use crate::owner::busy::{self, BusyPeriod};
-use crate::owner::idle::Idleness;
 use crate::owner::live_files::LiveFiles;
-use crate::owner::returns::{self, Return};
 use arrivals::Arrivals;
 use calendar::Calendar;
 use frame::Frame;
 use gleaner_dataset::Dataset;
+use gleaner_hosts::derived::{Idleness, Return, returns};
+use gleaner_hosts::recorded::{Gap, Intervals, covered_ms, runs};
 use gleaner_policy::idle::IdleRule;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::Parameters;
 use gleaner_schemas::rows::{FileRow, ProcessRow};
-use intervals::Intervals;
 use inventory::{Inventory, recorded_gaps};
 use reader::{HostReader, TIME};
 use samples::Samples;
-use segments::{Gap, covered_ms, segments};
 use span::{Lead, Span};
 use std::ops::Range;
 
@@ -144,7 +140,7 @@ impl<'a> HostTrace<'a> {
         let recorded = recorded_gaps(&mut reader)?;
         let runs_of = |samples: &Samples, recorded| {
             let intervals = Intervals::new(inventory.intervals.clone(), &samples.time_ms);
-            (segments(samples, recorded, &intervals), intervals)
+            (runs(&samples.times(), recorded, &intervals), intervals)
         };
         if counts.contains(&false) {
             let all = Samples::of(&rows, parameters)?;
@@ -159,7 +155,7 @@ impl<'a> HostTrace<'a> {
             load_limit: parameters.load_limit,
         };
         let arrivals = Arrivals::read(&mut reader)?;
-        let idleness = Idleness::of(&samples, &segments, &rule);
+        let idleness = Idleness::of(&samples.observations(), &segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let nothing = |reader: &HostReader<'_>, table, columns| SampleRows {
             rows: reader.nothing(table, columns),
@@ -177,13 +173,7 @@ impl<'a> HostTrace<'a> {
                 nothing(&reader, &FileRow::TABLE, &FILE_COLUMNS)
             },
             busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
-            returns: returns::of_host(
-                &samples.time_ms,
-                &segments,
-                &idleness,
-                rule.idle_after_ms,
-                window_ms,
-            ),
+            returns: returns(&samples.time_ms, &segments, &idleness, window_ms),
             idleness,
             hours_of_week: calendar.hours_of_week(&samples.time_ms),
             reader,
@@ -209,13 +199,16 @@ impl<'a> HostTrace<'a> {
     pub(crate) fn covered_ms(&self) -> i64 {
         self.segments
             .iter()
-            .map(|s| covered_ms(&self.samples, s))
+            .map(|s| covered_ms(&self.samples.time_ms, s))
             .sum()
     }
 
     /// The longest time without a gap.
     pub(crate) fn longest_run_ms(&self) -> i64 {
-        let runs = self.segments.iter().map(|s| covered_ms(&self.samples, s));
+        let runs = self
+            .segments
+            .iter()
+            .map(|s| covered_ms(&self.samples.time_ms, s));
         runs.max().unwrap_or(0)
     }
 

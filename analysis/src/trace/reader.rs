@@ -9,6 +9,7 @@ use super::{SampleRows, carried};
 use crate::error::{AnalysisError, Result};
 use crate::trace::frame::Frame;
 use gleaner_dataset::Dataset;
+use gleaner_hosts::recorded::Databases;
 use gleaner_schemas::column::Table;
 
 /// Columns that [`HostReader::read`] adds: number of the database, sequence in it, time.
@@ -23,8 +24,7 @@ pub(crate) struct HostReader<'a> {
     pub(crate) span: Span,
     /// Where the span leaves out samples of its first UTC day.
     lead: Option<Lead>,
-    /// Databases met so far; a database's number is its place here.
-    databases: Vec<String>,
+    databases: Databases,
 }
 
 impl<'a> HostReader<'a> {
@@ -34,7 +34,7 @@ impl<'a> HostReader<'a> {
             host,
             span,
             lead: None,
-            databases: Vec::new(),
+            databases: Databases::default(),
         }
     }
 
@@ -141,25 +141,8 @@ impl<'a> HostReader<'a> {
     }
 
     fn number_databases(&mut self, frame: &Frame) -> Result<Vec<i64>> {
-        let mut last = 0;
-        Ok(frame
-            .texts("database_id")?
-            .iter()
-            .map(|id| {
-                let id = id.unwrap_or_default();
-                // Rows of one database mostly stand together.
-                if self.databases.get(last).is_none_or(|known| known != id) {
-                    last = self
-                        .databases
-                        .iter()
-                        .position(|known| known == id)
-                        .unwrap_or_else(|| {
-                            self.databases.push(id.to_owned());
-                            self.databases.len() - 1
-                        });
-                }
-                last as i64
-            })
-            .collect())
+        let ids = frame.texts("database_id")?;
+        let number = |id: Option<&str>| self.databases.number(id.unwrap_or_default());
+        Ok(ids.iter().map(number).collect())
     }
 }

@@ -3,7 +3,9 @@
 use crate::error::Result;
 use crate::trace::frame::Frame;
 use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
-use gleaner_policy::accounting::{harvestable_bytes, headroom_bytes};
+use gleaner_hosts::derived::{mem_available_bytes, unsigned};
+use gleaner_hosts::recorded::SampleTime;
+use gleaner_policy::accounting::harvestable_bytes;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Category, Parameters};
@@ -169,9 +171,16 @@ impl Samples {
         self.time_ms.is_empty()
     }
 
-    /// Time that one sample says it is after the one before; `None` where the host saw a gap.
-    pub(crate) fn interval(&self, sample: usize) -> Option<i64> {
-        *self.interval_ms.get(sample)?
+    /// Place of each sample in the trace.
+    pub(crate) fn times(&self) -> Vec<SampleTime> {
+        let places = self.database.iter().zip(&self.time_ms);
+        let places = places.zip(&self.interval_ms);
+        let time = |((&database, &time_ms), &interval_ms)| SampleTime {
+            database,
+            time_ms,
+            interval_ms,
+        };
+        places.map(time).collect()
     }
 
     /// A category of one sample.
@@ -192,24 +201,27 @@ impl Samples {
         })
     }
 
-    /// MemAvailable of one sample. Where a trace tells the harvestable alone it is that and the headroom that was taken off,
-    /// or more where nothing was left.
+    /// MemAvailable of one sample, stated or made from the harvestable memory.
     pub(crate) fn mem_available(&self, sample: usize, headroom_share: f64) -> Option<u64> {
-        let stated = self.mem_available_bytes.get(sample).copied().flatten();
-        stated.map(unsigned).or_else(|| {
-            let harvestable = unsigned((*self.harvestable_bytes.get(sample)?)?);
-            let headroom = headroom_bytes(unsigned(self.physical_bytes[sample]), headroom_share);
-            Some(harvestable.saturating_add(headroom))
-        })
+        let of = |column: &[Option<i64>]| column.get(sample).copied().flatten();
+        mem_available_bytes(
+            of(&self.mem_available_bytes),
+            of(&self.harvestable_bytes),
+            self.physical_bytes[sample],
+            headroom_share,
+        )
     }
 
-    /// What the idle rule wants to know of one sample.
-    pub(crate) fn observation(&self, sample: usize) -> Observation {
-        Observation {
-            time_ms: self.time_ms[sample],
-            owner_idle_ms: self.owner_idle_ms[sample],
-            load5: self.load5[sample],
-        }
+    /// Input of the idle rule at each sample.
+    pub(crate) fn observations(&self) -> Vec<Observation> {
+        let owner = self.time_ms.iter().zip(&self.owner_idle_ms);
+        let seen = owner.zip(&self.load5);
+        let observation = |((&time_ms, &owner_idle_ms), &load5)| Observation {
+            time_ms,
+            owner_idle_ms,
+            load5,
+        };
+        seen.map(observation).collect()
     }
 
     /// The sample that each row of another table belongs to; `None` for a row without one.
@@ -263,11 +275,6 @@ fn harvestable(
         own.or(*stored)
     })
     .collect()
-}
-
-/// A stored size as the policy has it; a negative one, which no kernel states, counts as none.
-pub(crate) fn unsigned(bytes: i64) -> u64 {
-    u64::try_from(bytes).unwrap_or(0)
 }
 
 #[cfg(test)]

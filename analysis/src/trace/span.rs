@@ -5,8 +5,8 @@
 //! at the first of its samples ([`Lead`]).
 
 use super::samples::Samples;
-use super::segments::Gap;
 use super::standing::forgotten_at;
+use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
 

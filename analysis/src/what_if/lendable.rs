@@ -1,7 +1,8 @@
 //! What one host could lend under one mode and headroom, summed up so that any stretch of time costs the same.
 
 use crate::owner::quota::categories;
-use crate::trace::samples::{Samples, unsigned};
+use crate::trace::samples::Samples;
+use gleaner_hosts::derived::unsigned;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::units::stored;

@@ -16,10 +16,9 @@ mod setting;
 
 use crate::error::Result;
 use crate::measure::Measure;
-use crate::owner::idle::{IdlePeriod, Idleness};
 use crate::owner::memory_context::wanted_at;
-use crate::owner::returns::{self, Return};
 use crate::trace::HostTrace;
+use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
 use gleaner_schemas::findings::{Findings, NotMeasured, Parameters};
@@ -98,9 +97,12 @@ fn absences(
     return_window_s: f64,
 ) -> Result<Vec<Absence>> {
     let window_ms = (return_window_s * 1000.0) as i64;
-    let idleness = Idleness::of(&trace.samples, &trace.segments, rule);
+    let idleness = Idleness::of(&trace.samples.observations(), &trace.segments, rule);
     let wanted = |period: IdlePeriod| -> Result<Absence> {
-        let back = return_of(trace, &period, rule, window_ms);
+        // A period that ended as lending began had nothing to take back.
+        let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
+        let (time_ms, runs) = (&trace.samples.time_ms, &trace.segments);
+        let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);
         let wanted = match &back {
             Some(back) => wanted_at(trace, by_sample, back)?,
             None => None,
@@ -111,23 +113,4 @@ fn absences(
         })
     };
     idleness.periods.into_iter().map(wanted).collect()
-}
-
-/// The return that ends a period; `None` where it was cut, or nothing was lent in it.
-fn return_of(
-    trace: &HostTrace<'_>,
-    period: &IdlePeriod,
-    rule: &IdleRule,
-    window_ms: i64,
-) -> Option<Return> {
-    let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
-    let (true, Some(_)) = (is_lent, period.end) else {
-        return None;
-    };
-    let (time_ms, first) = (&trace.samples.time_ms, period.samples.end);
-    Some(Return {
-        at_ms: period.to_ms,
-        last_idle: first.checked_sub(1)?,
-        window: returns::window(time_ms, &trace.segments, first, period.to_ms, window_ms)?,
-    })
 }

@@ -2,9 +2,9 @@
 
 use super::lendable::Lendable;
 use super::setting::Setting;
-use crate::owner::idle::IdlePeriod;
 use crate::statistics::distribution::Distribution;
 use crate::trace::HostTrace;
+use gleaner_hosts::derived::IdlePeriod;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{Scope, WhatIf};
 use gleaner_schemas::units::stored;

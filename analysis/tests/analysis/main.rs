@@ -12,6 +12,7 @@ mod hand_worked;
 mod hours;
 mod leases;
 mod notions;
+mod one_reading;
 mod owner;
 mod recording;
 mod span;

@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
-use gleaner_policy::accounting::Categories;
+use gleaner_hosts::derived::Figures;
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_policy::quota::{Limits, quota};
 use gleaner_schemas::live::HostState;
@@ -148,12 +148,13 @@ impl Memory {
         let Some(available_bytes) = self.available_bytes else {
             return;
         };
-        let categories = Categories {
+        let categories = Figures {
             physical_bytes: self.physical_bytes,
-            available_bytes,
-            guest_bytes: self.guest_bytes.unwrap_or(0),
-            ..Categories::default()
-        };
+            available_bytes: Some(available_bytes),
+            guest_bytes: self.guest_bytes,
+            ..Figures::default()
+        }
+        .known();
         let mut limits = Limits::default();
         let share = headroom_share.filter(|share| (0.0..=1.0).contains(share));
         limits.headroom_share = share.unwrap_or(limits.headroom_share);

@@ -8,11 +8,13 @@
 use super::footprint::Processes;
 use super::samples::Sample;
 use super::{Cause, Change, Lendable, Presence, Reading, Return, Seen, Timeline, Wanted};
+use gleaner_hosts::derived::{self, Idleness, returns};
 use gleaner_policy::accounting::headroom_bytes;
-use gleaner_policy::idle::{IdleState, Verdict};
+use gleaner_policy::idle::{Observation, Verdict};
 use gleaner_policy::lending::LowWater;
 use gleaner_policy::memory_context::{Demand, upper_bound_bytes};
 use gleaner_policy::quota::{Limits, Mode, Quota, Reason, quota};
+use gleaner_schemas::findings::EndCause;
 use gleaner_schemas::lending::{HostQuota, QuotaReason};
 
 /// What becomes of one host; `samples` in order of time.
@@ -48,22 +50,26 @@ struct Fold<'a> {
 impl Fold<'_> {
     /// Samples without a gap between them.
     fn run(&mut self, run: &[Sample]) {
-        let mut state = IdleState::default();
-        let mut last_idle: Option<&Sample> = None;
-        for (at, sample) in run.iter().enumerate() {
-            let verdict = if self.reading.is_always_idle {
-                Verdict::Idle {
-                    since_ms: sample.time_ms,
-                }
-            } else {
-                state.step(&self.reading.idle, sample.observation())
-            };
-            if let Some(idle) = last_idle
-                && !self.reading.is_always_idle
-            {
-                self.end(idle, verdict, &run[at..]);
+        let observations: Vec<Observation> = run.iter().map(Sample::observation).collect();
+        let time_ms: Vec<i64> = run.iter().map(|sample| sample.time_ms).collect();
+        let all = 0..run.len();
+        let whole = std::slice::from_ref(&all);
+        let idleness = if self.reading.is_always_idle {
+            Idleness {
+                verdicts: (time_ms.iter())
+                    .map(|&since_ms| Verdict::Idle { since_ms })
+                    .collect(),
+                ..Idleness::default()
             }
-            last_idle = verdict.is_idle().then_some(sample);
+        } else {
+            Idleness::of(&observations, whole, &self.reading.idle)
+        };
+        let returns = returns(&time_ms, whole, &idleness, self.reading.return_window_ms);
+        let mut returns = returns.into_iter().peekable();
+        for (at, (sample, &verdict)) in run.iter().zip(&idleness.verdicts).enumerate() {
+            if let Some(back) = returns.next_if(|back| *back.window.start() == at) {
+                self.end(run, verdict, &back);
+            }
             let presence = match verdict {
                 Verdict::Idle { .. } => Presence::Idle,
                 Verdict::Waiting { .. } | Verdict::Loaded => Presence::InUse,
@@ -78,21 +84,16 @@ impl Fold<'_> {
         }
     }
 
-    /// Ends an idle period whose last sample is `idle`, where `verdict` on the first of `later` says so.
-    fn end(&mut self, idle: &Sample, verdict: Verdict, later: &[Sample]) {
-        let Some(now) = later.first() else { return };
-        let (at_ms, cause) = match verdict {
-            // The owner came and went between two samples.
-            Verdict::Idle { since_ms } if since_ms > idle.time_ms => (since_ms, Cause::Owner),
-            Verdict::Idle { .. } => return,
-            Verdict::Waiting { at_ms } => {
-                let active_ms = at_ms.saturating_sub(self.reading.idle.idle_after_ms);
-                (active_ms, Cause::Owner)
-            }
-            Verdict::Loaded => (now.time_ms, Cause::Load),
-            Verdict::Unknown => return,
+    /// Ends an idle period of a run; `verdict` is that of the first sample after it.
+    fn end(&mut self, run: &[Sample], verdict: Verdict, back: &derived::Return) {
+        let Some(now) = run.get(*back.window.start()) else {
+            return;
         };
-        let at_ms = at_ms.clamp(idle.time_ms, now.time_ms);
+        let at_ms = back.at_ms;
+        let cause = match back.cause {
+            EndCause::Load => Cause::Load,
+            _ => Cause::Owner,
+        };
         if at_ms < self.reading.from_ms || at_ms >= self.reading.until_ms {
             return;
         }
@@ -105,7 +106,7 @@ impl Fold<'_> {
         self.timeline.returns.push(Return {
             at_ns: self.reading.ns(at_ms),
             cause,
-            wanted: self.wanted(idle, at_ms, later),
+            wanted: self.wanted(run, back),
         });
         self.timeline.push(Change {
             at_ns: self.reading.ns(at_ms),
@@ -116,12 +117,11 @@ impl Fold<'_> {
         });
     }
 
-    fn wanted(&self, idle: &Sample, at_ms: i64, later: &[Sample]) -> Option<Wanted> {
-        let until_ms = at_ms.saturating_add(self.reading.return_window_ms);
-        let inside = later.partition_point(|s| s.time_ms <= until_ms).max(1);
-        let window = later.get(..inside)?;
+    fn wanted(&self, run: &[Sample], back: &derived::Return) -> Option<Wanted> {
+        let window = run.get(back.window.clone())?;
         let first = window.first().filter(|s| s.has_categories)?;
-        let footprint = self.processes.footprint(window, at_ms)?;
+        let idle = run.get(back.last_idle)?;
+        let footprint = self.processes.footprint(window, back.at_ms)?;
         let memory = &first.memory;
         Some(Wanted {
             demand: Demand::without_guests(memory, footprint.bytes),

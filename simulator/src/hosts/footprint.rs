@@ -4,32 +4,16 @@ use super::samples::{Rows, Sample};
 use super::{Reading, Result};
 use arrow::array::{Array, Int64Array};
 use gleaner_dataset::Dataset;
+use gleaner_hosts::derived::{Footprint, Process, returned_boottime_ms};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::ProcessRow;
-use std::collections::BTreeMap;
 
 /// A host's active processes, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     time_ms: Vec<i64>,
-    rows: Vec<Process>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Process {
-    sequence: i64,
-    pid: i64,
-    started_ms: Option<i64>,
-    /// Proportional memory, as far as it is known.
-    bytes: Option<u64>,
-}
-
-/// What processes held that were active after a return.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Footprint {
-    pub(super) bytes: u64,
-    /// Of it, those that had started before.
-    pub(super) cached_bytes: u64,
+    /// Sequence and process.
+    rows: Vec<(i64, Process)>,
 }
 
 impl Processes {
@@ -53,14 +37,10 @@ impl Processes {
             rows.integers("file_bytes")?,
         ];
         let known = |of: &Int64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
-        let process = |row| Process {
-            sequence: sequence.value(row),
-            pid: pid.value(row),
-            started_ms: known(&started, row),
-            bytes: (parts.iter())
-                .filter_map(|part| known(part, row))
-                .map(|bytes| u64::try_from(bytes).unwrap_or(0))
-                .reduce(u64::saturating_add),
+        let process = |row| {
+            let parts = [0, 1, 2].map(|part| known(&parts[part], row));
+            let process = Process::new(known(&pid, row), known(&started, row), parts);
+            (sequence.value(row), process)
         };
         Ok(Self {
             time_ms: time.values().to_vec(),
@@ -68,49 +48,23 @@ impl Processes {
         })
     }
 
-    /// Of the processes active in `window`, each at its largest; `None` where no size is known. The return was
-    /// `returned_ms`.
+    /// Of the processes active in `window`; `None` where no size is known. The return was `returned_ms`.
     pub(super) fn footprint(&self, window: &[Sample], returned_ms: i64) -> Option<Footprint> {
         let first = window.first()?;
-        let since_ms = first.time_ms.saturating_sub(returned_ms);
-        let returned_boottime_ms = Some(first.boottime_ms?.saturating_sub(since_ms));
-        let mut largest: BTreeMap<(i64, Option<i64>), u64> = BTreeMap::new();
-        let mut is_unknown = self.rows.is_empty();
-        for sample in window {
-            for process in self.of_sample(sample) {
-                match process.bytes {
-                    Some(bytes) => {
-                        let key = (process.pid, process.started_ms);
-                        let known = largest.entry(key).or_insert(0);
-                        *known = bytes.max(*known);
-                    }
-                    None => is_unknown = true,
-                }
-            }
-        }
-        if largest.is_empty() && is_unknown {
-            return None;
-        }
-        let mut found = Footprint::default();
-        for ((_, started_ms), bytes) in largest {
-            found.bytes = found.bytes.saturating_add(bytes);
-            // Where it cannot be told, it may have been there: this is for an upper bound.
-            if started_ms
-                .zip(returned_boottime_ms)
-                .is_none_or(|(started, back)| started < back)
-            {
-                found.cached_bytes = found.cached_bytes.saturating_add(bytes);
-            }
-        }
-        Some(found)
+        Footprint::of(
+            !self.rows.is_empty(),
+            window.iter().flat_map(|sample| self.of_sample(sample)),
+            returned_boottime_ms(first.time_ms, first.boottime_ms, returned_ms),
+        )
     }
 
-    fn of_sample(&self, sample: &Sample) -> impl Iterator<Item = &Process> {
+    fn of_sample(&self, sample: &Sample) -> impl Iterator<Item = Process> {
         let from = self.time_ms.partition_point(|&t| t < sample.time_ms);
         let to = self.time_ms.partition_point(|&t| t <= sample.time_ms);
         let sequence = sample.sequence;
         let rows = self.rows.get(from..to).unwrap_or_default().iter();
-        rows.filter(move |process| process.sequence == sequence)
+        let of_sample = rows.filter(move |(of, _)| *of == sequence);
+        of_sample.map(|(_, process)| *process)
     }
 }
 
@@ -123,11 +77,13 @@ mod tests {
         Processes {
             time_ms: rows.iter().map(|row| row.0).collect(),
             rows: (rows.iter())
-                .map(|&(time_ms, pid, started_ms, bytes)| Process {
-                    sequence: time_ms,
-                    pid,
-                    started_ms: Some(started_ms),
-                    bytes,
+                .map(|&(time_ms, pid, started_ms, bytes)| {
+                    let process = Process {
+                        pid: Some(pid),
+                        started_ms: Some(started_ms),
+                        bytes,
+                    };
+                    (time_ms, process)
                 })
                 .collect(),
         }
@@ -161,16 +117,6 @@ mod tests {
             cached_bytes: 30 + 7,
         };
         assert_eq!(found, Some(expected));
-    }
-
-    #[test]
-    fn sizes_that_nobody_knows_are_not_nothing() {
-        assert_eq!(processes(&[]).footprint(&window(&[90]), 88), None);
-        let blind = processes(&[(90, 1, 5, None)]);
-        assert_eq!(blind.footprint(&window(&[90]), 88), None);
-        let nobody = processes(&[(10, 1, 5, Some(4))]);
-        let none = Footprint::default();
-        assert_eq!(nobody.footprint(&window(&[90]), 88), Some(none));
-        assert_eq!(nobody.footprint(&[], 88), None);
+        assert_eq!(of.footprint(&[], 88), None);
     }
 }

@@ -1,4 +1,4 @@
-//! One host's samples, and the gaps that it recorded.
+//! One host's samples, read from a dataset.
 
 use super::reading::Reading;
 use super::{HostsError, Result};
@@ -6,10 +6,13 @@ use arrow::array::{Array, AsArray, Float64Array, Int64Array, RecordBatch, String
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use gleaner_dataset::Dataset;
-use gleaner_policy::accounting::{Categories, headroom_bytes};
+use gleaner_hosts::derived::{Figures, mem_available_bytes, unsigned};
+use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, runs};
+use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
+use std::ops::Range;
 
 /// What the fold wants of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -143,76 +146,119 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
         integers("mem_available_bytes")?,
         integers("harvestable_bytes")?,
     );
-    let gap_ends = gap_ends(dataset, host, reading)?;
-    let configured_ms = configured_interval(dataset, host, &time)?;
-    let mut samples: Vec<Sample> = Vec::with_capacity(rows.len());
-    for row in 0..rows.len() {
-        let known = |of: &Int64Array| (!of.is_null(row)).then(|| of.value(row));
-        let bytes = |of: &Int64Array| known(of).and_then(|bytes| u64::try_from(bytes).ok());
-        let time_ms = time.value(row);
-        let physical_bytes = bytes(&physical).unwrap_or(0);
-        let follows_gap = samples.last().is_none_or(|before| {
-            let passed_ms = time_ms.saturating_sub(before.time_ms);
-            let reaches_back = known(&interval)
-                .is_some_and(|own| passed_ms.saturating_sub(own) <= configured_ms / 2);
-            let is_late = passed_ms > configured_ms.saturating_mul(2);
-            let first = gap_ends.partition_point(|&end| end <= before.time_ms);
-            database.value(row) != database.value(row - 1)
-                || sequence.value(row) <= before.sequence
-                || passed_ms <= 0
-                || (is_late && !reaches_back)
-                || gap_ends.get(first).is_some_and(|&end| end <= time_ms)
-        });
-        samples.push(Sample {
-            time_ms,
+    let mut numbers = Databases::default();
+    let databases: Vec<i64> = (0..rows.len())
+        .map(|row| numbers.number(database.value(row)))
+        .collect();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&row| (databases[row], sequence.value(row)));
+    let known = |of: &Int64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
+    let times: Vec<SampleTime> = (order.iter())
+        .map(|&row| SampleTime {
+            database: databases[row],
+            time_ms: time.value(row),
+            interval_ms: known(&interval, row),
+        })
+        .collect();
+    let gaps = recorded_gaps(dataset, host, reading)?;
+    let (runs, _) = runs(&times, gaps, &intervals(dataset, host, &times)?);
+    let sample = |at: usize, follows_gap: bool| {
+        let row = order[at];
+        let known = |of: &Int64Array| known(of, row);
+        let bytes = |of: &Int64Array| known(of).map(unsigned);
+        let physical_bytes = known(&physical).unwrap_or(0);
+        let figures = Figures {
+            physical_bytes: unsigned(physical_bytes),
+            static_kernel_bytes: bytes(&statics),
+            balloon_bytes: bytes(&balloon),
+            dynamic_kernel_bytes: bytes(&dynamic),
+            lotsfree_bytes: bytes(&lotsfree),
+            process_bytes: bytes(&process),
+            file_cache_bytes: bytes(&files),
+            guest_bytes: bytes(&guest),
+            available_bytes: bytes(&available),
+            remainder_bytes: known(&remainder),
+        };
+        Sample {
+            time_ms: time.value(row),
             sequence: sequence.value(row),
             boottime_ms: known(&boottime),
             owner_idle_ms: known(&owner_idle),
             load5: (!load5.is_null(row)).then(|| load5.value(row)),
-            memory: Categories {
+            memory: figures.known(),
+            has_categories: figures.complete().is_some(),
+            mem_available_bytes: mem_available_bytes(
+                known(&stated),
+                known(&harvestable),
                 physical_bytes,
-                static_kernel_bytes: bytes(&statics),
-                balloon_bytes: bytes(&balloon).unwrap_or(0),
-                dynamic_kernel_bytes: bytes(&dynamic).unwrap_or(0),
-                lotsfree_bytes: bytes(&lotsfree),
-                process_bytes: bytes(&process).unwrap_or(0),
-                file_cache_bytes: bytes(&files).unwrap_or(0),
-                guest_bytes: bytes(&guest).unwrap_or(0),
-                available_bytes: bytes(&available).unwrap_or(0),
-                remainder_bytes: known(&remainder).unwrap_or(0),
-            },
-            has_categories: bytes(&dynamic).is_some() && bytes(&process).is_some(),
-            mem_available_bytes: bytes(&stated).or_else(|| {
-                let headroom = headroom_bytes(physical_bytes, reading.limits.headroom_share);
-                Some(bytes(&harvestable)?.saturating_add(headroom))
-            }),
+                reading.limits.headroom_share,
+            ),
             follows_gap,
-        });
-    }
-    Ok(samples)
+        }
+    };
+    Ok(one_after_the_other(&times, runs)
+        .into_iter()
+        .flat_map(|run| {
+            let begin = run.start;
+            run.map(move |at| (at, at == begin))
+        })
+        .map(|(at, follows_gap)| sample(at, follows_gap))
+        .collect())
 }
 
-/// When the gaps end that the host recorded, in order. A gap is told when it ends.
-fn gap_ends(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<i64>> {
+/// The runs in order of time. A clock that was set back tells some time twice: of that the run that began first counts.
+fn one_after_the_other(times: &[SampleTime], mut runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    runs.sort_by_key(|run| times[run.start].time_ms);
+    let mut reached_ms = None;
+    for run in &mut runs {
+        let of_run = &times[run.clone()];
+        run.start += of_run.partition_point(|t| Some(t.time_ms) <= reached_ms);
+        reached_ms = reached_ms.max(of_run.last().map(|t| t.time_ms));
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+/// The gaps that the host recorded. A gap is told when it ends.
+fn recorded_gaps(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Gap>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
-    let rows = Rows::read(dataset, &GapRow::TABLE, host, &["to_time_ms"], span)?;
-    let ends = rows.integers("to_time_ms")?;
-    let mut ends: Vec<i64> = ends.iter().flatten().collect();
-    ends.sort_unstable();
-    Ok(ends)
+    let columns = ["from_time_ms", "to_time_ms", "cause"];
+    let rows = Rows::read(dataset, &GapRow::TABLE, host, &columns, span)?;
+    let (from, to) = (rows.integers("from_time_ms")?, rows.integers("to_time_ms")?);
+    let gaps = from.iter().zip(to.iter()).zip(rows.texts("cause")?);
+    let gap = |((from_ms, to_ms), cause): ((Option<i64>, Option<i64>), Option<&str>)| {
+        Some(Gap {
+            from_ms: from_ms?,
+            to_ms: to_ms?,
+            cause: cause.unwrap_or_default().to_owned(),
+        })
+    };
+    Ok(gaps.filter_map(gap).collect())
 }
 
-/// The longest time between samples that the host was configured for; where it says nothing, the median step.
-fn configured_interval(dataset: &Dataset, host: &str, time: &Int64Array) -> Result<i64> {
-    let columns = ["sample_interval_ms"];
+/// The intervals that the host was configured for; where it says nothing, the median step.
+fn intervals(dataset: &Dataset, host: &str, times: &[SampleTime]) -> Result<Intervals> {
+    let columns = ["time", "sample_interval_ms"];
     let rows = Rows::read(dataset, &HostRow::TABLE, host, &columns, (None, None))?;
-    let told = rows.integers("sample_interval_ms")?;
-    if let Some(longest) = told.iter().flatten().filter(|ms| *ms > 0).max() {
-        return Ok(longest);
+    let (time, interval) = (rows.integers("time")?, rows.integers("sample_interval_ms")?);
+    let told = time.iter().zip(interval.iter());
+    let told = told.filter_map(|(time_ms, interval_ms)| time_ms.zip(interval_ms));
+    let time_ms: Vec<i64> = times.iter().map(|t| t.time_ms).collect();
+    Ok(Intervals::new(told.collect(), &time_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_was_told_twice_counts_once() {
+        // The clock runs an hour ahead for a while; a run inside another's time is left out.
+        let times = [3600, 3610, 10, 20, 3605, 3615, 3625, 15].map(|time_ms| SampleTime {
+            time_ms,
+            ..SampleTime::default()
+        });
+        let runs = one_after_the_other(&times, vec![0..2, 2..4, 4..7, 7..8]);
+        assert_eq!(runs, [2..4, 0..2, 5..7]);
     }
-    let mut steps: Vec<i64> = (time.values().windows(2))
-        .map(|pair| pair[1].saturating_sub(pair[0]))
-        .collect();
-    steps.sort_unstable();
-    Ok(steps.get(steps.len() / 2).copied().unwrap_or(i64::MAX / 4))
 }

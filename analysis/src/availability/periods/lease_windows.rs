@@ -7,10 +7,10 @@
 //! another database; for idle time also where the owner was out of sight.
 
 use crate::availability::periods::window::Window;
-use crate::owner::idle::IdlePeriod;
 use crate::trace::HostTrace;
 use crate::trace::arrivals::Outage;
-use crate::trace::segments::Gap;
+use gleaner_hosts::derived::IdlePeriod;
+use gleaner_hosts::recorded::Gap;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::EndCause;
 use std::ops::Range;

@@ -103,7 +103,7 @@ impl SeenPeriods {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owner::idle::IdlePeriod;
+    use gleaner_hosts::derived::IdlePeriod;
     use gleaner_schemas::findings::EndCause;
     use proptest::prelude::*;
     use std::ops::Range;

@@ -4,7 +4,7 @@
 //! with `available >= s` to the first sample below, so one sample at 90 s counts 90 s; inside an idle
 //! period it lasts to that period's end at the latest. Where samples end first, it lasts to the last one.
 
-use crate::owner::idle::IdlePeriod;
+use gleaner_hosts::derived::IdlePeriod;
 use gleaner_schemas::findings::EndCause;
 use std::ops::Range;
 

@@ -116,7 +116,7 @@ fn pieces(run: &[Change], segment: &Range<usize>) -> Vec<Piece> {
 mod tests {
     use super::*;
     use crate::owner::busy::BusyPeriod;
-    use crate::owner::idle::IdlePeriod;
+    use gleaner_hosts::derived::IdlePeriod;
     use gleaner_schemas::findings::EndCause;
     use proptest::prelude::*;
 

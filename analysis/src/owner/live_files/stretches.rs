@@ -1,7 +1,7 @@
 //! Busy and idle periods as runs of samples, and how far each looks ahead.
 
 use crate::owner::busy::BusyPeriod;
-use crate::owner::idle::IdlePeriod;
+use gleaner_hosts::derived::IdlePeriod;
 use std::ops::Range;
 
 /// The samples of one busy or idle period.

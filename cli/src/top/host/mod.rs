@@ -12,6 +12,7 @@ use super::{args::Top, draw};
 use agent::{Heard, Told};
 use gleaner_agent::args::GlobalArgs;
 use gleaner_agent::config::Config;
+use gleaner_hosts::derived::unsigned;
 use gleaner_schemas::live::Message;
 use jiff::tz::TimeZone;
 use kernel::Reading;
@@ -83,7 +84,7 @@ impl Host {
         let lost = match heard {
             Heard::Message(message) => {
                 if let Message::Sample(sample) = &*message {
-                    let available = owner::unsigned(sample.row.available_bytes);
+                    let available = unsigned(sample.row.available_bytes);
                     remember(&mut self.samples, (sample.time_ms, available));
                     self.samples.dedup_by_key(|(time_ms, _)| *time_ms);
                 }

@@ -1,11 +1,10 @@
 //! Whose the host is now, and what it could lend: the last sample and what came after it.
 
 use super::agent::Told;
-use gleaner_policy::accounting::Categories;
+use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_policy::quota::{Limits, Quota, quota};
 use gleaner_schemas::live::{HostState, OwnerState, Sample};
-use gleaner_schemas::rows::SampleRow;
 
 /// By the rule, as the agent tells it; silence counts as the owner's return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,31 +85,11 @@ pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
     };
     let mem_available_bytes = sample.row.mem_available_bytes.map(unsigned);
     quota(
-        &categories(&sample.row),
+        &Figures::from(&sample.row).known(),
         mem_available_bytes,
         state.verdict(),
         &limits,
     )
-}
-
-fn categories(row: &SampleRow) -> Categories {
-    Categories {
-        physical_bytes: unsigned(row.physical_bytes),
-        static_kernel_bytes: row.static_kernel_bytes.map(unsigned),
-        balloon_bytes: unsigned(row.balloon_bytes),
-        dynamic_kernel_bytes: unsigned(row.dynamic_kernel_bytes),
-        lotsfree_bytes: row.lotsfree_bytes.map(unsigned),
-        process_bytes: unsigned(row.process_bytes),
-        file_cache_bytes: unsigned(row.file_cache_bytes),
-        guest_bytes: unsigned(row.guest_bytes),
-        available_bytes: unsigned(row.available_bytes),
-        remainder_bytes: row.remainder_bytes,
-    }
-}
-
-/// A size as stored; below 0 there is none.
-pub(super) fn unsigned(bytes: i64) -> u64 {
-    u64::try_from(bytes).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use super::agent::Told;
 use super::kernel::Reading;
-use super::owner::{self, State, unsigned};
+use super::owner::{self, State};
 use super::{Host, Now};
 use crate::top::draw::{
     bar, ends, fitted, labelled, length, percent, share, size, sparkline, wrapped,
 };
 use crate::top::ink::{Ink, Paint};
+use gleaner_hosts::derived::unsigned;
 use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_policy::quota::{Quota, Reason};
 use gleaner_schemas::findings::Category;

@@ -2,11 +2,11 @@
 
 use super::pressure::Available;
 use crate::clock;
+use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::lending::{Cause, Event};
 use gleaner_schemas::live::{HostState, Message, Owner, OwnerState, SILENT_AFTER_MS, Sample};
-use gleaner_schemas::rows::SampleRow;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,7 @@ impl Agent {
             HostState::Unknown => Verdict::Unknown,
         };
         let (categories, mem_available_bytes) = (
-            categories(&sample.row),
+            Figures::from(&sample.row).known(),
             sample.row.mem_available_bytes.map(unsigned),
         );
         let (categories, mem_available_bytes) = match Available::read() {
@@ -219,21 +219,6 @@ fn of_owner(owner: &Owner) -> Event {
     }
 }
 
-fn categories(row: &SampleRow) -> Categories {
-    Categories {
-        physical_bytes: unsigned(row.physical_bytes),
-        static_kernel_bytes: row.static_kernel_bytes.map(unsigned),
-        balloon_bytes: unsigned(row.balloon_bytes),
-        dynamic_kernel_bytes: unsigned(row.dynamic_kernel_bytes),
-        lotsfree_bytes: row.lotsfree_bytes.map(unsigned),
-        process_bytes: unsigned(row.process_bytes),
-        file_cache_bytes: unsigned(row.file_cache_bytes),
-        guest_bytes: unsigned(row.guest_bytes),
-        available_bytes: unsigned(row.available_bytes),
-        remainder_bytes: row.remainder_bytes,
-    }
-}
-
 /// An agent's figures, held against what the kernel says that this machine has: whatever the agent says, no more than
 /// that is available and lent together, and the headroom is a share of no less.
 fn within(
@@ -251,11 +236,6 @@ fn within(
         ..said
     };
     (categories, mem_available_bytes)
-}
-
-/// A size as stored; below 0 there is none.
-fn unsigned(bytes: i64) -> u64 {
-    u64::try_from(bytes).unwrap_or(0)
 }
 
 #[cfg(test)]

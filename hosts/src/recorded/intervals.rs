@@ -2,16 +2,17 @@
 
 /// Configured intervals with the times from which they hold.
 #[derive(Debug, Default)]
-pub(crate) struct Intervals {
+pub struct Intervals {
     /// By time; never empty where there are two samples.
     configured: Vec<(i64, i64)>,
     typical_ms: Option<i64>,
 }
 
 impl Intervals {
-    /// From what the host recorded as (time, interval); where that says nothing, from the median
-    /// step between samples.
-    pub(crate) fn new(mut configured: Vec<(i64, i64)>, time_ms: &[i64]) -> Self {
+    /// Takes the host's descriptions of itself as (ms since 1970-01-01 UTC, interval in ms); where none states an interval,
+    /// the median step between samples at `time_ms`.
+    #[must_use]
+    pub fn new(mut configured: Vec<(i64, i64)>, time_ms: &[i64]) -> Self {
         configured.retain(|(_, interval_ms)| *interval_ms > 0);
         configured.sort_unstable();
         let mut steps: Vec<i64> = time_ms
@@ -26,9 +27,10 @@ impl Intervals {
         }
     }
 
-    /// The interval at `time_ms`: the last one configured before, else the first one, else the
+    /// Interval in force at `time_ms`, in ms: the last one configured before, else the first one, else the
     /// median step.
-    pub(crate) fn at(&self, time_ms: i64) -> i64 {
+    #[must_use]
+    pub fn at(&self, time_ms: i64) -> i64 {
         let later = self
             .configured
             .partition_point(|(from, _)| *from <= time_ms);
@@ -39,8 +41,9 @@ impl Intervals {
             .unwrap_or(i64::MAX)
     }
 
-    /// The interval at the end, where one is known.
-    pub(crate) fn last(&self) -> Option<i64> {
+    /// Interval in force at the end, in ms, where one is known.
+    #[must_use]
+    pub fn last(&self) -> Option<i64> {
         self.configured
             .last()
             .map(|(_, interval_ms)| *interval_ms)

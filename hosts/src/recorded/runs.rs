@@ -4,25 +4,36 @@
 //! another, when the clock did not go forward, or when more than two configured intervals passed, unless
 //! its own interval reaches back to the sample before: so it does where a dataset was thinned.
 
-use crate::trace::intervals::Intervals;
-use crate::trace::samples::Samples;
+use super::Intervals;
 use std::ops::Range;
+
+/// Place of one sample in its host's trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleTime {
+    /// Number of its database ([`super::Databases`]).
+    pub database: i64,
+    /// Wall-clock time, ms since 1970-01-01 UTC.
+    pub time_ms: i64,
+    /// Time since the sample before it, in ms; absent where the host saw a gap, and in traces of other programs.
+    pub interval_ms: Option<i64>,
+}
 
 /// A time without samples, with its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
+pub struct Gap {
     /// Last sample before it.
-    pub(crate) from_ms: i64,
+    pub from_ms: i64,
     /// First sample after it; before `from_ms` when the clock was set back.
-    pub(crate) to_ms: i64,
+    pub to_ms: i64,
     /// As recorded, or `missing`, `clock_step`, `new_database` as seen here.
-    pub(crate) cause: String,
+    pub cause: String,
 }
 
-/// The runs, as ranges of samples, and all gaps in order: the recorded ones, and those that only the
-/// samples show.
-pub(crate) fn segments(
-    samples: &Samples,
+/// Returns the runs, as ranges of samples, and all gaps in order: the recorded ones, and those that only the
+/// samples show. Samples stand in the order of recording.
+#[must_use]
+pub fn runs(
+    samples: &[SampleTime],
     recorded: Vec<Gap>,
     intervals: &Intervals,
 ) -> (Vec<Range<usize>>, Vec<Gap>) {
@@ -34,18 +45,18 @@ pub(crate) fn segments(
         ends
     };
     let (forward, backward) = (ends(false), ends(true));
-    let mut segments = Vec::new();
+    let mut runs = Vec::new();
     let mut start = 0;
     for i in 1..samples.len() {
-        let (before, now) = (samples.time_ms[i - 1], samples.time_ms[i]);
-        let seen = if samples.database[i] != samples.database[i - 1] {
+        let (before, now) = (samples[i - 1].time_ms, samples[i].time_ms);
+        let seen = if samples[i].database != samples[i - 1].database {
             Some("new_database")
         } else if now <= before {
             Some("clock_step")
         } else if is_missing(
             now.saturating_sub(before),
             intervals.at(now),
-            samples.interval(i),
+            samples[i].interval_ms,
         ) {
             Some("missing")
         } else {
@@ -65,15 +76,15 @@ pub(crate) fn segments(
             });
         }
         if seen.is_some() || is_recorded {
-            segments.push(start..i);
+            runs.push(start..i);
             start = i;
         }
     }
     if !samples.is_empty() {
-        segments.push(start..samples.len());
+        runs.push(start..samples.len());
     }
     gaps.sort_by_key(|g| (g.to_ms, g.from_ms));
-    (segments, gaps)
+    (runs, gaps)
 }
 
 /// Whether samples are missing in a step of `passed_ms` before one that says that its interval was `own_ms`.
@@ -83,9 +94,10 @@ fn is_missing(passed_ms: i64, configured_ms: i64, own_ms: Option<i64>) -> bool {
     passed_ms > configured_ms.saturating_mul(2) && !reaches_back
 }
 
-/// Time that a run covers: from its first sample to its last.
-pub(crate) fn covered_ms(samples: &Samples, segment: &Range<usize>) -> i64 {
-    match samples.time_ms.get(segment.clone()) {
+/// Time that a run covers, in ms: from its first sample to its last.
+#[must_use]
+pub fn covered_ms(time_ms: &[i64], run: &Range<usize>) -> i64 {
+    match time_ms.get(run.clone()) {
         Some([first, .., last]) => last.saturating_sub(*first),
         _ => 0,
     }
@@ -95,12 +107,12 @@ pub(crate) fn covered_ms(samples: &Samples, segment: &Range<usize>) -> i64 {
 mod tests {
     use super::*;
 
-    fn samples(time_ms: &[i64]) -> Samples {
-        Samples {
-            database: vec![0; time_ms.len()],
-            time_ms: time_ms.to_vec(),
-            ..Default::default()
-        }
+    fn samples(time_ms: &[i64]) -> Vec<SampleTime> {
+        let sample = |&time_ms: &i64| SampleTime {
+            time_ms,
+            ..SampleTime::default()
+        };
+        time_ms.iter().map(sample).collect()
     }
 
     fn gap(from_ms: i64, to_ms: i64, cause: &str) -> Gap {
@@ -162,7 +174,7 @@ mod tests {
             ),
         ];
         for (times, recorded, expected, gaps) in cases {
-            let found = segments(&samples(&times), recorded, &every_90);
+            let found = super::runs(&samples(&times), recorded, &every_90);
             assert_eq!(found, (expected, gaps), "{times:?}");
         }
     }
@@ -171,23 +183,32 @@ mod tests {
     fn an_interval_that_reaches_back_leaves_no_gap() {
         let every_90 = Intervals::new(vec![(0, 90)], &[]);
         let mut thinned = samples(&[0, 900, 1800, 2700]);
-        thinned.interval_ms = vec![None, Some(899), Some(90), None];
-        let (segments, _) = segments(&thinned, vec![], &every_90);
-        assert_eq!(segments, [0..2, 2..3, 3..4]);
+        (thinned[1].interval_ms, thinned[2].interval_ms) = (Some(899), Some(90));
+        let (runs, _) = runs(&thinned, vec![], &every_90);
+        assert_eq!(runs, [0..2, 2..3, 3..4]);
     }
 
     #[test]
     fn a_new_database_begins_anew() {
         let mut two = samples(&[0, 90, 180]);
-        two.database = vec![0, 0, 1];
-        let (segments, gaps) = segments(&two, vec![], &Intervals::new(vec![(0, 90)], &[]));
-        assert_eq!(segments, [0..2, 2..3]);
+        two[2].database = 1;
+        let (runs, gaps) = runs(&two, vec![], &Intervals::new(vec![(0, 90)], &[]));
+        assert_eq!(runs, [0..2, 2..3]);
         assert_eq!(gaps, [gap(90, 180, "new_database")]);
     }
 
     #[test]
+    fn a_gap_is_by_the_interval_in_force() {
+        // Every 10 s, and from 100 s on every 90 s.
+        let intervals = Intervals::new(vec![(0, 10), (100, 90)], &[]);
+        let (runs, gaps) = runs(&samples(&[0, 50, 60, 170, 350, 531]), vec![], &intervals);
+        assert_eq!(runs, [0..1, 1..5, 5..6]);
+        assert_eq!(gaps, [gap(0, 50, "missing"), gap(350, 531, "missing")]);
+    }
+
+    #[test]
     fn a_run_covers_first_to_last() {
-        let three = samples(&[10, 100, 200]);
+        let three = [10, 100, 200];
         assert_eq!(covered_ms(&three, &(0..3)), 190);
         assert_eq!(covered_ms(&three, &(1..2)), 0);
     }

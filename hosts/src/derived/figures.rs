@@ -1,0 +1,173 @@
+//! Categories of one sample, from a stored row or from its columns.
+
+use gleaner_policy::accounting::{Categories, headroom_bytes};
+use gleaner_schemas::rows::SampleRow;
+
+/// Memory figures of one sample, in bytes; each is absent where the trace does not have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Physical memory: the categories sum to it.
+    pub physical_bytes: u64,
+    /// Category: static kernel.
+    pub static_kernel_bytes: Option<u64>,
+    /// Category: the hypervisor's balloon.
+    pub balloon_bytes: Option<u64>,
+    /// Category: dynamic kernel.
+    pub dynamic_kernel_bytes: Option<u64>,
+    /// Category: the kernel's reserve.
+    pub lotsfree_bytes: Option<u64>,
+    /// Category: active processes.
+    pub process_bytes: Option<u64>,
+    /// Category: files in use.
+    pub file_cache_bytes: Option<u64>,
+    /// Category: memory lent.
+    pub guest_bytes: Option<u64>,
+    /// Category: the rest.
+    pub available_bytes: Option<u64>,
+    /// Physical less all categories: 0 or negative.
+    pub remainder_bytes: Option<i64>,
+}
+
+impl Figures {
+    /// Returns the categories where the trace tells all of them; only a host without a balloon, or of unknown static memory or
+    /// reserve, may leave those out.
+    #[must_use]
+    pub fn complete(&self) -> Option<Categories> {
+        let required = [
+            self.dynamic_kernel_bytes,
+            self.process_bytes,
+            self.file_cache_bytes,
+            self.guest_bytes,
+            self.available_bytes,
+        ];
+        let is_complete = required.iter().all(Option::is_some) && self.remainder_bytes.is_some();
+        is_complete.then(|| self.known())
+    }
+
+    /// Returns the categories with 0 for each that is absent: enough for a quota, which asks for physical, available and guest
+    /// memory alone.
+    #[must_use]
+    pub fn known(&self) -> Categories {
+        Categories {
+            physical_bytes: self.physical_bytes,
+            static_kernel_bytes: self.static_kernel_bytes,
+            balloon_bytes: self.balloon_bytes.unwrap_or(0),
+            dynamic_kernel_bytes: self.dynamic_kernel_bytes.unwrap_or(0),
+            lotsfree_bytes: self.lotsfree_bytes,
+            process_bytes: self.process_bytes.unwrap_or(0),
+            file_cache_bytes: self.file_cache_bytes.unwrap_or(0),
+            guest_bytes: self.guest_bytes.unwrap_or(0),
+            available_bytes: self.available_bytes.unwrap_or(0),
+            remainder_bytes: self.remainder_bytes.unwrap_or(0),
+        }
+    }
+}
+
+impl From<&SampleRow> for Figures {
+    fn from(row: &SampleRow) -> Self {
+        Self {
+            physical_bytes: unsigned(row.physical_bytes),
+            static_kernel_bytes: row.static_kernel_bytes.map(unsigned),
+            balloon_bytes: Some(unsigned(row.balloon_bytes)),
+            dynamic_kernel_bytes: Some(unsigned(row.dynamic_kernel_bytes)),
+            lotsfree_bytes: row.lotsfree_bytes.map(unsigned),
+            process_bytes: Some(unsigned(row.process_bytes)),
+            file_cache_bytes: Some(unsigned(row.file_cache_bytes)),
+            guest_bytes: Some(unsigned(row.guest_bytes)),
+            available_bytes: Some(unsigned(row.available_bytes)),
+            remainder_bytes: Some(row.remainder_bytes),
+        }
+    }
+}
+
+/// MemAvailable of one sample, in bytes. Where a trace has the harvestable memory alone, it is that and the headroom that was
+/// taken off, or more where nothing was left.
+#[must_use]
+pub fn mem_available_bytes(
+    stated_bytes: Option<i64>,
+    harvestable_bytes: Option<i64>,
+    physical_bytes: i64,
+    headroom_share: f64,
+) -> Option<u64> {
+    stated_bytes.map(unsigned).or_else(|| {
+        let headroom = headroom_bytes(unsigned(physical_bytes), headroom_share);
+        Some(unsigned(harvestable_bytes?).saturating_add(headroom))
+    })
+}
+
+/// Stored size as the policy has it; a negative one, which no kernel states, counts as 0.
+#[must_use]
+pub fn unsigned(bytes: i64) -> u64 {
+    u64::try_from(bytes).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_s_categories_are_its_columns() {
+        let row = SampleRow {
+            physical_bytes: 100,
+            static_kernel_bytes: Some(1),
+            balloon_bytes: 2,
+            dynamic_kernel_bytes: 3,
+            lotsfree_bytes: None,
+            process_bytes: 4,
+            file_cache_bytes: 5,
+            guest_bytes: -6,
+            available_bytes: 86,
+            remainder_bytes: -1,
+            ..SampleRow::default()
+        };
+        let expected = Categories {
+            physical_bytes: 100,
+            static_kernel_bytes: Some(1),
+            balloon_bytes: 2,
+            dynamic_kernel_bytes: 3,
+            lotsfree_bytes: None,
+            process_bytes: 4,
+            file_cache_bytes: 5,
+            guest_bytes: 0,
+            available_bytes: 86,
+            remainder_bytes: -1,
+        };
+        let figures = Figures::from(&row);
+        assert_eq!(figures.known(), expected);
+        assert_eq!(figures.complete(), Some(expected));
+    }
+
+    #[test]
+    fn a_trace_of_available_memory_alone_is_incomplete_and_has_a_quota() {
+        let whole = Figures::from(&SampleRow::default());
+        let without: [fn(&mut Figures); 6] = [
+            |f| f.dynamic_kernel_bytes = None,
+            |f| f.process_bytes = None,
+            |f| f.file_cache_bytes = None,
+            |f| f.guest_bytes = None,
+            |f| f.available_bytes = None,
+            |f| f.remainder_bytes = None,
+        ];
+        for remove in without {
+            let mut figures = whole;
+            remove(&mut figures);
+            assert_eq!(figures.complete(), None, "{figures:?}");
+            assert_eq!(figures.known(), whole.known());
+        }
+        let optional = Figures {
+            static_kernel_bytes: None,
+            balloon_bytes: None,
+            lotsfree_bytes: None,
+            ..whole
+        };
+        assert_eq!(optional.complete(), Some(optional.known()));
+    }
+
+    #[test]
+    fn mem_available_is_stated_or_made_from_the_harvestable() {
+        assert_eq!(mem_available_bytes(Some(7), Some(1), 100, 0.15), Some(7));
+        assert_eq!(mem_available_bytes(Some(-7), Some(1), 100, 0.15), Some(0));
+        assert_eq!(mem_available_bytes(None, Some(1), 100, 0.15), Some(16));
+        assert_eq!(mem_available_bytes(None, None, 100, 0.15), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! Idle periods: the policy's rule folded over each run of samples.
+//!
+//! A period begins when both conditions began to hold, which is `idle_after` before the sample that
+//! shows it at the latest, and ends with the owner's activity (as the first sample that is not idle
+//! dates it), or with the sample whose load is too high. It is cut where samples, or the sight of the
+//! owner, begin or end; its length is then what was seen.
+
+use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
+use gleaner_schemas::findings::EndCause;
+use std::ops::Range;
+
+/// One idle period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdlePeriod {
+    /// Samples inside it.
+    pub samples: Range<usize>,
+    /// Begin, ms since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// End.
+    pub to_ms: i64,
+    /// Whether its begin could not be seen.
+    pub start_cut: bool,
+    /// Cause of its end; absent where it was cut.
+    pub end: Option<EndCause>,
+}
+
+/// Verdicts and idle periods of one host, by one rule.
+#[derive(Debug, Default)]
+pub struct Idleness {
+    /// Verdict at each sample.
+    pub verdicts: Vec<Verdict>,
+    /// Idle periods, in order.
+    pub periods: Vec<IdlePeriod>,
+    /// Time after samples at which activity and load could be seen, in ms.
+    pub seen_ms: i64,
+}
+
+impl Idleness {
+    /// Folds the rule over each run of samples.
+    #[must_use]
+    pub fn of(samples: &[Observation], runs: &[Range<usize>], rule: &IdleRule) -> Self {
+        let mut found = Self::default();
+        for run in runs {
+            found.add_run(samples, run.clone(), rule);
+        }
+        found
+    }
+
+    /// Whether activity and load could be seen at no sample.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.verdicts.iter().all(|v| *v == Verdict::Unknown)
+    }
+
+    /// Share of the time seen in which the host was idle; absent where none was seen.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        let idle_ms: i64 = self.periods.iter().map(|p| p.to_ms - p.from_ms).sum();
+        (self.seen_ms > 0).then(|| (idle_ms as f64 / self.seen_ms as f64).min(1.0))
+    }
+
+    /// Whether each sample lies in an idle period; `None` where that cannot be told.
+    #[must_use]
+    pub fn by_sample(&self) -> Vec<Option<bool>> {
+        let mut idle: Vec<Option<bool>> = self
+            .verdicts
+            .iter()
+            .map(|v| (*v != Verdict::Unknown).then_some(false))
+            .collect();
+        for period in &self.periods {
+            idle[period.samples.clone()].fill(Some(true));
+        }
+        idle
+    }
+
+    fn add_run(&mut self, samples: &[Observation], run: Range<usize>, rule: &IdleRule) {
+        let mut state = IdleState::default();
+        let mut open: Option<IdlePeriod> = None;
+        // Where the period before ended: its end, and the sample after its last.
+        let mut earliest = (i64::MIN, run.start);
+        let mut calm: Option<Calm> = None;
+        let mut cut = true; // what came before could not be seen
+        for i in run.clone() {
+            let now = samples[i].time_ms;
+            let before = if i > run.start {
+                samples[i - 1].time_ms
+            } else {
+                now
+            };
+            let verdict = state.step(rule, samples[i]);
+            self.verdicts.push(verdict);
+            if verdict != Verdict::Unknown && i + 1 < run.end {
+                self.seen_ms += samples[i + 1].time_ms - now;
+            }
+            if let Some((to_ms, end)) = end_of_open(verdict, before, now, rule)
+                && let Some(mut period) = open.take()
+            {
+                period.to_ms = to_ms.clamp(before, now);
+                period.end = end;
+                earliest = (period.to_ms, period.samples.end);
+                self.periods.push(period);
+            }
+            match verdict {
+                Verdict::Loaded | Verdict::Unknown => {
+                    calm = None;
+                    cut = verdict == Verdict::Unknown;
+                }
+                Verdict::Waiting { .. } => {
+                    calm.get_or_insert(Calm { since_ms: now, cut });
+                }
+                Verdict::Idle { since_ms } => {
+                    let calm = calm.get_or_insert(Calm { since_ms: now, cut });
+                    let owner_idle_ms = samples[i].owner_idle_ms.unwrap_or(0);
+                    let start_cut = calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
+                    let period = open.get_or_insert_with(|| {
+                        let from_ms = since_ms.max(earliest.0);
+                        let of_run = &samples[run.clone()];
+                        let first = of_run.partition_point(|s| s.time_ms < from_ms);
+                        IdlePeriod {
+                            samples: (run.start + first).max(earliest.1)..i,
+                            from_ms,
+                            to_ms: now,
+                            start_cut,
+                            end: None, // until one is seen
+                        }
+                    });
+                    period.samples.end = i + 1;
+                    period.to_ms = now;
+                }
+            }
+        }
+        self.periods.extend(open);
+    }
+}
+
+/// How an open period ends between two samples, if it does: when, and what ends it (nothing where it is cut).
+fn end_of_open(
+    verdict: Verdict,
+    before_ms: i64,
+    now_ms: i64,
+    rule: &IdleRule,
+) -> Option<(i64, Option<EndCause>)> {
+    match verdict {
+        // The owner came and went in between.
+        Verdict::Idle { since_ms } => {
+            (since_ms > before_ms).then_some((since_ms, Some(EndCause::Owner)))
+        }
+        Verdict::Waiting { at_ms } => Some((
+            at_ms.saturating_sub(rule.idle_after_ms),
+            Some(EndCause::Owner),
+        )),
+        Verdict::Loaded => Some((now_ms, Some(EndCause::Load))),
+        Verdict::Unknown => Some((before_ms, None)),
+    }
+}
+
+/// A run of samples with the load below the limit and the owner in sight.
+struct Calm {
+    since_ms: i64,
+    /// Whether what came before could not be seen.
+    cut: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIN: i64 = 60_000;
+    /// Below and above the limit.
+    const LOW: Option<f64> = Some(0.1);
+    const HIGH: Option<f64> = Some(0.9);
+
+    /// Rows of (minute, owner idle for minutes, load).
+    fn samples(rows: &[(i64, Option<i64>, Option<f64>)]) -> Vec<Observation> {
+        let sample = |&(minute, owner_idle, load5): &(i64, Option<i64>, Option<f64>)| Observation {
+            time_ms: minute * MIN,
+            owner_idle_ms: owner_idle.map(|minutes| minutes * MIN),
+            load5,
+        };
+        rows.iter().map(sample).collect()
+    }
+
+    fn found(
+        rows: &[(i64, Option<i64>, Option<f64>)],
+    ) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
+        let all = 0..rows.len();
+        Idleness::of(&samples(rows), &[all], &IdleRule::default())
+            .periods
+            .into_iter()
+            .map(|p| {
+                (
+                    p.from_ms / MIN,
+                    p.to_ms / MIN,
+                    p.start_cut,
+                    p.end.is_none(),
+                    p.samples,
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_absence_seen_from_start_to_end() {
+        // The owner leaves at minute 3 and is back at minute 14, one minute before the sample there.
+        let rows = [
+            (0, Some(0), LOW),
+            (3, Some(0), LOW),
+            (6, Some(3), LOW),
+            (9, Some(6), LOW),
+            (12, Some(9), LOW),
+            (15, Some(1), LOW),
+        ];
+        assert_eq!(found(&rows), [(3, 14, false, false, 1..5)]);
+        let idleness = Idleness::of(&samples(&rows), &[0..6], &IdleRule::default());
+        assert_eq!(idleness.share(), Some(11.0 / 15.0));
+        assert_eq!(
+            idleness.by_sample(),
+            [false, true, true, true, true, false].map(Some)
+        );
+    }
+
+    #[test]
+    fn the_load_rises_and_falls() {
+        // Calm from minute 2 (the load fell) to 10 (it rose); the owner was away all the time.
+        let rows = [
+            (0, Some(60), HIGH),
+            (2, Some(62), LOW),
+            (8, Some(68), LOW),
+            (10, Some(70), HIGH),
+        ];
+        assert_eq!(found(&rows), [(2, 10, false, false, 1..3)]);
+    }
+
+    #[test]
+    fn what_ends_them() {
+        let ends = |rows: &[(i64, Option<i64>, Option<f64>)]| -> Vec<Option<EndCause>> {
+            Idleness::of(&samples(rows), &[0..rows.len()], &IdleRule::default())
+                .periods
+                .iter()
+                .map(|p| p.end)
+                .collect()
+        };
+        let away = [(0, Some(0), LOW), (6, Some(6), LOW), (12, Some(12), LOW)];
+        let then =
+            |minute, owner_idle, load| ends(&[&away[..], &[(minute, owner_idle, load)]].concat());
+        assert_eq!(ends(&away), [None]);
+        assert_eq!(then(14, Some(1), LOW), [Some(EndCause::Owner)]);
+        // Came and went between two samples.
+        assert_eq!(then(24, Some(6), LOW), [Some(EndCause::Owner), None]);
+        assert_eq!(then(14, Some(14), HIGH), [Some(EndCause::Load)]);
+        assert_eq!(then(14, None, LOW), [None]);
+        assert_eq!(then(14, Some(14), None), [None]);
+    }
+
+    #[test]
+    fn cut_by_the_trace_and_by_lost_sight() {
+        // Away before the trace began, and when it ended.
+        let away = [(0, Some(60), LOW), (5, Some(65), LOW), (9, Some(69), LOW)];
+        assert_eq!(found(&away), [(0, 9, true, true, 0..3)]);
+        // Activity cannot be seen from minute 9 on.
+        let lost = [
+            (0, Some(0), LOW),
+            (6, Some(6), LOW),
+            (9, None, LOW),
+            (12, None, LOW),
+        ];
+        assert_eq!(found(&lost), [(0, 6, false, true, 0..2)]);
+        // The owner left as the trace began: its start is seen.
+        assert_eq!(found(&lost[..2]), [(0, 6, false, true, 0..2)]);
+        assert_eq!(found(&[(0, Some(60), LOW)]), []);
+        assert_eq!(found(&[]), []);
+    }
+
+    #[test]
+    fn a_visit_between_two_samples_divides() {
+        let rows = [(0, Some(0), LOW), (20, Some(20), LOW), (40, Some(10), LOW)];
+        assert_eq!(
+            found(&rows),
+            [(0, 30, false, false, 0..2), (30, 40, false, true, 2..3)]
+        );
+    }
+
+    #[test]
+    fn nothing_is_assumed_across_a_gap() {
+        let rows = [
+            (0, Some(0), LOW),
+            (6, Some(6), LOW),
+            (30, Some(30), LOW),
+            (36, Some(36), LOW),
+        ];
+        let periods = Idleness::of(&samples(&rows), &[0..2, 2..4], &IdleRule::default()).periods;
+        let ends: Vec<_> = periods
+            .iter()
+            .map(|p| (p.from_ms / MIN, p.to_ms / MIN))
+            .collect();
+        assert_eq!(ends, [(0, 6), (30, 36)]);
+        assert!(periods[1].start_cut);
+    }
+
+    proptest! {
+        /// Whatever the samples say: periods in order, apart, inside their run, and every sample
+        /// that the rule calls idle lies in one.
+        #[test]
+        fn periods_are_in_order_and_apart(
+            steps in prop::collection::vec(
+                (1..6i64, prop::option::weighted(0.9, 0..20i64), prop::option::weighted(0.9, 0.0..0.5f64)),
+                0..60,
+            )
+        ) {
+            let mut minute = 0;
+            let rows: Vec<_> = steps
+                .into_iter()
+                .map(|(step, idle, load)| { minute += step; (minute, idle, load) })
+                .collect();
+            let samples = samples(&rows);
+            let idleness = Idleness::of(&samples, &[0..rows.len()], &IdleRule::default());
+            for period in &idleness.periods {
+                prop_assert!(period.from_ms <= period.to_ms);
+                prop_assert!(period.from_ms >= samples[0].time_ms);
+            }
+            for pair in idleness.periods.windows(2) {
+                prop_assert!(pair[0].to_ms <= pair[1].from_ms);
+                prop_assert!(pair[0].samples.end <= pair[1].samples.start);
+            }
+            let inside = idleness.by_sample();
+            for (verdict, inside) in idleness.verdicts.iter().zip(&inside) {
+                prop_assert!(!verdict.is_idle() || *inside == Some(true));
+            }
+            prop_assert!(idleness.share().is_none_or(|s| (0.0..=1.0).contains(&s)));
+        }
+    }
+}

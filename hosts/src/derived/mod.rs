@@ -1,0 +1,11 @@
+//! Conclusions from a host's samples: categories, idle periods, returns, footprints at a return.
+
+mod figures;
+mod footprint;
+mod idle;
+mod returns;
+
+pub use figures::{Figures, mem_available_bytes, unsigned};
+pub use footprint::{Footprint, Process, returned_boottime_ms};
+pub use idle::{IdlePeriod, Idleness};
+pub use returns::{Return, return_of, returns};
