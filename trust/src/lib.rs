@@ -9,9 +9,11 @@ pub mod certificate;
 mod client;
 mod error;
 mod files;
+pub mod hex;
 mod host;
 mod identity;
 mod profile;
+pub mod random;
 mod received;
 mod register;
 mod request;
@@ -58,24 +60,4 @@ pub fn provider() -> Arc<CryptoProvider> {
     PROVIDER
         .get_or_init(|| Arc::new(rustls::crypto::ring::default_provider()))
         .clone()
-}
-
-/// `N` bytes that nobody can guess.
-fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| TrustError::NoRandomness)?;
-    Ok(bytes)
-}
-
-/// Lower-case hex digits.
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}"); // a String takes all
-    }
-    text
 }

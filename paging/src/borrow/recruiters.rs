@@ -3,7 +3,7 @@
 use super::ask::{Reply, agent, ask, foreign};
 use super::{BorrowError, Granted, Wanted};
 use gleaner_schemas::lending::RefusalKind;
-use gleaner_trust::ClientTrust;
+use gleaner_trust::{ClientTrust, hex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -191,8 +191,7 @@ fn leases(url: &str, reply: &Reply) -> Result<Vec<Granted>, BorrowError> {
 
 /// Ids become parts of addresses, and of exports' names.
 fn checked(lease_id: &str) -> Result<&str, BorrowError> {
-    let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if lease_id.len() == 32 && lease_id.bytes().all(is_hex) {
+    if hex::is_lower(lease_id, 32) {
         return Ok(lease_id);
     }
     Err(BorrowError::NoLease {

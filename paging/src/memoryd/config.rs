@@ -7,6 +7,7 @@ use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
+use gleaner_trust::hex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -305,8 +306,7 @@ fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Erro
 
 fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     let id = String::deserialize(value)?;
-    let is_hex = id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if id.is_empty() || (id.len() == 32 && is_hex) {
+    if id.is_empty() || hex::is_lower(&id, 32) {
         return Ok(Some(id));
     }
     Err(D::Error::custom(

@@ -33,7 +33,7 @@ impl Backoff {
 
 /// From 0 up to 1; in the middle where there is no chance to be had.
 fn random_share() -> f64 {
-    crate::random::<4>().map_or(0.5, |bytes| {
+    gleaner_trust::random::bytes::<4>().map_or(0.5, |bytes| {
         f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
     })
 }
