@@ -91,14 +91,6 @@ pub fn random_id() -> gleaner_trust::Result<String> {
     Ok(hex::encode(&random::bytes::<16>()?))
 }
 
-/// A random share, from 0 up to 1: one half where the kernel's random bytes cannot be read.
-#[must_use]
-pub fn random_share() -> f64 {
-    random::bytes::<4>().map_or(0.5, |bytes| {
-        f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
-    })
-}
-
 fn derived(context: &str, secret: &str) -> String {
     hex::encode(&blake3::derive_key(context, secret.trim().as_bytes())[..16])
 }

@@ -5,6 +5,7 @@
 //! their replacement without a restart; [`Peer`] says who the other side of a connection is.
 
 mod authority;
+mod backoff;
 pub mod certificate;
 mod client;
 mod error;
@@ -23,6 +24,7 @@ pub mod token;
 mod watched;
 
 pub use authority::{Authority, Issued, Validity};
+pub use backoff::Backoff;
 pub use certificate::{Dates, fingerprint};
 pub use client::{ClientPaths, ClientTrust, Credentials};
 pub use error::TrustError;

@@ -14,3 +14,11 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
         .map_err(|_| TrustError::NoRandomness)?;
     Ok(bytes)
 }
+
+/// Returns a share from 0 up to 1; one half where the kernel gives no randomness.
+#[must_use]
+pub fn share() -> f64 {
+    bytes::<4>().map_or(0.5, |bytes| {
+        f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
+    })
+}

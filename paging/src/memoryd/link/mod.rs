@@ -6,7 +6,6 @@
 
 mod address;
 mod announced;
-mod backoff;
 mod connect;
 mod failure;
 mod identity;
