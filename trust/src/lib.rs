@@ -3,7 +3,10 @@
 //! A deployment has one [`Authority`]. It gives a certificate to the collector and the recruiters, to each host,
 //! reader, client and admin; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
 //! their replacement without a restart; [`Peer`] says who the other side of a connection is.
+//!
+//! It has the clients' way to a server as well: [`Address`], [`http`], [`Backoff`].
 
+mod address;
 mod authority;
 mod backoff;
 pub mod certificate;
@@ -12,6 +15,7 @@ mod error;
 mod files;
 pub mod hex;
 mod host;
+pub mod http;
 mod identity;
 mod profile;
 pub mod random;
@@ -23,6 +27,7 @@ mod server;
 pub mod token;
 mod watched;
 
+pub use address::{Address, AddressError};
 pub use authority::{Authority, Issued, Validity};
 pub use backoff::Backoff;
 pub use certificate::{Dates, fingerprint};

@@ -5,7 +5,6 @@
 //! [`client`]; [`run`] does that at each interval and waits longer and longer while it fails. What the
 //! collector has is for the collector to say: it is asked at the start and after every failure.
 
-pub(crate) mod address;
 pub(crate) mod answer;
 pub(crate) mod batch;
 pub(crate) mod client;
@@ -15,7 +14,6 @@ pub mod mark;
 pub mod settings;
 pub(crate) mod shipper;
 pub mod summary;
-pub(crate) mod tls;
 
 use crate::Error;
 use crate::config::Config;

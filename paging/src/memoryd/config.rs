@@ -1,13 +1,12 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
 use crate::args::GlobalArgs;
-use crate::link::Address;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
-use gleaner_trust::hex;
+use gleaner_trust::{Address, hex};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -80,7 +79,7 @@ enum Listen {
 
 impl Listen {
     fn resolve(self, recruiters: &[String], grants: bool) -> Option<SocketAddr> {
-        let is_offered = grants && recruiters.iter().any(|url| url.starts_with("https://"));
+        let is_offered = grants && is_any_secret(recruiters);
         match self {
             Self::Auto => is_offered.then_some((Ipv4Addr::UNSPECIFIED, PAGES_PORT).into()),
             Self::Nowhere => None,
@@ -209,10 +208,7 @@ impl Config {
                     .listen
                     .resolve(&file.recruiters, file.grants.unwrap_or(true)),
                 is_offered: file.grants.unwrap_or(true) && !file.recruiters.is_empty(),
-                has_certificates: file
-                    .recruiters
-                    .iter()
-                    .any(|url| url.starts_with("https://")),
+                has_certificates: is_any_secret(&file.recruiters),
                 address: file.address.clone(),
                 most_connections: file.connections_limit.unwrap_or(MOST_CONNECTIONS),
             },
@@ -294,6 +290,12 @@ fn recruiters(file: ConfigFile) -> Recruiters {
 fn has_huge_pages() -> bool {
     let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
+}
+
+/// Returns whether any of the recruiters is spoken to through TLS; all of them are addresses by now.
+fn is_any_secret(recruiters: &[String]) -> bool {
+    let is_secret = |url: &String| Address::parse(url).is_ok_and(|address| address.is_secret());
+    recruiters.iter().any(is_secret)
 }
 
 fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {

@@ -1,6 +1,5 @@
 //! One link, kept up.
 
-use super::address::Address;
 use super::announced::Announced;
 use super::connect::{Connected, Shown, Socket, connect};
 use super::identity::Identity;
@@ -9,7 +8,7 @@ use crate::core::{LinkEnd, Told};
 use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
-use gleaner_trust::Backoff;
+use gleaner_trust::{Address, Backoff};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

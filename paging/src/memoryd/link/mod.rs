@@ -4,7 +4,6 @@
 //! back the way that they came. A recruiter that is slow, gone or mad costs the core nothing: of each so many requests wait at
 //! most, and nothing here is waited for.
 
-mod address;
 mod announced;
 mod connect;
 mod failure;
@@ -13,12 +12,11 @@ mod keep;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use address::Address;
 pub(crate) use failure::LinkError;
 
 use crate::core::LinkEnd;
 use crate::entrance::Entrance;
-use gleaner_trust::ClientPaths;
+use gleaner_trust::{Address, ClientPaths};
 use identity::Identity;
 use std::collections::VecDeque;
 use std::sync::Arc;
