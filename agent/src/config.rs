@@ -1,14 +1,15 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
+use crate::Error;
 use crate::args::GlobalArgs;
 use crate::sample::processes::Units;
 use crate::sample::sampler::Settings;
-use crate::ship::address::Address;
 use crate::ship::settings::{ShipSettings, ShipTable};
 use crate::trace::retention;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_policy::quota::Limits;
+use gleaner_trust::Address;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -133,7 +134,7 @@ impl Config {
         }
         let values = Self::of(args, file);
         if let Some(Err(error)) = values.ship.collector.as_deref().map(Address::parse) {
-            return Err(origin.wrong("ship.collector", error.to_string()));
+            return Err(origin.wrong("ship.collector", Error::from(error).to_string()));
         }
         Ok(Loaded { values, origin })
     }

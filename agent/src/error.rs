@@ -119,14 +119,6 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// A private key that TLS cannot use.
-    #[error(
-        "the private key cannot be used: {why}; enrol this host anew with `gleaner-agent enroll`"
-    )]
-    Key {
-        /// Why.
-        why: String,
-    },
     /// A file of the folder of enrolment.
     #[error("cannot write {path}: {source}; give another folder in the configuration (ship.folder)", path = .path.display())]
     Put {
@@ -171,6 +163,14 @@ pub enum Error {
     /// The dataset that the trace is exported to.
     #[error(transparent)]
     Dataset(#[from] gleaner_dataset::DatasetError),
+}
+
+impl From<gleaner_trust::AddressError> for Error {
+    fn from(error: gleaner_trust::AddressError) -> Self {
+        Self::Collector {
+            what: error.to_string(),
+        }
+    }
 }
 
 impl Error {

@@ -3,7 +3,8 @@
 use crate::trace::own;
 use crate::trace::store::beside;
 use gleaner_schemas::units::stored;
-use std::fs::{File, OpenOptions};
+use gleaner_trust::{hex, random};
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -17,9 +18,9 @@ impl FileIdKey {
     /// A new one.
     ///
     /// # Errors
-    /// When the kernel's random bytes cannot be read.
-    pub fn random() -> io::Result<Self> {
-        Ok(Self(random_bytes()?))
+    /// When the kernel gives no random bytes.
+    pub fn random() -> gleaner_trust::Result<Self> {
+        Ok(Self(random::bytes()?))
     }
 
     /// The one in the file at `path`, which is made when it is not there: beside, then renamed, so that an
@@ -35,7 +36,7 @@ impl FileIdKey {
                 Ok(Self(key))
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                let key = Self::random()?;
+                let key = Self::random().map_err(io::Error::other)?;
                 let unfinished = beside(path, ".new");
                 // Of an agent that was killed, or a link that somebody put there.
                 match std::fs::remove_file(&unfinished) {
@@ -85,31 +86,13 @@ pub fn boot_id(boot_id: &[u8]) -> Option<String> {
 /// A random name of 128 bits.
 ///
 /// # Errors
-/// When the kernel's random bytes cannot be read.
-pub fn random_id() -> io::Result<String> {
-    Ok(hex(&random_bytes::<16>()?))
-}
-
-/// A random share, from 0 up to 1: one half where the kernel's random bytes cannot be read.
-#[must_use]
-pub fn random_share() -> f64 {
-    random_bytes::<4>().map_or(0.5, |bytes| {
-        f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
-    })
+/// When the kernel gives no random bytes.
+pub fn random_id() -> gleaner_trust::Result<String> {
+    Ok(hex::encode(&random::bytes::<16>()?))
 }
 
 fn derived(context: &str, secret: &str) -> String {
-    hex(&blake3::derive_key(context, secret.trim().as_bytes())[..16])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
-fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
+    hex::encode(&blake3::derive_key(context, secret.trim().as_bytes())[..16])
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use crate::wording::{clock, count, length, short, thousands, utc};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::units::Bytes;
+use gleaner_trust::Address;
+use gleaner_trust::http::{HttpClient, Limits};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -58,23 +60,20 @@ fn parse(url: &str, body: &str) -> Result<Status, Error> {
 }
 
 fn fetch(url: &str) -> Result<String, Error> {
-    let address = format!("{}/v1/status", url.trim_end_matches('/'));
     let silent = |reason| silent(url, reason);
-    if !url.starts_with("http://") {
+    let address = Address::parse(url).map_err(|e| silent(e.to_string()))?;
+    if address.is_secret() {
         return Err(silent(
             "only http:// is asked, on the collector's own machine; from elsewhere, open the page with a reader's certificate".to_owned(),
         ));
     }
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
-        .http_status_as_error(false)
-        .proxy(None) // it is on this machine
-        .build()
-        .into();
-    let mut response = agent
-        .get(&address)
-        .call()
-        .map_err(|e| silent(e.to_string()))?;
+    let limits = Limits {
+        whole: Some(PATIENCE),
+        ..Limits::default()
+    };
+    let http = HttpClient::plain("gleaner-collector", limits);
+    let response = http.agent().get(address.url("/v1/status")).call();
+    let mut response = response.map_err(|e| silent(e.to_string()))?;
     let body = response.body_mut().with_config().limit(ANSWER_BYTES);
     let body = body.read_to_string().map_err(|e| silent(e.to_string()))?;
     if response.status() != 200 {

@@ -6,6 +6,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::lending::QuotaReason;
 use gleaner_schemas::units::Bytes;
+use gleaner_trust::Address;
+use gleaner_trust::http::{HttpClient, Limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
@@ -31,8 +33,9 @@ struct Status {
 /// # Errors
 /// [`Error::Silent`] when it does not answer, or not as a recruiter does.
 pub fn ask(url: &str, as_json: bool) -> Result<String, Error> {
-    let url = url.trim_end_matches('/');
-    if !url.starts_with("http://") {
+    let address = Address::parse(url).map_err(|e| silent(url, e.to_string()))?;
+    let url = &address.to_string();
+    if address.is_secret() {
         let reason = "only http:// is asked, on the recruiter's own machine; from elsewhere, read /v1/hosts with a certificate";
         return Err(silent(url, reason.to_owned()));
     }
@@ -59,14 +62,14 @@ fn silent(url: &str, reason: String) -> Error {
 
 /// What it says, or why it does not.
 fn answered<T: DeserializeOwned>(url: &str, path: &str) -> Result<Result<T, String>, Error> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
-        .http_status_as_error(false)
-        .proxy(None) // it is on this machine
-        .build()
-        .into();
+    let limits = Limits {
+        whole: Some(PATIENCE),
+        ..Limits::default()
+    };
+    let http = HttpClient::plain("gleaner-recruiter", limits);
     let failed = |e: ureq::Error| silent(url, e.to_string());
-    let mut response = agent.get(format!("{url}{path}")).call().map_err(failed)?;
+    let response = http.agent().get(format!("{url}{path}")).call();
+    let mut response = response.map_err(failed)?;
     let body = response.body_mut().with_config().limit(ANSWER_BYTES);
     let body = body.read_to_string().map_err(failed)?;
     if response.status() != 200 {

@@ -11,7 +11,7 @@ use gleaner_paging::borrow::{self, Granted, Recruiters, Unreachable, Wanted};
 use gleaner_paging::nbd::client::{Server, Tls, connect};
 use gleaner_paging::nbd::export_name;
 use gleaner_schemas::lending::SLAB_BYTES;
-use gleaner_trust::provider;
+use gleaner_trust::{hex, random};
 use rustls::pki_types::ServerName;
 use std::fs::File;
 use std::io;
@@ -91,13 +91,10 @@ impl Regions {
                 patience: PATIENCE_WITH_RECRUITERS,
             })?),
         };
-        let mut random = [0; 40];
-        let filled = provider().secure_random.fill(&mut random);
-        filled.map_err(|_| RegionError::System(io::Error::other("no randomness")))?;
-        let (key, session) = random.split_at(32);
+        let randomness = |e| RegionError::System(io::Error::other(e));
         let inner = Arc::new(Inner {
-            key: key.try_into().unwrap_or_default(),
-            session: session.iter().map(|b| format!("{b:02x}")).collect(),
+            key: random::bytes().map_err(randomness)?,
+            session: hex::encode(&random::bytes::<8>().map_err(randomness)?),
             from_memory_pages: AtomicU64::new(0),
             from_file_pages: AtomicU64::new(0),
             wrong_pages: AtomicU64::new(0),

@@ -41,7 +41,7 @@ pub fn renewal_due(certificate_pem: &str, now: SystemTime) -> Result<bool> {
 /// SHA-256 of the first certificate of a PEM text, as lower-case hex digits: what
 /// `openssl x509 -fingerprint -sha256` prints, without its colons.
 pub fn fingerprint(certificate_pem: &str) -> Result<String> {
-    Ok(hex(&Sha256::digest(&from_pem(certificate_pem)?)))
+    Ok(hex::encode(&Sha256::digest(&from_pem(certificate_pem)?)))
 }
 
 /// The serial number of the first certificate of a PEM text, as lower-case hex digits.
@@ -94,7 +94,7 @@ pub(crate) fn dates_of(certificate: &X509Certificate<'_>) -> Dates {
 
 /// The number that a revocation list names: without leading zeros, as OpenSSL prints it.
 pub(crate) fn serial_of(certificate: &X509Certificate<'_>) -> String {
-    hex(&certificate.tbs_certificate.serial.to_bytes_be())
+    hex::encode(&certificate.tbs_certificate.serial.to_bytes_be())
 }
 
 /// Dates before 1970 are none that we could have meant.

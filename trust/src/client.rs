@@ -26,10 +26,8 @@ pub struct ClientPaths {
 
 /// What a client shows and whom it trusts, in the pieces that HTTP clients take.
 ///
-/// For ureq: `ClientCert::new_with_certs` of [`Self::certificates`] and `PrivateKey::from_pem` of
-/// [`Self::key_pem`], `RootCerts::new_with_certs` of [`Self::authorities`], and
-/// [`crate::provider`] as its `unversioned_rustls_crypto_provider`. That key and certificate belong
-/// together was checked: ureq itself would panic where they do not.
+/// For ureq: [`crate::http::tls`]. That key and certificate belong together was checked: ureq itself would panic where
+/// they do not.
 pub struct Credentials {
     certificates: Vec<CertificateDer<'static>>,
     key_pem: Option<Vec<u8>>,

@@ -112,6 +112,11 @@ pub enum TrustError {
     /// TLS took none of it.
     #[error("TLS settings: {0}")]
     Tls(#[from] rustls::Error),
+    /// A private key that TLS cannot use.
+    #[error(
+        "the private key cannot be used: {0}; enrol this host anew, or issue the certificate again"
+    )]
+    Key(String),
     /// The system gave no random numbers.
     #[error("the system gives no random numbers (getrandom): nothing secret can be made")]
     NoRandomness,
@@ -153,6 +158,7 @@ impl TrustError {
                 | Self::ForeignRevocations(_)
                 | Self::Making { .. }
                 | Self::Tls(_)
+                | Self::Key(_)
                 | Self::NoRandomness
         )
     }

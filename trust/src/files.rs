@@ -87,7 +87,7 @@ fn write_with(
     prepare: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", hex(&random::<8>()?)));
+    beside.push(format!(".{}.tmp", hex::encode(&random::bytes::<8>()?)));
     let beside = PathBuf::from(beside);
     let written = OpenOptions::new()
         .write(true)

@@ -4,7 +4,7 @@
 #[must_use]
 pub fn host_id(machine_id: &str) -> String {
     let hash = blake3::derive_key("gleaner host id v1", machine_id.trim().as_bytes());
-    crate::hex(&hash[..16])
+    crate::hex::encode(&hash[..16])
 }
 
 /// This host's name; `None` where it has no machine id.

@@ -4,7 +4,7 @@
 //! 4.2.1.6), which no certificate of a public authority carries by chance: `gleaner:host:<id>`,
 //! `gleaner:reader:<name>`, `gleaner:client:<name>` or `gleaner:admin:<name>`.
 
-use crate::{Result, TrustError};
+use crate::{Result, TrustError, hex};
 use rustls::pki_types::CertificateDer;
 use std::fmt;
 use x509_parser::certificate::X509Certificate;
@@ -219,11 +219,7 @@ pub(crate) fn check_host_id(host_id: &str) -> Result<()> {
 }
 
 pub(crate) fn is_host_id(text: &str) -> bool {
-    is_lower_hex(text, 32)
-}
-
-pub(crate) fn is_lower_hex(text: &str, digits_count: usize) -> bool {
-    text.len() == digits_count && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    hex::is_lower(text, 32)
 }
 
 fn check_name(name: &str, wanted: &'static str) -> Result<()> {

@@ -3,15 +3,22 @@
 //! A deployment has one [`Authority`]. It gives a certificate to the collector and the recruiters, to each host,
 //! reader, client and admin; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
 //! their replacement without a restart; [`Peer`] says who the other side of a connection is.
+//!
+//! It has the clients' way to a server as well: [`Address`], [`http`], [`Backoff`].
 
+mod address;
 mod authority;
+mod backoff;
 pub mod certificate;
 mod client;
 mod error;
 mod files;
+pub mod hex;
 mod host;
+pub mod http;
 mod identity;
 mod profile;
+pub mod random;
 mod received;
 mod register;
 mod request;
@@ -20,7 +27,9 @@ mod server;
 pub mod token;
 mod watched;
 
+pub use address::{Address, AddressError};
 pub use authority::{Authority, Issued, Validity};
+pub use backoff::Backoff;
 pub use certificate::{Dates, fingerprint};
 pub use client::{ClientPaths, ClientTrust, Credentials};
 pub use error::TrustError;
@@ -58,24 +67,4 @@ pub fn provider() -> Arc<CryptoProvider> {
     PROVIDER
         .get_or_init(|| Arc::new(rustls::crypto::ring::default_provider()))
         .clone()
-}
-
-/// `N` bytes that nobody can guess.
-fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| TrustError::NoRandomness)?;
-    Ok(bytes)
-}
-
-/// Lower-case hex digits.
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}"); // a String takes all
-    }
-    text
 }

@@ -15,7 +15,7 @@ pub(crate) const RECRUITER: &str = "Gleaner recruiter";
 
 /// 128 bits without the first (numbers are positive), the second set (no leading zeros).
 pub(crate) fn new_serial() -> Result<[u8; 16]> {
-    let mut serial = random::<16>()?;
+    let mut serial = random::bytes::<16>()?;
     serial[0] = serial[0] & 0x7f | 0x40;
     Ok(serial)
 }
@@ -26,7 +26,7 @@ pub(crate) fn own_params(name: &str, validity: &Validity) -> Result<CertificateP
     let mut params = CertificateParams::default();
     // Two authorities of one name would be taken for each other where both are trusted for a while:
     // verifiers find issuers and revocation lists by name.
-    let unlike_others = hex(&serial[..4]);
+    let unlike_others = hex::encode(&serial[..4]);
     params.distinguished_name = common_name(&format!("{name} Gleaner authority {unlike_others}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];

@@ -70,7 +70,7 @@ impl Register {
     pub(crate) fn add(&self, role: &Role, serial: &[u8], certificate_pem: &str) -> Result<()> {
         let path = self
             .folder
-            .join(format!("{}{}.crt", prefix(role), hex(serial)));
+            .join(format!("{}{}.crt", prefix(role), hex::encode(serial)));
         files::write(&path, certificate_pem.as_bytes(), files::PUBLIC)
     }
 

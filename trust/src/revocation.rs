@@ -47,7 +47,7 @@ impl Revocations {
         let revoked = list
             .iter_revoked_certificates()
             .map(|r| {
-                let serial = hex(&r.user_certificate.to_bytes_be());
+                let serial = hex::encode(&r.user_certificate.to_bytes_be());
                 (serial, system_time(r.revocation_date))
             })
             .collect();
@@ -74,11 +74,13 @@ impl Revocations {
         now: SystemTime,
     ) -> Result<()> {
         self.number += 1;
-        let revoked_certs = self.revoked.iter().map(|(serial, when)| RevokedCertParams {
-            serial_number: SerialNumber::from_slice(&bytes(serial)),
-            revocation_time: date_time_ymd(1970, 1, 1) + since_1970(*when),
-            reason_code: None,
-            invalidity_date: None,
+        let revoked_certs = self.revoked.iter().filter_map(|(serial, when)| {
+            Some(RevokedCertParams {
+                serial_number: SerialNumber::from_slice(&hex::decode(serial)?),
+                revocation_time: date_time_ymd(1970, 1, 1) + since_1970(*when),
+                reason_code: None,
+                invalidity_date: None,
+            })
         });
         let doing = "revocation list";
         let pem = CertificateRevocationListParams {
@@ -115,12 +117,4 @@ pub fn revocation_dates(path: &Path) -> Result<(SystemTime, Option<SystemTime>)>
         system_time(list.last_update()),
         list.next_update().map(system_time),
     ))
-}
-
-/// The bytes of hex digits (an even number, as [`hex`] writes them).
-fn bytes(hex: &str) -> Vec<u8> {
-    hex.as_bytes()
-        .chunks(2)
-        .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-        .collect()
 }

@@ -4,7 +4,6 @@
 //! which the host knows the right collector before it trusts anybody. Of the secret only a hash is
 //! kept: `tokens/` gives no token away.
 
-use crate::identity::is_lower_hex;
 use crate::{Result, TrustError, files, hex, random};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,7 +28,7 @@ pub fn fingerprint(token: &str) -> Result<&str> {
 
 fn split(token: &str) -> Result<(&str, &str)> {
     match token.trim().split_once('.') {
-        Some((secret, authority)) if is_lower_hex(secret, 32) && is_lower_hex(authority, 64) => {
+        Some((secret, authority)) if hex::is_lower(secret, 32) && hex::is_lower(authority, 64) => {
             Ok((secret, authority))
         }
         _ => Err(TrustError::TokenUnknown),
@@ -48,7 +47,7 @@ pub(crate) fn make(
     now: SystemTime,
 ) -> Result<String> {
     forget_old(&folder(authority), now)?;
-    let secret = hex(&random::<16>()?);
+    let secret = hex::encode(&random::bytes::<16>()?);
     let record = Record {
         expires_s: seconds(expires),
         host_id: host.map(str::to_owned),
@@ -112,7 +111,7 @@ impl Found {
 }
 
 fn path(authority: &Path, secret: &str) -> PathBuf {
-    folder(authority).join(hex(&Sha256::digest(secret.as_bytes())))
+    folder(authority).join(hex::encode(&Sha256::digest(secret.as_bytes())))
 }
 
 fn used(path: &Path) -> PathBuf {

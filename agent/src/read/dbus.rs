@@ -39,7 +39,7 @@ impl Bus {
             until: Instant::now() + PATIENCE,
         };
         let user = rustix::process::geteuid().as_raw().to_string();
-        let user: String = user.bytes().map(|digit| format!("{digit:02x}")).collect();
+        let user = gleaner_trust::hex::encode(user.as_bytes());
         stream
             .stream
             .write_all(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes())?;

@@ -340,10 +340,7 @@ pub fn sample_once(
     settle: Duration,
     before: Option<&Path>,
 ) -> Result<Sample, Error> {
-    let key = FileIdKey::random().map_err(|source| Error::Read {
-        path: "/dev/urandom".into(),
-        source,
-    })?;
+    let key = FileIdKey::random()?;
     let mut sampler = Sampler::new(config.settings.clone(), key)?;
     match before {
         Some(proc_root) => sampler.prime_from(proc_root)?,

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::print::printable;
-use crate::ship::address::Address;
+use gleaner_trust::Address;
 use serde::Deserialize;
 use std::time::Duration;
 

@@ -2,18 +2,16 @@
 
 use crate::Error;
 use crate::clock::Moment;
-use crate::ship::address::Address;
 use crate::ship::answer::{Answer, Reply, Trouble};
-use crate::ship::tls;
+use crate::ship::settings::ShipSettings;
 use gleaner_dataset::batch::MEDIA_TYPE;
-use gleaner_trust::{ClientTrust, Credentials};
+use gleaner_trust::http::{HttpClient, Limits};
+use gleaner_trust::{Address, ClientPaths, ClientTrust, Credentials};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::config::Config;
+use ureq::Body;
 use ureq::http::Response;
-use ureq::tls::TlsConfig;
-use ureq::{Agent, Body};
 
 /// Longest answer that is read.
 const LONGEST_ANSWER_BYTES: u64 = 64 << 10;
@@ -27,17 +25,12 @@ const WHOLE_EXCHANGE: u32 = 5;
 /// A connection idle for longer is not used again.
 const LONGEST_IDLE: Duration = Duration::from_secs(900);
 
-pub(crate) struct Client {
-    agent: Agent,
-    address: Address,
-    patience: Duration,
-    trust: Option<Followed>,
-}
+/// Name in `User-Agent`.
+const PROGRAM: &str = "gleaner-agent";
 
-/// Certificates, and which of their states the agent was made with.
-struct Followed {
-    trust: Arc<ClientTrust>,
-    generation: u64,
+pub(crate) struct Client {
+    http: HttpClient,
+    address: Address,
 }
 
 impl Client {
@@ -45,35 +38,38 @@ impl Client {
     /// take to come once a request was sent.
     ///
     /// # Errors
-    /// [`Error::Key`].
+    /// [`Error::Trust`].
     pub(crate) fn new(
         address: Address,
         trust: Option<Arc<ClientTrust>>,
         patience: Duration,
     ) -> Result<Self, Error> {
-        let trust = trust.map(|trust| Followed {
-            generation: trust.generation(),
-            trust,
-        });
-        let tls = match &trust {
-            Some(followed) => tls::config(&followed.trust.credentials())?,
-            None => TlsConfig::default(),
-        };
         Ok(Self {
-            agent: agent(tls, patience),
+            http: HttpClient::new(PROGRAM, trust, limits(patience))?,
             address,
-            patience,
-            trust,
         })
     }
 
-    /// Speaks with these settings for TLS.
-    pub(crate) fn with_tls(address: Address, tls: TlsConfig, patience: Duration) -> Self {
-        Self {
-            agent: agent(tls, patience),
+    /// Speaks as these credentials say.
+    ///
+    /// # Errors
+    /// [`Error::Trust`].
+    pub(crate) fn with_credentials(
+        address: Address,
+        credentials: &Credentials,
+        patience: Duration,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            http: HttpClient::with_credentials(PROGRAM, credentials, limits(patience))?,
             address,
-            patience,
-            trust: None,
+        })
+    }
+
+    /// Speaks to whoever answers: what it says is then held against a token's fingerprint.
+    pub(crate) fn unverified(address: Address, patience: Duration) -> Self {
+        Self {
+            http: HttpClient::unverified(PROGRAM, limits(patience)),
+            address,
         }
     }
 
@@ -82,21 +78,12 @@ impl Client {
     /// # Errors
     /// [`Error::Trust`] once, when they are of no use: the old ones are gone on with.
     pub(crate) fn follow_files(&mut self) -> Result<(), Error> {
-        let Some(followed) = &mut self.trust else {
-            return Ok(());
-        };
-        followed.trust.reload_if_changed()?;
-        let generation = followed.trust.generation();
-        if std::mem::replace(&mut followed.generation, generation) != generation {
-            let tls = tls::config(&followed.trust.credentials())?;
-            self.agent = agent(tls, self.patience);
-        }
-        Ok(())
+        Ok(self.http.follow_files()?)
     }
 
     /// What it shows and trusts now.
     pub(crate) fn credentials(&self) -> Option<Arc<Credentials>> {
-        self.trust.as_ref().map(|f| f.trust.credentials())
+        self.http.credentials()
     }
 
     pub(crate) const fn address(&self) -> &Address {
@@ -112,8 +99,9 @@ impl Client {
     /// Sends a batch whose last record is `last_sequence`.
     pub(crate) fn send(&self, batch: &[u8], last_sequence: i64) -> Result<Answer, Trouble> {
         let request = self
-            .agent
-            .post(self.address.of("/v1/batches"))
+            .http
+            .agent()
+            .post(self.address.url("/v1/batches"))
             .content_type(MEDIA_TYPE)
             .header("Content-Encoding", "zstd")
             .header("Gleaner-Sent-Ms", Moment::now().time_ms.to_string());
@@ -122,11 +110,16 @@ impl Client {
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Reply, Trouble> {
-        self.reply(self.agent.get(self.address.of(path)).call())
+        self.reply(self.http.agent().get(self.address.url(path)).call())
     }
 
     pub(crate) fn post(&self, path: &str, document: &impl Serialize) -> Result<Reply, Trouble> {
-        self.reply(self.agent.post(self.address.of(path)).send_json(document))
+        self.reply(
+            self.http
+                .agent()
+                .post(self.address.url(path))
+                .send_json(document),
+        )
     }
 
     fn reply(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Reply, Trouble> {
@@ -145,23 +138,32 @@ impl Client {
     }
 }
 
-fn agent(tls: TlsConfig, patience: Duration) -> Agent {
-    let config = Config::builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .max_redirects(0) // nobody else is to hear of the trace
-        .max_redirects_will_error(false)
-        .proxy(None)
-        .user_agent(concat!("gleaner-agent/", env!("CARGO_PKG_VERSION")))
-        .timeout_resolve(Some(CONNECT.min(patience)))
-        .timeout_connect(Some(CONNECT.min(patience)))
-        .timeout_recv_response(Some(patience))
-        .timeout_recv_body(Some(patience))
-        .timeout_global(Some(patience * WHOLE_EXCHANGE))
-        .max_idle_connections(1)
-        .max_idle_age(LONGEST_IDLE)
-        .build();
-    config.new_agent()
+/// Reads the files as configured; they are followed when they change.
+///
+/// # Errors
+/// [`Error::Trust`]; [`Error::Collector`] where there is no certificate.
+pub(crate) fn trust(settings: &ShipSettings) -> Result<Arc<ClientTrust>, Error> {
+    if !settings.certificate.exists() {
+        return Err(Error::Collector {
+            what: format!("{} is not there", settings.certificate.display()),
+        });
+    }
+    let paths = ClientPaths {
+        certificate: settings.certificate.clone(),
+        key: settings.key.clone(),
+        authority: settings.authority.clone(),
+    };
+    Ok(ClientTrust::load(&paths)?)
+}
+
+fn limits(patience: Duration) -> Limits {
+    Limits {
+        connect: Some(CONNECT.min(patience)),
+        answer: Some(patience),
+        body: Some(patience),
+        whole: Some(patience * WHOLE_EXCHANGE),
+        idle: Some(LONGEST_IDLE),
+    }
 }
 
 /// The other side's verdict on our certificate comes as an alert, ours on its certificate as an error of

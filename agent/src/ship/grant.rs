@@ -3,13 +3,13 @@
 use crate::Error;
 use crate::config::Config;
 use crate::host;
-use crate::ship::address::Address;
 use crate::ship::answer::{Reply, Trouble};
 use crate::ship::client::Client;
 use crate::ship::folder::{self, AUTHORITY, COLLECTOR, HOST, PUBLIC, REQUEST, SECRET};
-use crate::ship::tls;
 use crate::trace::database::{meta, open_to_read};
-use gleaner_trust::{ClientPaths, ClientTrust, Credentials, KeyAndRequest, fingerprint, token};
+use gleaner_trust::{
+    Address, ClientPaths, ClientTrust, Credentials, KeyAndRequest, fingerprint, token,
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -79,12 +79,12 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, E
     let patience = config.ship.timeout;
     let authority = token::fingerprint(token)?.to_owned(); // before anything is asked
     let host_id = host_id(config)?;
-    let stranger = Client::with_tls(address.clone(), tls::unverified(), patience);
+    let stranger = Client::unverified(address.clone(), patience);
     let reply = stranger.get("/v1/authority").map_err(refused)?;
     let authority_pem = reply.of_status_200(&address).map_err(refused)?.body.clone();
     let credentials = Credentials::for_enrolment(&authority_pem, token)?;
 
-    let client = Client::with_tls(address.clone(), tls::config(&credentials)?, patience);
+    let client = Client::with_credentials(address.clone(), &credentials, patience)?;
     let folder = &config.ship.folder;
     folder::make(folder)?;
     let made = kept_request(folder)?;

@@ -5,9 +5,7 @@
 //! [`client`]; [`run`] does that at each interval and waits longer and longer while it fails. What the
 //! collector has is for the collector to say: it is asked at the start and after every failure.
 
-pub(crate) mod address;
 pub(crate) mod answer;
-pub(crate) mod backoff;
 pub(crate) mod batch;
 pub(crate) mod client;
 pub(crate) mod folder;
@@ -16,16 +14,14 @@ pub mod mark;
 pub mod settings;
 pub(crate) mod shipper;
 pub mod summary;
-pub(crate) mod tls;
 
 use crate::Error;
 use crate::config::Config;
-use crate::identity::random_share;
 use crate::interval;
 use crate::trace::recorder::say;
 use crate::trace::store::lock_beside;
-use backoff::Backoff;
 use gleaner_daemon::notify::ServiceManager;
+use gleaner_trust::{Backoff, random};
 use shipper::Shipper;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -33,6 +29,13 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use summary::Summary;
+
+/// Longest wait after the first failure.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Longest wait after many.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// Longest wait that a collector may ask for.
+const LONGEST_ASKED: Duration = Duration::from_secs(3600);
 
 /// The lock of the one shipper of a database.
 const LOCK: &str = "-ship-lock";
@@ -57,8 +60,8 @@ pub fn run(config: &Config) -> Result<(), Error> {
     say(&begun);
     manager.ready(&begun);
     // Ten thousand hosts that were switched on together must not send together.
-    let mut due = Instant::now() + every.mul_f64(random_share());
-    let mut trouble = Troubles::default();
+    let mut due = Instant::now() + every.mul_f64(random::share());
+    let mut trouble = Troubles::none();
     loop {
         rest(due.saturating_duration_since(Instant::now()), &manager);
         match shipper.round() {
@@ -134,7 +137,6 @@ pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
 }
 
 /// Failures in a row: said when they begin and when they are over, and waited out.
-#[derive(Default)]
 struct Troubles {
     backoff: Backoff,
     batches_count: u64,
@@ -143,6 +145,15 @@ struct Troubles {
 }
 
 impl Troubles {
+    const fn none() -> Self {
+        Self {
+            backoff: Backoff::new(FIRST_WAIT, LONGEST_WAIT),
+            batches_count: 0,
+            since: None,
+            said: None,
+        }
+    }
+
     /// How long to wait after another. The first is tried again before anything is said: the collector may
     /// just have closed a connection that was idle.
     fn wait(&mut self, why: &answer::Trouble, batches_count: u64) -> Duration {
@@ -156,14 +167,15 @@ impl Troubles {
             self.said = Some(text);
         }
         if std::mem::replace(&mut self.batches_count, batches_count) != batches_count {
-            self.backoff = Backoff::default(); // it went well meanwhile
+            self.backoff.reset(); // it went well meanwhile
         }
-        self.backoff.next(why.retry_after(), random_share())
+        let asked = why.retry_after().map(|asked| asked.min(LONGEST_ASKED));
+        self.backoff.next(asked)
     }
 
     /// Whether it had been said that there was any.
     fn over(&mut self) -> bool {
-        self.backoff = Backoff::default();
+        self.backoff.reset();
         let (since, said) = (self.since.take(), self.said.take());
         if let (Some(since), Some(_)) = (since, &said) {
             say(&format!(

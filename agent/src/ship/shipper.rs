@@ -3,23 +3,22 @@
 use crate::Error;
 use crate::clock::Moment;
 use crate::config::Config;
-use crate::ship::address::Address;
 use crate::ship::answer::{Answer, Finality, Trouble};
 use crate::ship::batch::{self, MOST_BYTES, MOST_RECORDS, Travelling};
-use crate::ship::client::Client;
+use crate::ship::client::{self, Client};
 use crate::ship::folder::{COLLECTOR, HOST};
 use crate::ship::grant;
 use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, Shipped};
 use crate::ship::rest;
 use crate::ship::settings::ShipSettings;
 use crate::ship::summary::Summary;
-use crate::ship::tls;
 use crate::trace::damage;
 use crate::trace::database::open_to_read;
 use crate::trace::recorder::say;
 use crate::trace::rows::Trace;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_dataset::batch::is_id;
+use gleaner_trust::Address;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,7 +84,7 @@ impl Shipper {
     /// [`Error::Collector`], [`Error::Read`].
     pub(crate) fn new(config: &Config, manager: Arc<ServiceManager>) -> Result<Self, Error> {
         let address = Address::parse(&collector(&config.ship)?)?;
-        let trust = address.is_secret().then(|| tls::load(&config.ship));
+        let trust = address.is_secret().then(|| client::trust(&config.ship));
         Ok(Self {
             summary: Summary {
                 collector: address.to_string(),

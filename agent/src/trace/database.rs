@@ -85,18 +85,12 @@ pub(crate) fn migrate(
     let database = Error::database(path);
     prepare(connection).map_err(&database)?;
     if found < SCHEMA_VERSION {
-        let random_id = || {
-            identity::random_id().map_err(|source| Error::Read {
-                path: "/dev/urandom".into(),
-                source,
-            })
-        };
         let meta = [
             (
                 "host_id",
-                host_id.map_or_else(random_id, |id| Ok(id.to_owned()))?,
+                host_id.map_or_else(identity::random_id, |id| Ok(id.to_owned()))?,
             ),
-            ("database_id", random_id()?),
+            ("database_id", identity::random_id()?),
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;

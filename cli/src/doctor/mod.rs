@@ -3,7 +3,6 @@
 //! `examine` puts together what there is to check of each daemon; a check in `checks` looks, and judges what it saw;
 //! `message` has every message that is no "ok"; `text` prints the diagnosis for people.
 
-mod address;
 pub(crate) mod args;
 mod checks;
 mod command;

@@ -12,6 +12,7 @@ pub use target::Target;
 
 use crate::{Error, now_ms};
 use gleaner_dataset::DatasetError;
+use gleaner_trust::Backoff;
 use mirror::Mirror;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -21,9 +22,9 @@ use tokio::runtime::Runtime;
 
 /// What is removed meanwhile by others is put there again after so long.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
-/// After a first failure; twice as long after each further one.
+/// Longest wait after the first failure; twice as long after each further one.
 const RETRY: Duration = Duration::from_secs(1);
-/// After many.
+/// Longest wait after many.
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
 
 /// Where to, and how.
@@ -137,7 +138,7 @@ struct Work {
 
 impl Work {
     fn run(mut self, hears: &mpsc::Receiver<()>) {
-        let mut retry = RETRY;
+        let mut backoff = Backoff::new(RETRY, RETRY_AT_MOST);
         loop {
             let progress = &self.progress;
             let pending = |files_count: u64, bytes: u64| {
@@ -149,13 +150,11 @@ impl Work {
             let done = self.runtime.block_on(done);
             self.tell(&done);
             let goes_on = if done.is_ok() {
-                retry = RETRY;
+                backoff.reset();
                 let due = self.mirror.next_removal().unwrap_or(LOOK_AGAIN);
                 wait(hears, due.min(LOOK_AGAIN), true)
             } else {
-                let patience = retry;
-                retry = (retry * 2).min(RETRY_AT_MOST);
-                wait(hears, patience, false)
+                wait(hears, backoff.next(None), false)
             };
             if !goes_on {
                 return;

@@ -2,20 +2,15 @@
 
 use super::BorrowError;
 use gleaner_schemas::lending::Refusal;
-use gleaner_trust::{Credentials, provider};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::time::Duration;
 use ureq::http::{Method, Request};
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use ureq::{Agent, SendBody};
 
 /// Of what a stranger says, so much is passed on.
 const MOST_SAID_CHARS: usize = 300;
 /// A lease takes some 400 bytes: tens of thousands of them.
 const MOST_ANSWER_BYTES: u64 = 16 << 20;
-/// Who renews comes again after seconds.
-const LONGEST_IDLE: Duration = Duration::from_secs(60);
 
 /// The status, and the body with it.
 pub(super) struct Reply {
@@ -112,45 +107,4 @@ fn printable(said: &str) -> String {
         .take(MOST_SAID_CHARS)
         .map(harmless)
         .collect()
-}
-
-/// Shows and trusts what `credentials` say; nothing of it where there are none.
-pub(super) fn agent(
-    credentials: Option<&Credentials>,
-    patience: Duration,
-) -> Result<Agent, BorrowError> {
-    let tls = match credentials {
-        Some(credentials) => tls(credentials)?,
-        None => TlsConfig::default(),
-    };
-    let config = Agent::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .max_redirects(0) // nobody else is asked
-        .max_redirects_will_error(false)
-        .proxy(None)
-        .user_agent(concat!("gleaner/", env!("CARGO_PKG_VERSION")))
-        .timeout_global(Some(patience))
-        .max_idle_age(LONGEST_IDLE)
-        .build();
-    Ok(config.new_agent())
-}
-
-fn tls(credentials: &Credentials) -> Result<TlsConfig, BorrowError> {
-    let owned = |der: &[u8]| Certificate::from_der(der).to_owned();
-    let authorities: Vec<_> = credentials.authorities().iter().map(|c| owned(c)).collect();
-    let own: Vec<_> = credentials
-        .certificates()
-        .iter()
-        .map(|c| owned(c))
-        .collect();
-    let key = credentials.key_pem().map(PrivateKey::from_pem).transpose();
-    let key = key.map_err(|e| BorrowError::Settings {
-        what: format!("the key of the certificate cannot be read: {e}"),
-    })?;
-    Ok(TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(provider())
-        .root_certs(RootCerts::new_with_certs(&authorities))
-        .client_cert(key.map(|key| ClientCert::new_with_certs(&own, key)))
-        .build())
 }

@@ -101,6 +101,14 @@ pub enum BorrowError {
     },
 }
 
+impl From<gleaner_trust::AddressError> for BorrowError {
+    fn from(error: gleaner_trust::AddressError) -> Self {
+        Self::Settings {
+            what: error.to_string(),
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::panic, clippy::unwrap_used)]
 mod tests;

@@ -1,17 +1,17 @@
 //! The recruiters that may be asked, one after another.
 
-use super::ask::{Reply, agent, ask, foreign};
+use super::ask::{Reply, ask, foreign};
 use super::{BorrowError, Granted, Wanted};
 use gleaner_schemas::lending::RefusalKind;
-use gleaner_trust::ClientTrust;
+use gleaner_trust::http::{HttpClient, Limits};
+use gleaner_trust::{Address, ClientTrust, hex};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::Agent;
-use ureq::http::{Method, Uri};
+use ureq::http::Method;
 
 /// Whom to ask, and as whom.
 #[derive(Clone)]
@@ -29,15 +29,12 @@ pub struct Settings {
 /// Recruiters; any will do, so the one that answered last is asked first.
 pub struct Recruiters {
     settings: Settings,
-    made: Mutex<Made>,
+    http: Mutex<HttpClient>,
     first: AtomicUsize,
 }
 
-/// Connections, and for which state of the certificates.
-struct Made {
-    agent: Agent,
-    generation: u64,
-}
+/// Who renews comes again after seconds.
+const LONGEST_IDLE: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
 struct Leases {
@@ -53,8 +50,9 @@ impl Recruiters {
             return Err(nobody());
         }
         for url in &mut settings.urls {
-            *url = url.trim().trim_end_matches('/').to_owned();
-            if is_secret(url)? && settings.trust.is_none() {
+            let address = Address::parse(url)?;
+            *url = address.to_string();
+            if address.is_secret() && settings.trust.is_none() {
                 return wrong(format!("{url} takes a client's certificate"));
             }
         }
@@ -62,14 +60,18 @@ impl Recruiters {
         if client.is_empty() || !client.chars().all(|c| c.is_ascii_graphic()) {
             return wrong(format!("{client:?} is no client's name"));
         }
-        let credentials = settings.trust.as_ref().map(|trust| trust.credentials());
-        let made = Made {
-            agent: agent(credentials.as_deref(), settings.patience)?,
-            generation: settings.trust.as_ref().map_or(0, |t| t.generation()),
+        let limits = Limits {
+            whole: Some(settings.patience),
+            idle: Some(LONGEST_IDLE),
+            ..Limits::default()
         };
+        let http = HttpClient::new("gleaner", settings.trust.clone(), limits);
+        let http = http.map_err(|e| BorrowError::Settings {
+            what: e.to_string(),
+        })?;
         Ok(Self {
             settings,
-            made: Mutex::new(made),
+            http: Mutex::new(http),
             first: AtomicUsize::new(0),
         })
     }
@@ -129,7 +131,7 @@ impl Recruiters {
         question: (Method, &str, Option<&Value>),
         told: impl Fn(&str, &Reply) -> Result<T, BorrowError>,
     ) -> Result<T, BorrowError> {
-        let agent = self.agent()?;
+        let agent = self.agent();
         let client = self.settings.client.as_deref();
         let count = self.settings.urls.len();
         let first = self.first.load(Ordering::Relaxed);
@@ -151,18 +153,11 @@ impl Recruiters {
     }
 
     /// Made anew once the certificates were replaced.
-    fn agent(&self) -> Result<Agent, BorrowError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(trust) = &self.settings.trust {
-            // Files that are being replaced may not fit each other yet: the old ones do until a recruiter says otherwise.
-            let _ = trust.reload_if_changed();
-            let generation = trust.generation();
-            if made.generation != generation {
-                made.agent = agent(Some(&trust.credentials()), self.settings.patience)?;
-                made.generation = generation;
-            }
-        }
-        Ok(made.agent.clone())
+    fn agent(&self) -> Agent {
+        let mut http = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        // Files that are being replaced may not fit each other yet: the old ones do until a recruiter says otherwise.
+        let _ = http.follow_files();
+        http.agent().clone()
     }
 }
 
@@ -191,8 +186,7 @@ fn leases(url: &str, reply: &Reply) -> Result<Vec<Granted>, BorrowError> {
 
 /// Ids become parts of addresses, and of exports' names.
 fn checked(lease_id: &str) -> Result<&str, BorrowError> {
-    let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if lease_id.len() == 32 && lease_id.bytes().all(is_hex) {
+    if hex::is_lower(lease_id, 32) {
         return Ok(lease_id);
     }
     Err(BorrowError::NoLease {
@@ -203,28 +197,5 @@ fn checked(lease_id: &str) -> Result<&str, BorrowError> {
 fn nobody() -> BorrowError {
     BorrowError::Settings {
         what: "no recruiter is named, such as https://recruiter.example:7444".to_owned(),
-    }
-}
-
-/// Whether it is spoken to through TLS: plain HTTP is for this machine alone.
-fn is_secret(url: &str) -> Result<bool, BorrowError> {
-    let wrong = |what: &str| BorrowError::Settings {
-        what: format!("{url:?} {what}"),
-    };
-    let no_address = || wrong("is no address: write it like https://recruiter.example:7444");
-    let uri: Uri = url.parse().map_err(|_| no_address())?;
-    let host = uri.host().ok_or_else(no_address)?;
-    if !matches!(uri.path(), "" | "/") || uri.query().is_some() || url.contains('@') {
-        return Err(wrong(
-            "is more than an address: leave out all after the port",
-        ));
-    }
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let is_here = host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    match uri.scheme_str() {
-        Some("https") => Ok(true),
-        Some("http") if is_here => Ok(false),
-        Some("http") => Err(wrong("is plain HTTP to another machine: use https://")),
-        _ => Err(no_address()),
     }
 }

@@ -1,12 +1,12 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
 use crate::args::GlobalArgs;
-use crate::link::Address;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Mode};
+use gleaner_trust::{Address, hex};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -79,7 +79,7 @@ enum Listen {
 
 impl Listen {
     fn resolve(self, recruiters: &[String], grants: bool) -> Option<SocketAddr> {
-        let is_offered = grants && recruiters.iter().any(|url| url.starts_with("https://"));
+        let is_offered = grants && is_any_secret(recruiters);
         match self {
             Self::Auto => is_offered.then_some((Ipv4Addr::UNSPECIFIED, PAGES_PORT).into()),
             Self::Nowhere => None,
@@ -208,10 +208,7 @@ impl Config {
                     .listen
                     .resolve(&file.recruiters, file.grants.unwrap_or(true)),
                 is_offered: file.grants.unwrap_or(true) && !file.recruiters.is_empty(),
-                has_certificates: file
-                    .recruiters
-                    .iter()
-                    .any(|url| url.starts_with("https://")),
+                has_certificates: is_any_secret(&file.recruiters),
                 address: file.address.clone(),
                 most_connections: file.connections_limit.unwrap_or(MOST_CONNECTIONS),
             },
@@ -295,6 +292,12 @@ fn has_huge_pages() -> bool {
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
 }
 
+/// Returns whether any of the recruiters is spoken to through TLS; all of them are addresses by now.
+fn is_any_secret(recruiters: &[String]) -> bool {
+    let is_secret = |url: &String| Address::parse(url).is_ok_and(|address| address.is_secret());
+    recruiters.iter().any(is_secret)
+}
+
 fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
     let urls = Vec::<String>::deserialize(value)?;
     for url in &urls {
@@ -305,8 +308,7 @@ fn addresses<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Erro
 
 fn host_id<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     let id = String::deserialize(value)?;
-    let is_hex = id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if id.is_empty() || (id.len() == 32 && is_hex) {
+    if id.is_empty() || hex::is_lower(&id, 32) {
         return Ok(Some(id));
     }
     Err(D::Error::custom(

@@ -56,11 +56,3 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
-
-/// Bytes that nobody can guess.
-fn random<const N: usize>() -> std::io::Result<[u8; N]> {
-    use std::io::Read;
-    let mut bytes = [0; N];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
-}

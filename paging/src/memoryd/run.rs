@@ -11,7 +11,7 @@ use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::nbd::Load;
 use gleaner_paging::store::Store;
-use gleaner_trust::ClientPaths;
+use gleaner_trust::{ClientPaths, random};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::iter;
 use std::os::unix::net::UnixStream;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
     signal_hook::low_level::pipe::register(SIGHUP, on_hangup)?;
     let manager = Arc::new(ServiceManager::of_this_process());
     // 53 bits: as many as every reader of JSON keeps.
-    let generation = u64::from_le_bytes(crate::random().context("random bytes")?) >> 11;
+    let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
     for note in itself::settle(&store) {
         eprintln!("gleaner-memoryd: {note}");

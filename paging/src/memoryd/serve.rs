@@ -5,6 +5,7 @@ use crate::itself;
 use anyhow::{Context, bail};
 use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load, Shares};
 use gleaner_paging::store::{Options, Store};
+use gleaner_trust::random;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -30,7 +31,7 @@ pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
     }
-    let generation = u64::from_le_bytes(crate::random().context("random bytes")?) >> 11;
+    let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(bytes, generation, Options::default())?);
     for note in itself::settle(&store) {
         eprintln!("gleaner-memoryd: {note}");

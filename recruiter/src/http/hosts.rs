@@ -96,8 +96,7 @@ pub(super) async fn link(
 
 /// 32 lower-case hex digits.
 pub(super) fn check_id(id: &str, what: &str) -> Result<(), Problem> {
-    let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-    if id.len() == 32 && id.bytes().all(is_hex) {
+    if gleaner_trust::hex::is_lower(id, 32) {
         return Ok(());
     }
     Err(Problem::malformed(format!(

@@ -1,16 +1,14 @@
 //! The whole way of a new host over HTTPS, with the HTTP client that the agent uses.
 
 use crate::deployment::{Deployment, HOST, collector};
-use gleaner_trust::{
-    ClientPaths, ClientTrust, Credentials, KeyAndRequest, Peer, ServerTrust, provider,
-};
+use gleaner_trust::http::{HttpClient, Limits};
+use gleaner_trust::{ClientPaths, ClientTrust, Credentials, KeyAndRequest, Peer, ServerTrust};
 use rustls::{ServerConnection, StreamOwned};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 /// Answers every GET with who asked, one connection a request, until the test ends.
 fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
@@ -39,23 +37,14 @@ fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
     address
 }
 
-/// How the agent makes its HTTP client.
+/// The HTTP client of the shipper.
 fn agent(credentials: &Credentials) -> ureq::Agent {
-    let owned = |c: &rustls::pki_types::CertificateDer<'_>| Certificate::from_der(c).to_owned();
-    let chain: Vec<_> = credentials.certificates().iter().map(owned).collect();
-    let authorities: Vec<_> = credentials.authorities().iter().map(owned).collect();
-    let key = credentials
-        .key_pem()
-        .map(|pem| PrivateKey::from_pem(pem).unwrap());
-    let tls = TlsConfig::builder()
-        .client_cert(key.map(|key| ClientCert::new_with_certs(&chain, key)))
-        .root_certs(RootCerts::new_with_certs(&authorities))
-        .unversioned_rustls_crypto_provider(provider())
-        .build();
-    let config = ureq::Agent::config_builder()
-        .tls_config(tls)
-        .timeout_global(Some(Duration::from_secs(60)));
-    config.build().new_agent()
+    let limits = Limits {
+        whole: Some(Duration::from_secs(60)),
+        ..Limits::default()
+    };
+    let client = HttpClient::with_credentials("test", credentials, limits).unwrap();
+    client.agent().clone()
 }
 
 #[test]

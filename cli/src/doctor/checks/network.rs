@@ -1,11 +1,11 @@
 //! The way to a server, step by step: name, connection, TLS with the host's certificate, answer. Each has its own time and error.
 
-use crate::doctor::address::Address;
 use crate::doctor::command::within;
 use crate::doctor::exchange::{self, Answer};
 use crate::doctor::finding::Finding;
 use crate::doctor::message::Message;
 use gleaner_schemas::units::Seconds;
+use gleaner_trust::Address;
 use rustls::pki_types::ServerName;
 use rustls::{CertificateError, ClientConfig, ClientConnection, Stream};
 use std::io;
@@ -70,30 +70,30 @@ pub(in crate::doctor) fn read(url: &str, tls: Option<Arc<ClientConfig>>, path: &
 }
 
 fn go(way: &mut Way, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<End, Trouble> {
-    let address = Address::parse(&way.url).map_err(Trouble::Address)?;
+    let address = Address::parse(&way.url).map_err(|e| Trouble::Address(e.to_string()))?;
     way.address = Some(address.clone());
     let begin = Instant::now();
     let addresses = resolve(&address)?;
     if let Some(first) = addresses
         .first()
-        .filter(|first| first.ip().to_string() != address.host)
+        .filter(|first| first.ip().to_string() != address.host())
     {
         way.steps.push(format!("{} in {}", first.ip(), took(begin)));
     }
     let begin = Instant::now();
     let mut stream = connect(&addresses)?;
     way.steps.push(format!("connected in {}", took(begin)));
-    let host = format!("{}:{}", address.host, address.port);
-    if !address.is_secret {
+    let host = address.authority();
+    if !address.is_secret() {
         let begin = Instant::now();
-        let answer = exchange::get(&mut stream, &host, path).map_err(|e| answer_trouble(&e))?;
+        let answer = exchange::get(&mut stream, host, path).map_err(|e| answer_trouble(&e))?;
         return Ok(answered(way, &answer, begin));
     }
     let Some(config) = tls else {
         return Ok(End::Connected);
     };
     let begin = Instant::now();
-    let name = ServerName::try_from(address.host.clone());
+    let name = ServerName::try_from(address.host().to_owned());
     let name = name.map_err(|_| Trouble::ServerName)?;
     let connection = ClientConnection::new(config, name);
     let mut connection = connection.map_err(|e| Trouble::Tls(e.to_string()))?;
@@ -106,7 +106,7 @@ fn go(way: &mut Way, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<End, 
     let begin = Instant::now();
     // By TLS 1.3 the server's word on our certificate comes after the handshake.
     let mut stream = Stream::new(&mut connection, &mut stream);
-    let answer = exchange::get(&mut stream, &host, path).map_err(|e| tls_trouble(&e))?;
+    let answer = exchange::get(&mut stream, host, path).map_err(|e| tls_trouble(&e))?;
     Ok(answered(way, &answer, begin))
 }
 
@@ -126,7 +126,7 @@ fn answered(way: &mut Way, answer: &Answer, begin: Instant) -> End {
 }
 
 fn resolve(address: &Address) -> Result<Vec<SocketAddr>, Trouble> {
-    let (host, port) = (address.host.clone(), address.port);
+    let (host, port) = (address.host().to_owned(), address.port());
     let asked = within(PATIENCE, move || {
         (host.as_str(), port)
             .to_socket_addrs()
@@ -220,8 +220,8 @@ pub(in crate::doctor) struct Mends<'a> {
 /// What was found on the way, and how the clocks differ.
 pub(in crate::doctor) fn judge(way: &Way, mends: &Mends<'_>) -> Vec<Finding> {
     let (url, server) = (&way.url, mends.server);
-    let host = way.address.as_ref().map_or("", |address| &address.host);
-    let port = way.address.as_ref().map_or(0, |address| address.port);
+    let host = way.address.as_ref().map_or("", Address::host);
+    let port = way.address.as_ref().map_or(0, Address::port);
     let is_here = way.address.as_ref().is_some_and(Address::is_here);
     let there = |command: String| match is_here {
         true => command,

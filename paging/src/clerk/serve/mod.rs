@@ -13,7 +13,7 @@ use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::borrow::{Recruiters, Settings};
 use gleaner_paging::device::run::{Options, Running};
-use gleaner_trust::{ClientPaths, ClientTrust};
+use gleaner_trust::{ClientPaths, ClientTrust, hex, random};
 use leases::Leases;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs;
@@ -51,7 +51,7 @@ pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
         socket: config.listen.clone(),
         refraction: config.refraction,
     };
-    let running = Running::start(&options, &random().context("random bytes")?, told)?;
+    let running = Running::start(&options, &random::bytes()?, told)?;
     if config.is_locked {
         // Without the privilege it goes on; a host that swaps through it should let it.
         for note in itself::settle() {
@@ -63,8 +63,7 @@ pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
     }
     status::listen(&config.status, running.handle.clone())
         .with_context(|| format!("listen at {}", config.status.display()))?;
-    let session: [u8; 8] = random().context("random bytes")?;
-    let session: String = session.iter().map(|byte| format!("{byte:02x}")).collect();
+    let session = hex::encode(&random::bytes::<8>()?);
     let keeper = borrower.map(|(recruiters, trust)| {
         let handle = running.handle.clone();
         let device = (config.device.pages, config.device.copies);
@@ -119,11 +118,4 @@ fn borrower(config: &Config) -> anyhow::Result<Option<Borrower>> {
         patience: PATIENCE,
     })?;
     Ok(Some((recruiters, trust)))
-}
-
-/// Bytes that nobody can guess.
-fn random<const N: usize>() -> std::io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
 }

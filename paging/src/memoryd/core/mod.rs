@@ -33,6 +33,7 @@ use gleaner_schemas::lending::{
     RevocationsHeld, VERSION,
 };
 use gleaner_schemas::units::Bytes;
+use gleaner_trust::{hex, random};
 use pressure::{Available, Pressure};
 use served::Served;
 use std::collections::BTreeMap;
@@ -396,7 +397,6 @@ fn said(written: std::io::Result<()>) {
 }
 
 /// 128 bits that nobody can guess.
-fn fresh_id() -> std::io::Result<String> {
-    let bytes: [u8; 16] = crate::random()?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+fn fresh_id() -> gleaner_trust::Result<String> {
+    Ok(hex::encode(&random::bytes::<16>()?))
 }

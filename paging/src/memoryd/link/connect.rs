@@ -1,10 +1,10 @@
 //! From an address to a WebSocket.
 
 use super::LinkError;
-use super::address::Address;
 use super::identity::Identity;
 use crate::entrance::Entrance;
 use gleaner_schemas::lending::MOST_REVOCATIONS_BYTES;
+use gleaner_trust::Address;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -61,14 +61,13 @@ pub(super) async fn connect(
         true => Some(identity.now()?),
         false => None,
     };
-    let stream = in_time(TcpStream::connect(address.host_and_port())).await?;
+    let stream = in_time(TcpStream::connect((address.host(), address.port()))).await?;
     stream.set_nodelay(true).map_err(LinkError::Connect)?;
     let here = stream.local_addr().map_err(LinkError::Connect)?.ip();
     let mut shown = None;
     let stream: Box<dyn Stream> = match trust {
         Some(trust) => {
-            let (host, _) = address.host_and_port();
-            let name = ServerName::try_from(host.to_owned());
+            let name = ServerName::try_from(address.host().to_owned());
             let name = name.map_err(|e| LinkError::Connect(io::Error::other(e)))?;
             let credentials = trust.credentials();
             let config = credentials.config_by_lists(entrance.lists())?;
@@ -86,7 +85,8 @@ pub(super) async fn connect(
         }
         None => Box::new(stream),
     };
-    let url = address.socket(&format!("/v1/hosts/{host_id}/link"));
+    // TLS, where there is any, is below the WebSocket.
+    let url = format!("ws://{}/v1/hosts/{host_id}/link", address.authority());
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(0) // each message goes out at once

@@ -8,13 +8,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub(crate) enum LinkError {
     /// As it is named.
-    #[error("recruiter {text:?} {what}")]
-    Address {
-        /// As configured.
-        text: String,
-        /// What is wrong with it.
-        what: &'static str,
-    },
+    #[error("recruiter {0}")]
+    Address(#[from] gleaner_trust::AddressError),
     /// Without a name nothing can be told apart from others'.
     #[error(
         "this host has no /etc/machine-id: set host_id in the configuration of gleaner-memoryd"

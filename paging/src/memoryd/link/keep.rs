@@ -1,8 +1,6 @@
 //! One link, kept up.
 
-use super::address::Address;
 use super::announced::Announced;
-use super::backoff::Backoff;
 use super::connect::{Connected, Shown, Socket, connect};
 use super::identity::Identity;
 use super::{FAREWELL, LinkError, PagesAt, REQUESTS_AT_ONCE};
@@ -10,6 +8,7 @@ use crate::core::{LinkEnd, Told};
 use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
+use gleaner_trust::{Address, Backoff};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,7 +20,11 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 const LONGEST_SEND: Duration = Duration::from_secs(5);
 /// A link that held for so long was a good one: the next failure is the first.
 const GOOD: Duration = Duration::from_secs(5);
-/// A recruiter may ask to be left alone for so long at most.
+/// Longest wait after the first failure.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// Longest wait after many.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Longest wait that a recruiter may ask for.
 const LONGEST_ASKED_MS: i64 = 60_000;
 /// Of what a recruiter says, so much is logged.
 const MOST_SAID_CHARS: usize = 300;
@@ -64,7 +67,8 @@ struct End;
 impl Link {
     /// Until the core is gone.
     pub(super) async fn keep(mut self) {
-        let mut backoff = Backoff::new(self.announce_every);
+        // Never longer than the time between two announcements: a recruiter that was restarted knows every host within one.
+        let mut backoff = Backoff::new(FIRST_WAIT, self.announce_every.min(LONGEST_WAIT));
         let mut said = None;
         loop {
             let begin = Instant::now();
@@ -73,17 +77,14 @@ impl Link {
                 Err(failure) => failure,
             };
             if begin.elapsed() >= GOOD {
-                backoff = Backoff::new(self.announce_every);
+                backoff.reset();
             }
-            let mut wait = backoff.next();
-            if let LinkError::Refused(Refusal {
-                retry_in_ms: Some(ms),
-                ..
-            }) = &failure
-            {
-                let asked_ms = (*ms).clamp(0, LONGEST_ASKED_MS);
-                wait = wait.max(Duration::from_millis(asked_ms.unsigned_abs()));
-            }
+            let asked_ms = match &failure {
+                LinkError::Refused(refusal) => refusal.retry_in_ms,
+                _ => None,
+            };
+            let asked_ms = asked_ms.map(|ms| ms.clamp(0, LONGEST_ASKED_MS).unsigned_abs());
+            let wait = backoff.next(asked_ms.map(Duration::from_millis));
             let words = one_line(&failure.to_string());
             if said.as_ref() != Some(&words) {
                 eprintln!(

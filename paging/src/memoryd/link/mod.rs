@@ -4,9 +4,7 @@
 //! back the way that they came. A recruiter that is slow, gone or mad costs the core nothing: of each so many requests wait at
 //! most, and nothing here is waited for.
 
-mod address;
 mod announced;
-mod backoff;
 mod connect;
 mod failure;
 mod identity;
@@ -14,12 +12,11 @@ mod keep;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use address::Address;
 pub(crate) use failure::LinkError;
 
 use crate::core::LinkEnd;
 use crate::entrance::Entrance;
-use gleaner_trust::ClientPaths;
+use gleaner_trust::{Address, ClientPaths};
 use identity::Identity;
 use std::collections::VecDeque;
 use std::sync::Arc;

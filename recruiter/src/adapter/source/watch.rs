@@ -2,15 +2,11 @@
 
 use super::super::Follow;
 use super::{Failure, Heard, Pick};
-use gleaner_trust::{ClientPaths, ClientTrust, provider};
+use gleaner_trust::http::{HttpClient, Limits};
+use gleaner_trust::{Address, ClientPaths, ClientTrust};
 use std::io::{BufRead, BufReader, Read};
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use ureq::config::Config;
-use ureq::http::Uri;
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 /// Between two tries.
 const WAIT: Duration = Duration::from_secs(1);
@@ -22,37 +18,16 @@ const LONGEST_LINE_BYTES: u64 = 32 << 20;
 /// A recruiter that is listened to.
 pub(super) struct Watch {
     url: String,
-    trust: Option<Arc<ClientTrust>>,
-    /// A connection ends after this and is made anew, so that one that died in silence is got over.
-    longest: Duration,
+    http: HttpClient,
 }
 
 impl Watch {
     pub(super) fn new(url: &str, args: &Follow) -> Result<Self, Failure> {
-        let url = url.trim_end_matches('/').to_owned();
-        let refuse = |why: &str| Failure::Recruiter {
-            url: url.clone(),
-            why: why.to_owned(),
+        let refuse = |why: String| Failure::Recruiter {
+            url: url.to_owned(),
+            why,
         };
-        let uri: Uri = url
-            .parse()
-            .map_err(|_| refuse("no address: write it like https://recruiter.example:7444"))?;
-        let host = uri.host().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let is_here =
-            host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        match uri.scheme_str() {
-            Some("https") => (),
-            Some("http") if is_here => (),
-            Some("http") => {
-                return Err(refuse("plain HTTP is for this machine alone: use https://"));
-            }
-            _ => {
-                return Err(refuse(
-                    "no address: write it like https://recruiter.example:7444",
-                ));
-            }
-        }
+        let address = Address::parse(url).map_err(|e| refuse(e.to_string()))?;
         let trust = match (&args.certificate, &args.key, &args.authority) {
             (Some(certificate), Some(key), Some(authority)) => {
                 Some(ClientTrust::load(&ClientPaths {
@@ -61,22 +36,27 @@ impl Watch {
                     authority: authority.clone(),
                 })?)
             }
-            _ if uri.scheme_str() == Some("https") => {
+            _ if address.is_secret() => {
                 return Err(refuse(
-                    "https:// needs --certificate, --key and --authority",
+                    "https:// needs --certificate, --key and --authority".to_owned(),
                 ));
             }
             _ => None,
         };
+        let limits = Limits {
+            connect: Some(PATIENCE),
+            answer: Some(PATIENCE),
+            body: Some(args.lost_after), // a connection that died in silence ends so, and another is made
+            ..Limits::default()
+        };
         Ok(Self {
-            url,
-            trust,
-            longest: args.lost_after,
+            url: address.to_string(),
+            http: HttpClient::new("gleaner-recruiter", trust, limits)?,
         })
     }
 
     /// Until nobody listens.
-    pub(super) fn follow(&self, pick: Pick, heard: &Sender<Heard>) {
+    pub(super) fn follow(mut self, pick: Pick, heard: &Sender<Heard>) {
         loop {
             if let Err(failure) = self.listen(&pick, heard)
                 && heard.send(Heard::Trouble(failure)).is_err()
@@ -88,25 +68,17 @@ impl Watch {
     }
 
     /// One connection: all hosts' quotas at first, then those that change.
-    fn listen(&self, pick: &Pick, heard: &Sender<Heard>) -> Result<(), Failure> {
+    fn listen(&mut self, pick: &Pick, heard: &Sender<Heard>) -> Result<(), Failure> {
+        let url = self.url.clone();
         let failed = |why: String| Failure::Recruiter {
-            url: self.url.clone(),
+            url: url.clone(),
             why,
         };
-        let address = format!("{}/v1/quotas/watch", self.url);
-        let config = Config::builder()
-            .tls_config(self.tls()?)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .user_agent(concat!("gleaner-recruiter/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(PATIENCE))
-            .timeout_connect(Some(PATIENCE))
-            .timeout_recv_response(Some(PATIENCE))
-            .timeout_recv_body(Some(self.longest))
-            .build();
-        let mut answer = config
-            .new_agent()
+        let address = format!("{url}/v1/quotas/watch");
+        self.http.follow_files()?;
+        let mut answer = self
+            .http
+            .agent()
             .get(&address)
             .header("Accept", "text/event-stream")
             .call()
@@ -139,7 +111,7 @@ impl Watch {
             let says = match &only {
                 Some(id) => pick.of_changed(quotas, id),
                 None => {
-                    let says = pick.of_all(quotas, &self.url);
+                    let says = pick.of_all(quotas, &url);
                     if let Heard::Quota(quota) = &says {
                         only = Some(quota.host_id.clone());
                     }
@@ -150,31 +122,6 @@ impl Watch {
                 return Ok(());
             }
         }
-    }
-
-    fn tls(&self) -> Result<TlsConfig, Failure> {
-        let Some(trust) = &self.trust else {
-            return Ok(TlsConfig::default());
-        };
-        trust.reload_if_changed()?;
-        let credentials = trust.credentials();
-        let owned = |der: &[u8]| Certificate::from_der(der).to_owned();
-        let authorities: Vec<_> = credentials.authorities().iter().map(|c| owned(c)).collect();
-        let own: Vec<_> = credentials
-            .certificates()
-            .iter()
-            .map(|c| owned(c))
-            .collect();
-        let key = credentials.key_pem().map(PrivateKey::from_pem).transpose();
-        let key = key.map_err(|e| Failure::Recruiter {
-            url: self.url.clone(),
-            why: format!("{} is no key: {e}", trust.paths().key.display()),
-        })?;
-        Ok(TlsConfig::builder()
-            .unversioned_rustls_crypto_provider(provider())
-            .root_certs(RootCerts::new_with_certs(&authorities))
-            .client_cert(key.map(|key| ClientCert::new_with_certs(&own, key)))
-            .build())
     }
 }
 

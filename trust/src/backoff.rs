@@ -1,0 +1,90 @@
+//! Waits between attempts that fail: longer each time and partly by chance, so that clients that lost a server
+//! together do not come back together.
+
+use crate::random;
+use std::time::Duration;
+
+/// Waits after failures in a row: exponential, with full jitter.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+    failures_count: u32,
+}
+
+impl Backoff {
+    /// Starts at no failure. A wait is `first` at most after the first failure, then twice as long each time, up to
+    /// `longest`.
+    #[must_use]
+    pub const fn new(first: Duration, longest: Duration) -> Self {
+        Self {
+            first,
+            longest,
+            failures_count: 0,
+        }
+    }
+
+    /// Forgets the failures, after a success.
+    pub const fn reset(&mut self) {
+        self.failures_count = 0;
+    }
+
+    /// Returns the wait after another failure. Where the server asked for a wait (`asked`), that and a part of the
+    /// same again. The server can lengthen the wait, and cannot shorten it.
+    #[must_use]
+    pub fn next(&mut self, asked: Option<Duration>) -> Duration {
+        self.next_by(asked, random::share())
+    }
+
+    fn next_by(&mut self, asked: Option<Duration>, share: f64) -> Duration {
+        let doubled = 1u32.checked_shl(self.failures_count).unwrap_or(u32::MAX);
+        let most = self.first.saturating_mul(doubled).min(self.longest);
+        self.failures_count = self.failures_count.saturating_add(1);
+        let asked = asked.unwrap_or_default();
+        let spread = asked.saturating_add(asked.min(most).mul_f64(share));
+        spread.max(most.mul_f64(share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(300);
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_are_spread() {
+        let mut backoff = Backoff::new(FIRST, LONGEST);
+        let longest: Vec<u64> = (0..11)
+            .map(|_| backoff.next_by(None, 1.0).as_secs())
+            .collect();
+        assert_eq!(longest, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        assert_eq!(backoff.next_by(None, 0.5).as_secs(), 150);
+        assert_eq!(backoff.next_by(None, 0.0), Duration::ZERO);
+        backoff.failures_count = u32::MAX;
+        assert_eq!(backoff.next_by(None, 1.0), LONGEST);
+        backoff.reset();
+        assert_eq!(backoff.next_by(None, 1.0), FIRST);
+        let waits: std::collections::BTreeSet<_> = (0..20)
+            .map(|_| Backoff::new(FIRST, LONGEST).next(None))
+            .collect();
+        assert!(waits.len() > 10, "{waits:?}");
+        assert!(waits.iter().all(|wait| *wait <= FIRST));
+    }
+
+    #[test]
+    fn a_wait_that_the_server_asks_for_is_the_least() {
+        let ask = |seconds, share| {
+            let asked = Some(Duration::from_secs(seconds));
+            Backoff::new(FIRST, LONGEST)
+                .next_by(asked, share)
+                .as_millis()
+        };
+        assert_eq!(ask(30, 0.0), 30_000);
+        assert_eq!(ask(30, 0.5), 30_500);
+        assert_eq!(ask(0, 1.0), 1_000);
+        let most = Backoff::new(FIRST, LONGEST).next_by(Some(Duration::MAX), 1.0);
+        assert_eq!(most, Duration::MAX);
+    }
+}
