@@ -84,7 +84,7 @@ impl Lru {
     /// Iterates over the pages from the least recently used one on.
     #[inline]
     pub fn coldest(&self) -> impl Iterator<Item = u32> + '_ {
-        self.links.from_coldest(&self.queue)
+        self.links.coldest_first(&self.queue)
     }
 }
 

@@ -150,7 +150,7 @@ impl Links {
 
     /// Iterates over the pages of `queue` from the coldest on.
     #[inline]
-    pub(super) fn from_coldest(&self, queue: &Queue) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn coldest_first(&self, queue: &Queue) -> impl Iterator<Item = u32> + '_ {
         let some = |page: u32| (page != NONE).then_some(page);
         std::iter::successors(some(queue.coldest), move |page| some(self.hotter(*page)))
     }
