@@ -4,5 +4,8 @@
 //! - [`recorded`]: the order of samples, the interval in force, gaps, runs of samples without a gap.
 //! - [`derived`]: categories of a sample, idle periods, returns, footprints at a return.
 
+// A test's list of one run.
+#![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
+
 pub mod derived;
 pub mod recorded;
