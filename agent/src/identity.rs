@@ -18,7 +18,7 @@ impl FileIdKey {
     /// A new one.
     ///
     /// # Errors
-    /// When the kernel gives no random bytes.
+    /// Fails where the kernel gives no random bytes.
     pub fn random() -> gleaner_trust::Result<Self> {
         Ok(Self(random::bytes()?))
     }
@@ -86,7 +86,7 @@ pub fn boot_id(boot_id: &[u8]) -> Option<String> {
 /// A random name of 128 bits.
 ///
 /// # Errors
-/// When the kernel gives no random bytes.
+/// Fails where the kernel gives no random bytes.
 pub fn random_id() -> gleaner_trust::Result<String> {
     Ok(hex::encode(&random::bytes::<16>()?))
 }

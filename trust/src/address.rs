@@ -39,7 +39,7 @@ impl Address {
     /// Reads an address.
     ///
     /// # Errors
-    /// [`AddressError`], for people.
+    /// Fails with an [`AddressError`], worded for people.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed(text.to_owned());
         let trimmed = text.trim().trim_end_matches('/');

@@ -40,7 +40,7 @@ impl HttpClient {
     /// Shows and trusts what `trust` says, which is left out where there is no TLS. `program` is sent as `User-Agent`.
     ///
     /// # Errors
-    /// [`TrustError::Key`].
+    /// Fails with [`TrustError::Key`].
     pub fn new(
         program: &'static str,
         trust: Option<Arc<ClientTrust>>,
@@ -71,7 +71,7 @@ impl HttpClient {
     /// Shows and trusts what these credentials say, for enrolment.
     ///
     /// # Errors
-    /// [`TrustError::Key`].
+    /// Fails with [`TrustError::Key`].
     pub fn with_credentials(
         program: &'static str,
         credentials: &Credentials,
@@ -130,7 +130,7 @@ impl HttpClient {
 /// Settings of TLS by which ureq shows and trusts what `credentials` say.
 ///
 /// # Errors
-/// [`TrustError::Key`].
+/// Fails with [`TrustError::Key`].
 pub fn tls(credentials: &Credentials) -> Result<TlsConfig> {
     let owned = |der: &[u8]| Certificate::from_der(der).to_owned();
     let authorities: Vec<_> = credentials.authorities().iter().map(|c| owned(c)).collect();

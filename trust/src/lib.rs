@@ -4,7 +4,7 @@
 //! reader, client and admin; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
 //! their replacement without a restart; [`Peer`] says who the other side of a connection is.
 //!
-//! It has the clients' way to a server as well: [`Address`], [`http`], [`Backoff`].
+//! The crate has the clients' way to a server as well: [`Address`], [`http`], [`Backoff`].
 
 mod address;
 mod authority;

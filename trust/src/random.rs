@@ -5,7 +5,7 @@ use crate::{Result, TrustError, provider};
 /// Returns `N` bytes that nobody can guess.
 ///
 /// # Errors
-/// [`TrustError::NoRandomness`] where the kernel gives none.
+/// Fails with [`TrustError::NoRandomness`] where the kernel gives none.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     provider()

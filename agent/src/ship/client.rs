@@ -38,7 +38,7 @@ impl Client {
     /// take to come once a request was sent.
     ///
     /// # Errors
-    /// [`Error::Trust`].
+    /// Fails with [`Error::Trust`].
     pub(crate) fn new(
         address: Address,
         trust: Option<Arc<ClientTrust>>,
@@ -53,7 +53,7 @@ impl Client {
     /// Speaks as these credentials say.
     ///
     /// # Errors
-    /// [`Error::Trust`].
+    /// Fails with [`Error::Trust`].
     pub(crate) fn with_credentials(
         address: Address,
         credentials: &Credentials,
@@ -141,7 +141,7 @@ impl Client {
 /// Reads the files as configured; they are followed when they change.
 ///
 /// # Errors
-/// [`Error::Trust`]; [`Error::Collector`] where there is no certificate.
+/// Fails with [`Error::Trust`], and with [`Error::Collector`] where there is no certificate.
 pub(crate) fn trust(settings: &ShipSettings) -> Result<Arc<ClientTrust>, Error> {
     if !settings.certificate.exists() {
         return Err(Error::Collector {

@@ -15,11 +15,11 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
 
-/// One sample, by the time since the one before it.
+/// Sample, by the time since the one before it.
 #[derive(Clone, Debug)]
 struct Step {
     after_s: i64,
-    /// Whether the host tells how far its interval reaches back.
+    /// True where the host tells how far its interval reaches back.
     has_interval: bool,
     gap_is_recorded: bool,
     begins_database: bool,

@@ -3,7 +3,7 @@
 /// Active process at one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Process id.
+    /// Number of the process (its PID).
     pub pid: Option<i64>,
     /// Start, in ms since boot.
     pub started_ms: Option<i64>,
@@ -30,7 +30,7 @@ impl Process {
 pub struct Footprint {
     /// All of them, each at its largest.
     pub bytes: u64,
-    /// Those that had started before the return, or may have.
+    /// Processes that had started before the return, or may have.
     pub cached_bytes: u64,
 }
 

@@ -9,16 +9,16 @@ use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::findings::EndCause;
 use std::ops::Range;
 
-/// One idle period.
+/// Idle period of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdlePeriod {
     /// Samples inside it.
     pub samples: Range<usize>,
     /// Begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// End.
+    /// End of the period.
     pub to_ms: i64,
-    /// Whether its begin could not be seen.
+    /// True where its begin could not be seen.
     pub start_cut: bool,
     /// Cause of its end; absent where it was cut.
     pub end: Option<EndCause>,
@@ -46,7 +46,7 @@ impl Idleness {
         found
     }
 
-    /// Whether activity and load could be seen at no sample.
+    /// True where activity and load could be seen at no sample.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.verdicts.iter().all(|v| *v == Verdict::Unknown)
@@ -59,7 +59,7 @@ impl Idleness {
         (self.seen_ms > 0).then(|| (idle_ms as f64 / self.seen_ms as f64).min(1.0))
     }
 
-    /// Whether each sample lies in an idle period; `None` where that cannot be told.
+    /// For each sample, true where it lies in an idle period; `None` where that cannot be told.
     #[must_use]
     pub fn by_sample(&self) -> Vec<Option<bool>> {
         let mut idle: Vec<Option<bool>> = self
@@ -133,7 +133,7 @@ impl Idleness {
     }
 }
 
-/// How an open period ends between two samples, if it does: when, and what ends it (nothing where it is cut).
+/// End of an open period between two samples, if it ends: its time and its cause (none where it is cut).
 fn end_of_open(
     verdict: Verdict,
     before_ms: i64,
@@ -157,7 +157,7 @@ fn end_of_open(
 /// A run of samples with the load below the limit and the owner in sight.
 struct Calm {
     since_ms: i64,
-    /// Whether what came before could not be seen.
+    /// True where the time before could not be seen.
     cut: bool,
 }
 

@@ -4,7 +4,7 @@ use super::{IdlePeriod, Idleness};
 use gleaner_schemas::findings::EndCause;
 use std::ops::{Range, RangeInclusive};
 
-/// One return.
+/// Return of an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Return {
     /// End of the idle period, ms since 1970-01-01 UTC.

@@ -33,7 +33,7 @@ pub struct Recruiters {
     first: AtomicUsize,
 }
 
-/// Who renews comes again after seconds.
+/// Longest time that a connection is kept unused: renewals come within seconds.
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]

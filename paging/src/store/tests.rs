@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 const GENERATION: u64 = 7;
-/// However busy the machine is.
+/// Longest time to give all back, however busy the machine is.
 const AT_MOST: std::time::Duration = std::time::Duration::from_secs(10);
 const PAGE: usize = PAGE_BYTES as usize;
 

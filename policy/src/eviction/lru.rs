@@ -31,13 +31,13 @@ impl Lru {
         self.queue.len
     }
 
-    /// Whether no page is in.
+    /// Returns true where no page is in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.len == 0
     }
 
-    /// Whether the page is in.
+    /// Returns true where the page is in.
     #[must_use]
     #[inline]
     pub fn contains(&self, page: u32) -> bool {

@@ -36,7 +36,7 @@ pub trait Eviction {
     /// Makes room for pages below `pages`; those that are in stay.
     fn grow(&mut self, pages: u32);
 
-    /// Whether the page is in.
+    /// Returns true where the page is in.
     fn contains(&self, page: u32) -> bool;
 
     /// Takes the page in. One that is in already, or beyond the end, changes nothing.

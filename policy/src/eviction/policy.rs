@@ -52,14 +52,14 @@ macro_rules! policies {
                 }
             }
 
-            /// [`Eviction::grow`].
+            /// Does as [`Eviction::grow`] of the policy.
             pub fn grow(&mut self, pages: u32) {
                 match self {
                     $(Self::$policy(order) => Eviction::grow(order, pages),)*
                 }
             }
 
-            /// [`Eviction::contains`].
+            /// Does as [`Eviction::contains`] of the policy.
             #[must_use]
             #[inline]
             pub fn contains(&self, page: u32) -> bool {
@@ -68,7 +68,7 @@ macro_rules! policies {
                 }
             }
 
-            /// [`Eviction::enter`].
+            /// Does as [`Eviction::enter`] of the policy.
             #[inline]
             pub fn enter(&mut self, page: u32) {
                 match self {
@@ -76,7 +76,7 @@ macro_rules! policies {
                 }
             }
 
-            /// [`Eviction::used`].
+            /// Does as [`Eviction::used`] of the policy.
             #[inline]
             pub fn used(&mut self, page: u32) {
                 match self {
@@ -84,7 +84,7 @@ macro_rules! policies {
                 }
             }
 
-            /// [`Eviction::evict`].
+            /// Does as [`Eviction::evict`] of the policy.
             #[inline]
             pub fn evict(
                 &mut self,
@@ -96,7 +96,7 @@ macro_rules! policies {
                 }
             }
 
-            /// [`Eviction::leave`].
+            /// Does as [`Eviction::leave`] of the policy.
             #[inline]
             pub fn leave(&mut self, page: u32) {
                 match self {
@@ -110,7 +110,7 @@ pub(super) use policies;
 
 /// Code that is compiled for every policy's order by itself, so that its calls cost no branch.
 pub trait Visitor {
-    /// What [`Policy::visit`] returns.
+    /// Result of [`Policy::visit`].
     type Output;
 
     /// Does the work with orders of type `E`.

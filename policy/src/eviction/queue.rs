@@ -61,13 +61,13 @@ impl Links {
         self.0.len() as u32
     }
 
-    /// Whether the page is below the end of the pages' numbers.
+    /// Returns true where the page is below the end of the pages' numbers.
     #[inline]
     pub(super) fn has(&self, page: u32) -> bool {
         (page as usize) < self.0.len()
     }
 
-    /// Whether the page is in a queue.
+    /// Returns true where the page is in a queue.
     #[inline]
     pub(super) fn is_linked(&self, page: u32) -> bool {
         let neighbours = self.0.get(page as usize);
