@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use gleaner_schemas::column::Table;
-use gleaner_schemas::rows;
+use gleaner_schemas::{rows, units};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -406,30 +406,15 @@ pub(crate) fn instant(text: &str) -> Result<i64, String> {
     gleaner_dataset::instant_ms(text).ok_or_else(|| wanted.to_owned())
 }
 
-/// A size with a binary unit: `64MiB`, `1.5 GiB`, `4096`.
+/// Reads a size; the unit may be left out, or be its first letter: `64MiB`, `1.5 GiB`, `64M`, `4096`.
 pub(crate) fn size_bytes(text: &str) -> Result<i64, String> {
-    let split = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = (text[..split].trim(), text[split..].trim());
-    let power = match unit {
-        "" | "B" => 0,
-        "K" | "KiB" => 1,
-        "M" | "MiB" => 2,
-        "G" | "GiB" => 3,
-        "T" | "TiB" => 4,
-        _ => {
-            return Err(format!(
-                "unknown unit {unit:?}: use B, KiB, MiB, GiB or TiB"
-            ));
-        }
+    let unit = match text.trim_end().chars().last() {
+        Some('0'..='9') => "B",
+        Some('K' | 'M' | 'G' | 'T') => "iB",
+        _ => "",
     };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("{number:?} is not a number"))?;
-    let bytes = number * 1024_f64.powi(power);
-    if !bytes.is_finite() || bytes < 1.0 || bytes > i64::MAX as f64 {
-        return Err("a size is at least one byte".to_owned());
-    }
-    Ok(bytes as i64)
+    let bytes = units::parse_size_above_0(&format!("{text}{unit}"))?;
+    i64::try_from(bytes).map_err(|_| format!("{text} is more than any machine has"))
 }
 
 #[cfg(test)]
@@ -447,6 +432,7 @@ mod tests {
         assert_eq!(size_bytes("64MiB"), Ok(64 << 20));
         assert_eq!(size_bytes("1.5 GiB"), Ok(3 << 29));
         assert_eq!(size_bytes("4096"), Ok(4096));
+        assert_eq!(size_bytes("2G"), Ok(2 << 30));
         for wrong in ["", "MiB", "-1MiB", "1MB", "0", "1e400"] {
             assert!(size_bytes(wrong).is_err(), "{wrong}");
         }

@@ -3,7 +3,7 @@
 use crate::Error;
 pub use crate::http::status::{HostStatus, State, Status};
 
-use crate::wording::{clock, count, length, short, thousands, utc};
+use crate::wording::{brief_length, clock, count, short, thousands, utc};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::units::Bytes;
@@ -114,7 +114,7 @@ fn say(mut status: Status) -> String {
 fn collector(status: &Status) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
-    let age = |ms: i64| format!("{} ago", length(status.time_ms.saturating_sub(ms)));
+    let age = |ms: i64| format!("{} ago", brief_length(status.time_ms.saturating_sub(ms)));
     let sealed = match (&status.seal.failure, status.seal.last_sealed_ms) {
         (Some(_), _) => "cannot be written".to_owned(),
         (None, Some(last_ms)) if status.dataset_files_count > 0 => {
@@ -151,7 +151,7 @@ fn collector(status: &Status) -> String {
                 Bytes::from(status.reserve_bytes),
                 left.map_or(String::new(), |days| format!(
                     "; enough for {}",
-                    length((days * 86_400_000.0) as i64)
+                    brief_length((days * 86_400_000.0) as i64)
                 )),
             ),
         ),
@@ -198,14 +198,18 @@ fn hosts(status: &Status) -> String {
         let known = &host.known;
         let word = |text: &Option<String>| text.as_deref().map_or("-".into(), plain);
         let seen = known.last_received_ms.map_or("never".into(), |last| {
-            format!("{} ago", length(status.time_ms.saturating_sub(last).max(0)))
+            format!(
+                "{} ago",
+                brief_length(status.time_ms.saturating_sub(last).max(0))
+            )
         });
         table.add_row([
             host.state.word().to_owned(),
             word(&known.host_name),
             short(&host.host_id).to_owned(),
             seen,
-            host.behind_ms.map_or("-".into(), |ms| length(ms.max(0))),
+            host.behind_ms
+                .map_or("-".into(), |ms| brief_length(ms.max(0))),
             known.skew_ms.map_or("-".into(), clock),
             thousands(known.gaps_count),
             word(&known.last_gap_cause),

@@ -1,5 +1,6 @@
 //! Numbers as the report's sentences and cells say them: a unit never parts from its number.
 
+pub(crate) use gleaner_schemas::units::thousands;
 use gleaner_schemas::units::{Bytes, Seconds};
 
 const NO_BREAK: &str = "\u{a0}";
@@ -60,19 +61,6 @@ pub(crate) fn count(number: i64, thing: &str) -> String {
     format!("{}{NO_BREAK}{thing}{plural}", thousands(number))
 }
 
-/// `1,920`.
-pub(crate) fn thousands(number: i64) -> String {
-    let digits = number.unsigned_abs().to_string();
-    let mut text = String::from(if number < 0 { "-" } else { "" });
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(items: &[String]) -> String {
     match items {
@@ -98,7 +86,6 @@ mod tests {
         assert_eq!(seconds(4800.0), "1\u{a0}h\u{a0}20\u{a0}min");
         assert_eq!(count(1, "sample"), "1\u{a0}sample");
         assert_eq!(count(1_234_567, "sample"), "1,234,567\u{a0}samples");
-        assert_eq!(thousands(-1000), "-1,000");
     }
 
     #[test]

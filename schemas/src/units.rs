@@ -74,16 +74,75 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Reads a size as people type it: `512MiB`, `2 GiB`, `4096 B`, always with its unit.
+/// Reads a size as people type it: `512MiB`, `1.5 GiB`, `4096 B`, always with its unit. Parts of a byte are left out.
 #[must_use]
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let number: u64 = number.parse().ok()?;
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
     let power = ["B", "KiB", "MiB", "GiB", "TiB"]
         .iter()
         .position(|name| *name == unit.trim_start())?;
-    number.checked_mul(1 << (10 * power))
+    let unit_bytes = 1_u64 << (10 * power);
+    let (whole, part_bytes) = match number.split_once('.') {
+        Some((whole, digits)) if !digits.is_empty() && !digits.contains('.') => {
+            let share: f64 = format!("0.{digits}").parse().ok()?;
+            (whole, (share * unit_bytes as f64) as u64)
+        }
+        Some(_) => return None,
+        None => (number, 0),
+    };
+    let whole: u64 = whole.parse().ok()?;
+    whole.checked_mul(unit_bytes)?.checked_add(part_bytes)
+}
+
+/// Reads a size, as [`parse_bytes`] does; for command lines.
+///
+/// # Errors
+/// A sentence that says how a size is written.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    parse_bytes(text).ok_or_else(|| not_a_size(text))
+}
+
+/// Reads a size of one byte at least, as [`parse_bytes`] does; for command lines.
+///
+/// # Errors
+/// A sentence that says how a size is written.
+pub fn parse_size_above_0(text: &str) -> Result<u64, String> {
+    let size = parse_bytes(text).filter(|bytes| *bytes > 0);
+    size.ok_or_else(|| not_a_size(text))
+}
+
+fn not_a_size(text: &str) -> String {
+    format!("`{text}` is no size: write it like 512MiB or 8GiB")
+}
+
+/// A whole number that prints for people, its digits in groups of three: `1,920`, `-1,000`.
+#[must_use]
+pub fn thousands(number: impl fmt::Display) -> String {
+    let number = number.to_string();
+    let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
+    let mut text = sign.to_owned();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A length of time that prints for people in one unit: `45 s`, `12 min`, `5 h`, `9 days`.
+#[must_use]
+pub fn brief_length(ms: i64) -> String {
+    let seconds = ms.unsigned_abs() / 1000;
+    let sign = if ms <= -1000 { "-" } else { "" };
+    let text = match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", thousands(seconds / 86_400)),
+    };
+    format!("{sign}{text}")
 }
 
 /// A length of time that prints for people with two units at most: `1 d 4 h`, `6 min 30 s`, `250 ms`.
@@ -156,6 +215,8 @@ mod tests {
             ("512MiB", 512 << 20),
             (" 2 GiB ", 2 << 30),
             ("1TiB", 1 << 40),
+            ("1.5GiB", 3 << 29),
+            ("0.3 KiB", 307),
         ] {
             assert_eq!(parse_bytes(text), Some(bytes), "{text}");
         }
@@ -163,7 +224,10 @@ mod tests {
             "",
             "512",
             "MiB",
-            "1.5GiB",
+            ".5GiB",
+            "1.GiB",
+            "1.5.5GiB",
+            "1.5",
             "-1B",
             "5MB",
             "5 mib",
@@ -188,6 +252,18 @@ mod tests {
         for (seconds, text) in cases {
             assert_eq!(Seconds(seconds).to_string(), text, "{seconds}");
         }
+    }
+
+    #[test]
+    fn numbers_and_times_read_as_people_say_them() {
+        assert_eq!(thousands(7_u64), "7");
+        assert_eq!(thousands(1_234_567_usize), "1,234,567");
+        assert_eq!([-100, -1000].map(thousands), ["-100", "-1,000"]);
+        let lengths = [0, 119_999, 120_000, 7_200_000, 172_800_000, -90_000, -500];
+        assert_eq!(
+            lengths.map(brief_length),
+            ["0 s", "119 s", "2 min", "2 h", "2 days", "-90 s", "0 s"]
+        );
     }
 
     #[test]

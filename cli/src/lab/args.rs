@@ -63,7 +63,7 @@ pub(crate) struct Up {
     #[command(flatten)]
     pub(crate) lend: Lend,
     /// Start a clerk too, whose device of this size borrows what the hosts lend [default: none]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     pub(crate) borrow: Option<u64>,
     /// Folder of the lab: certificates, databases, dataset, logs; new or empty.
     #[arg(long, value_name = "DIR", default_value = super::state::DEFAULT_FOLDER)]
@@ -77,7 +77,7 @@ pub(crate) struct Lend {
     #[arg(long, value_name = "MODE", default_value = "spare")]
     pub(crate) mode: LendMode,
     /// Each host lends no more than this: all have the same machine's memory.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = units::parse_size)]
     pub(crate) cap: u64,
 }
 
@@ -98,10 +98,6 @@ impl LendMode {
             Self::Paper => "paper",
         }
     }
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    units::parse_bytes(text).ok_or_else(|| "no size: write it like 256MiB".to_owned())
 }
 
 #[derive(clap::Args)]

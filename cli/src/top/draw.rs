@@ -1,7 +1,7 @@
 //! Bars, sparklines and words that both views are drawn with.
 
 use super::ink::{Ink, Paint};
-use gleaner_schemas::units::Bytes;
+use gleaner_schemas::units::{Bytes, brief_length};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -80,26 +80,7 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// A length of time in one unit, as precise as people say it: `45 s`, `12 min`, `5 h`, `9 d`.
 pub(super) fn length(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-/// `1,920`.
-pub(super) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    brief_length(ms.max(0)).replace("days", "d")
 }
 
 /// `62.5 %`; of nothing, nothing.
@@ -258,10 +239,9 @@ mod tests {
             ["0 B", "512.0 MiB", "1023 MiB"]
         );
         assert_eq!(
-            length(119_999) + &length(-5) + &length(7_200_000),
-            "119 s0 s2 h"
+            length(119_999) + &length(-5) + &length(172_800_000),
+            "119 s0 s2 d"
         );
-        assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!(fitted("workstation-1", 6, Ink::PLAIN), "works…");
         assert_eq!(fitted("a\u{1b}[31m", 9, Ink::PLAIN), "a\u{fffd}[31m");
         assert_eq!(fitted("日本語です", 5, Ink::PLAIN), "日本…");

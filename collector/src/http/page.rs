@@ -4,7 +4,7 @@ use super::App;
 use super::problems::{Problem, Severity};
 use super::refusal::Refusal;
 use super::status::{self, HostStatus, State, Status};
-use crate::wording::{clock, count, length, short, thousands, utc};
+use crate::wording::{brief_length, clock, count, short, thousands, utc};
 use askama::Template;
 use axum::extract::{Extension, Query, State as Shared};
 use axum::http::header;
@@ -379,12 +379,12 @@ fn row(host: &HostStatus, now_ms: i64) -> Row {
 }
 
 fn ago(ms: i64) -> String {
-    format!("{} ago", length(ms.max(0)))
+    format!("{} ago", brief_length(ms.max(0)))
 }
 
 /// Clocks that differ a little may have a record come before it was made.
 fn behind(ms: i64) -> String {
-    length(ms.max(0))
+    brief_length(ms.max(0))
 }
 
 /// The headline: how many hosts, how many of them are heard of, how far behind.
@@ -439,7 +439,7 @@ fn support(status: &Status) -> String {
         }
         Some(days) => format!(
             ", enough for about {} at the present rate",
-            length((days * 86_400_000.0) as i64)
+            brief_length((days * 86_400_000.0) as i64)
         ),
         None => String::new(),
     };
@@ -478,13 +478,16 @@ fn cards(status: &Status) -> Vec<(&'static str, String, String)> {
         (
             "Connections",
             thousands(u64::try_from(status.connections_count).unwrap_or_default()),
-            format!("running for {}", length(status.time_ms - status.started_ms)),
+            format!(
+                "running for {}",
+                brief_length(status.time_ms - status.started_ms)
+            ),
         ),
         (
             "Certificate",
             status.certificate_until_ms.map_or("none".into(), |until| {
                 match until - status.time_ms {
-                    left if left > 0 => format!("{} left", length(left)),
+                    left if left > 0 => format!("{} left", brief_length(left)),
                     _ => "ended".into(),
                 }
             }),

@@ -1,7 +1,7 @@
 //! What is wrong, in the order in which it should be mended: one list for the page, the status and the metrics.
 
 use super::status::{HostStatus, State, Status};
-use crate::wording::{count, length, short, thousands, utc};
+use crate::wording::{brief_length, count, short, thousands, utc};
 use gleaner_schemas::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -252,7 +252,7 @@ fn disk(status: &Status) -> Option<Problem> {
     let left = match status.disk_left_days {
         Some(days) => format!(
             ", for about {} at the present rate",
-            length((days * DAY_MS as f64) as i64)
+            brief_length((days * DAY_MS as f64) as i64)
         ),
         None => String::new(),
     };
@@ -298,7 +298,7 @@ fn certificate(status: &Status) -> Option<Problem> {
     } else {
         format!(
             "The collector's certificate ends in {}, on {} UTC; no host will believe it then.",
-            length(left_ms),
+            brief_length(left_ms),
             utc(until_ms)
         )
     };
@@ -382,7 +382,7 @@ fn silent(status: &Status) -> Option<Problem> {
         Some(last_ms) => format!(
             "{}: for {}",
             named(host),
-            length(status.time_ms.saturating_sub(last_ms))
+            brief_length(status.time_ms.saturating_sub(last_ms))
         ),
         None => format!("{}: never heard of", named(host)),
     };

@@ -132,7 +132,7 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How large the device is [default: 1GiB]
-    #[arg(long, value_parser = size)]
+    #[arg(long, value_parser = gleaner_schemas::units::parse_size_above_0)]
     pub(crate) size: Option<u64>,
     /// Folder of the copy on disk, or none [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
     #[arg(long, value_name = "DIR")]
@@ -149,12 +149,6 @@ pub(crate) struct DeviceArgs {
     /// Who knows hosts that lend memory: https://HOST:PORT, or http:// on this machine; may be given several times
     #[arg(long, value_name = "URL")]
     pub(crate) recruiter: Vec<String>,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    gleaner_schemas::units::parse_bytes(text)
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| format!("`{text}` is no size: write it like 512MiB or 8GiB"))
 }
 
 /// What is to be attached, and how.

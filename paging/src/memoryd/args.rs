@@ -51,7 +51,7 @@ pub(crate) enum Command {
     /// Lend memory while the host is idle, until interrupted
     Run {
         /// To measure: one lease of this size, had at every sample of the agent's as if the host were idle
-        #[arg(long, value_name = "SIZE", value_parser = size)]
+        #[arg(long, value_name = "SIZE", value_parser = units::parse_size_above_0)]
         standalone: Option<u64>,
         /// With --standalone: every page of it is written
         #[arg(long, requires = "standalone")]
@@ -60,7 +60,7 @@ pub(crate) enum Command {
     /// Serve memory to NBD clients of this machine, without agent and recruiter, until interrupted: to measure, to try
     Serve {
         /// So much
-        #[arg(long, value_name = "SIZE", value_parser = size)]
+        #[arg(long, value_name = "SIZE", value_parser = units::parse_size_above_0)]
         standalone: u64,
         /// HOST:PORT on this machine (port 0: any that is free), or the path of a Unix socket
         #[arg(long, value_name = "ADDRESS", value_parser = address)]
@@ -73,12 +73,6 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    units::parse_bytes(text)
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| format!("`{text}` is no size: write it like 512MiB or 8GiB"))
 }
 
 fn address(text: &str) -> Result<Address, String> {

@@ -50,7 +50,7 @@ pub struct Follow {
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub password_file: Option<PathBuf>,
     /// Never less than this
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::parse_size)]
     pub least: u64,
     /// Of what may be lent, so much
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
@@ -67,10 +67,6 @@ pub struct Follow {
     /// Tell of each change as a line of JSON
     #[arg(long)]
     pub json: bool,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    units::parse_bytes(text).ok_or_else(|| "no size: write it like 64MiB".to_owned())
 }
 
 fn share(text: &str) -> Result<f64, String> {

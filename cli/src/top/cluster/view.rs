@@ -2,10 +2,9 @@
 
 use super::columns::{Columns, memory, title};
 use super::rows::{Choice, Fleet, Totals};
-use crate::top::draw::{
-    ends, fitted, labelled, length, parts, percent, share, size, thousands, wrapped,
-};
+use crate::top::draw::{ends, fitted, labelled, length, parts, percent, share, size, wrapped};
 use crate::top::ink::{Ink, Paint};
+use gleaner_schemas::units::thousands;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
