@@ -33,6 +33,7 @@ bench: setup ## Measure the agent, the collector, the recruiter (10,000 hosts) a
 	cargo build --locked --release -p gleaner-agent -p gleaner-collector -p gleaner-recruiter --bins --example swarm --example lending_swarm
 	cargo build --locked --release -p gleaner-simulator --example replay
 	bench/run
+	cargo run --locked --release -p gleaner-agent --example parsers
 	.venv/bin/python bench/collector.py
 	.venv/bin/python bench/fleet.py
 	.venv/bin/python bench/fleet.py --hosts 1000 --backlog 960

@@ -1,6 +1,7 @@
 //! The main job on this host: sample → SQLite → Arrow dataset → analysis → report.
 
 use gleaner_dataset::Dataset;
+use gleaner_harness::wait_for;
 use gleaner_schemas::findings::{Category, Findings};
 use gleaner_schemas::rows::{TABLES, table};
 use gleaner_tests::program;
@@ -9,7 +10,6 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 fn demo(folder: &Path, seconds: u64) -> Command {
     let mut command = Command::new(program("gleaner").unwrap());
@@ -33,18 +33,6 @@ fn succeeded(output: &Output) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// Waits until `condition` holds; fails after a minute.
-fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "waited a minute for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 fn findings(folder: &Path) -> Findings {

@@ -1,61 +1,17 @@
 //! A host enrols with a collector, ships to it over mutual TLS, renews its certificate, and loses it.
 
 use gleaner_dataset::Dataset;
+use gleaner_harness::{Running, wait_for};
 use gleaner_schemas::rows::table;
 use gleaner_tests::program;
 use gleaner_trust::{Authority, Role, Validity};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
-
-/// A program whose words are heard; killed at the end.
-struct Running {
-    child: Child,
-    said: Receiver<String>,
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, said) = channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        Self { child, said }
-    }
-
-    #[track_caller]
-    fn hear(&self, words: &str) -> String {
-        let (begin, mut heard) = (Instant::now(), Vec::new());
-        while let Ok(line) = self
-            .said
-            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
-        {
-            if line.contains(words) {
-                return line;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:#?}");
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A deployment in a folder: authority, collector, one host.
 struct Deployment {
@@ -156,15 +112,6 @@ fn fail(command: &mut Command) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-#[track_caller]
-fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited a minute for {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn days_from_now(from: u32, until: u32) -> Validity {
     let now = SystemTime::now();
     Validity {
@@ -252,9 +199,8 @@ fn from_enrolment_to_revocation() {
     deployment.authority.revoke(&host_id).unwrap();
     wait_for("the revocation to be heeded", || {
         deployment.sample();
-        shipper
-            .said
-            .try_iter()
+        let said = shipper.said();
+        said.iter()
             .any(|line| line.contains("does not admit this host"))
     });
     assert!(pending() > Some(0));

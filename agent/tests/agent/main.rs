@@ -17,6 +17,7 @@ mod many;
 mod missing;
 mod namespaces;
 mod opens;
+mod oracle;
 mod retention;
 mod running;
 mod service;

@@ -1,27 +1,12 @@
-//! An agent that runs while a test does things to it.
+//! What a running agent sees, and what its database holds.
 
+pub(crate) use gleaner_harness::{Running, wait_for};
 use rusqlite::Connection;
 use rusqlite::types::FromSql;
-use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
-use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until `condition` holds.
-#[track_caller]
-pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited a minute for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use std::time::Duration;
 
 /// Does something in the mount namespace of a process, in a thread of its own.
 pub(crate) fn in_mounts_of<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -> T {
@@ -37,72 +22,6 @@ pub(crate) fn in_mounts_of<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -
         });
         inside.join().unwrap()
     })
-}
-
-/// A running program, whose words are heard; killed when the test fails.
-pub(crate) struct Running {
-    child: Child,
-    said: Receiver<String>,
-}
-
-impl Running {
-    pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, said) = channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, said }
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Waits for a line that has `words`; gives it.
-    #[track_caller]
-    pub(crate) fn hear(&self, words: &str) -> String {
-        let mut heard = Vec::new();
-        let begin = Instant::now();
-        while let Ok(line) = self
-            .said
-            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
-        {
-            if line.contains(words) {
-                return line;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:#?}");
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Ends it; its exit code and what it said since it was last listened to.
-    pub(crate) fn end(mut self) -> (Option<i32>, Vec<String>) {
-        self.signal(Signal::TERM);
-        let code = self.child.wait().unwrap().code();
-        (code, self.said.iter().collect())
-    }
-
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// One value of a database that an agent may be writing.

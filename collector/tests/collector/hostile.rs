@@ -210,7 +210,7 @@ fn a_bad_entry_of_the_journal_is_set_aside_and_the_others_are_sealed() {
         entry(&header(3), &body(&id(3), &id(9), 1..=3)),
     ];
     std::fs::write(journal.join("000000000001.journal"), segment.concat()).unwrap();
-    let mut collector = Collector::start(folder.path(), "");
+    let collector = Collector::start(folder.path(), "");
     collector.seal();
     let seal = collector.get("/v1/status").1["seal"].clone();
     assert_eq!(seal["rejected_batches_count"], 1, "{seal}");

@@ -77,7 +77,7 @@ fn sample_table() -> gleaner_schemas::column::Table {
 #[test]
 fn what_is_acknowledged_outlives_the_collector() {
     let folder = tempfile::tempdir().unwrap();
-    let mut collector = Collector::start(folder.path(), "");
+    let collector = Collector::start(folder.path(), "");
     let (host, database) = (id(1), id(2));
     assert_eq!(collector.send(&body(&host, &database, 1..=3)).0, 200);
     collector.kill();

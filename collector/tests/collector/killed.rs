@@ -72,7 +72,7 @@ fn killed_at_any_moment_it_loses_nothing_and_repeats_nothing() {
             round < rounds * 10,
             "work was in flight at {struck} of {round} kills"
         );
-        let mut collector = Collector::start(folder.path(), config);
+        let collector = Collector::start(folder.path(), config);
         *url.lock().unwrap() = collector.url.clone();
         for sender in &senders {
             let acknowledged = sender.acknowledged.load(Ordering::SeqCst);

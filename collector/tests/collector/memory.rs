@@ -57,7 +57,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
         let (status, answer) = collector.send(&body);
         assert_eq!(status, 200, "{answer}");
     };
-    let mut collector = Collector::start(folder.path(), "");
+    let collector = Collector::start(folder.path(), "");
     for n in 1..=3 {
         send(&collector, n);
     }

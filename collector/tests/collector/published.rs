@@ -214,7 +214,7 @@ fn a_copy_is_whole_whenever_the_collector_is_killed() {
     );
     let mut struck = 0;
     for round in 1..=12 {
-        let mut collector = Collector::start(folder.path(), &config);
+        let collector = Collector::start(folder.path(), &config);
         let next = round * 100;
         let (status, answer) = collector.send(&body(&id(1), &id(2), next..=next + 20));
         assert_eq!(status, 200, "{answer}");

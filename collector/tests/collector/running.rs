@@ -1,30 +1,16 @@
 //! A collector that runs while a test does things to it.
 
-use rustix::process::{Pid, Signal, kill_process};
+pub(crate) use gleaner_harness::wait_for;
+use gleaner_harness::{PATIENCE, Running};
+use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
 use ureq::Agent;
-
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// Waits until `condition` holds.
-#[track_caller]
-pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// A running collector; killed when the test fails.
 pub(crate) struct Collector {
-    child: Child,
-    said: Receiver<String>,
+    running: Running,
     /// Of the plain listener.
     pub(crate) url: String,
     /// Of the TLS listener, where there is one.
@@ -48,19 +34,8 @@ impl Collector {
         let data = folder.join("data");
         std::fs::write(&file, format!("data = {data:?}\n{config}")).unwrap();
         let command = command.arg("run").arg("--config").arg(file);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, said) = channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
         let mut collector = Self {
-            child,
-            said,
+            running: Running::start(command),
             url: String::new(),
             tls_url: None,
             data,
@@ -73,21 +48,9 @@ impl Collector {
         collector
     }
 
-    /// Waits for a line that has `words`; gives it.
     #[track_caller]
     pub(crate) fn hear(&self, words: &str) -> String {
-        let mut heard = Vec::new();
-        let begin = Instant::now();
-        while let Ok(line) = self
-            .said
-            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
-        {
-            if line.contains(words) {
-                return line;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:#?}");
+        self.running.hear(words)
     }
 
     /// Has it read another configuration, and hears a line that has `words`.
@@ -97,17 +60,17 @@ impl Collector {
         let config =
             format!("data = {data:?}\nlocal = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
         std::fs::write(folder.join("collector.toml"), config).unwrap();
-        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+        self.running.signal(Signal::HUP);
         self.hear(words)
     }
 
     /// What it has said since it was last listened to.
     pub(crate) fn said(&self) -> Vec<String> {
-        self.said.try_iter().collect()
+        self.running.said()
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.running.id()
     }
 
     pub(crate) fn dataset(&self) -> PathBuf {
@@ -142,22 +105,13 @@ impl Collector {
     }
 
     /// Ends it as systemd would; its exit code.
-    pub(crate) fn end(mut self) -> Option<i32> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        self.child.wait().unwrap().code()
+    pub(crate) fn end(self) -> Option<i32> {
+        self.running.end().0
     }
 
     /// Ends it as a loss of power would, as far as a process can tell.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(crate) fn kill(&self) {
+        self.running.kill();
     }
 }
 

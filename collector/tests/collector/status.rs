@@ -164,7 +164,7 @@ fn a_collector_that_cannot_seal_is_not_well_until_it_can() {
 #[test]
 fn the_command_finds_the_collector_by_its_configuration() {
     let folder = tempfile::tempdir().unwrap();
-    let mut collector = Collector::start(folder.path(), "");
+    let collector = Collector::start(folder.path(), "");
     assert_eq!(collector.send(&inventory(&id(1), &id(2), 1)).0, 200);
     let (code, json) = ask(&["--url", &collector.url, "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -185,7 +185,7 @@ fn the_command_finds_the_collector_by_its_configuration() {
 #[test]
 fn a_host_keeps_its_name_when_the_collector_is_killed_before_it_has_sealed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut collector = Collector::start(folder.path(), "");
+    let collector = Collector::start(folder.path(), "");
     assert_eq!(collector.send(&inventory(&id(1), &id(2), 1)).0, 200);
     assert_eq!(collector.send(&body(&id(1), &id(2), 2..=3)).0, 200);
     collector.kill();

@@ -61,6 +61,6 @@ fn a_full_disk_is_waited_out_and_costs_no_row() {
     wait_for("it to come again", || host.acknowledged() > acknowledged);
     assert!(refused.elapsed() > ASKED, "{:?}", refused.elapsed());
     host.is_shipped();
-    assert_eq!(shipper.end(), Some(0));
+    assert_eq!(shipper.end().0, Some(0));
     assert!(collector.holds(&[&host]) > before);
 }

@@ -44,7 +44,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let keys = |collector: &Collector| format!("collector = \"http://{}\"", collector.local);
     let shipper = Running::start(&mut host.shipping(&keys(&collector)));
     host.is_shipped();
-    assert_eq!(shipper.end(), Some(0));
+    assert_eq!(shipper.end().0, Some(0));
     let rows = collector.holds(&[&host]);
     let dataset = &collector.dataset;
 
@@ -102,6 +102,6 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let shipper = Running::start(&mut host.shipping(&keys(&collector)));
     let last = host.last_sequence();
     wait_for("all to be sent again", || collector.mark(&host) == last);
-    assert_eq!(shipper.end(), Some(0));
+    assert_eq!(shipper.end().0, Some(0));
     assert_eq!(collector.holds(&[&host]), rows);
 }

@@ -109,9 +109,9 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
     assert!(untold == rounds / 3 && sealing > 0);
 
     sampler.hear("sampling every");
-    assert_eq!(sampler.end(), Some(0));
+    assert_eq!(sampler.end().0, Some(0));
     host.is_shipped();
-    assert_eq!(shipper.end(), Some(0));
+    assert_eq!(shipper.end().0, Some(0));
     let rows = collector.holds(&[&host]);
     println!("{rows} rows, each once");
     let stopped: i64 = host.query("SELECT count(*) FROM gaps WHERE cause = 'stopped'");
@@ -138,7 +138,7 @@ fn a_batch_that_arrives_again_much_later_changes_nothing() {
         collector.status()["seal"]["repeated_rows_count"].as_u64() == Some(rows)
     });
     assert_eq!(collector.holds(&[&host]), rows);
-    assert_eq!(shipper.end(), Some(0));
+    assert_eq!(shipper.end().0, Some(0));
 }
 
 /// The collector's notes on how far each host has come are lost with the power; all is sent again.
@@ -161,5 +161,5 @@ fn a_collector_that_forgot_what_it_has_is_sent_all_again_and_keeps_it_once() {
     assert!(collector.holds(&[&host]) > rows);
     let repeated = collector.status()["seal"]["repeated_rows_count"].clone();
     assert_eq!(repeated.as_u64(), Some(rows));
-    assert_eq!(shipper.end(), Some(0));
+    assert_eq!(shipper.end().0, Some(0));
 }

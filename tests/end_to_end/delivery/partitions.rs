@@ -93,7 +93,7 @@ impl Deployment {
         let begin = Instant::now();
         self.host.is_shipped();
         let passed = begin.elapsed();
-        assert_eq!(shipper.end(), Some(0));
+        assert_eq!(shipper.end().0, Some(0));
         let rows = self.collector.holds(&[&self.host]);
         let status = self.collector.status();
         println!(

@@ -1,97 +1,18 @@
 //! The three programs between a host's memory and the dataset, running while a test does things to them.
 
 use super::network::Namespace;
+use gleaner_harness::PATIENCE;
+pub(crate) use gleaner_harness::{Running, wait_for};
 use gleaner_tests::{program, same_rows};
 use rusqlite::Connection;
 use rusqlite::types::FromSql;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
-
-/// Longer than the collector waits for a batch that does not come, and than it asks senders to stay away.
-const PATIENCE: Duration = Duration::from_secs(240);
-
-/// Waits until `condition` holds.
-#[track_caller]
-pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// A program whose words are heard; killed when the test fails.
-pub(crate) struct Running {
-    child: Child,
-    said: Receiver<String>,
-}
-
-impl Running {
-    pub(crate) fn start(command: &mut Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, said) = channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                println!("{line}"); // seen when the test fails
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, said }
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Waits for a line that has `words`; gives it.
-    #[track_caller]
-    pub(crate) fn hear(&self, words: &str) -> String {
-        let mut heard = Vec::new();
-        let begin = Instant::now();
-        let left = || PATIENCE.saturating_sub(begin.elapsed());
-        while let Ok(line) = self.said.recv_timeout(left()) {
-            if line.contains(words) {
-                return line;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:#?}");
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Ends it as systemd would; its exit code.
-    pub(crate) fn end(mut self) -> Option<i32> {
-        self.signal(Signal::TERM);
-        self.child.wait().unwrap().code()
-    }
-
-    /// Ends it as a loss of power would, as far as a process can tell.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use std::process::Command;
+use std::time::Duration;
 
 /// A running `gleaner-collector`.
 pub(super) struct Collector {

@@ -272,7 +272,7 @@ fn memory_servers_and_recruiters() {
     let mend = found.mend("memoryd", "pages-unserved");
     let (write, _starts_it_anew) = mend.rsplit_once(" && ").unwrap();
     clinic.mends(&write.replace(":10809", &format!(":{}", free_port())));
-    assert_eq!(memoryd.end(), Some(0));
+    assert_eq!(memoryd.end().0, Some(0));
     let memoryd = run_memoryd();
     clinic.is_well(&["agent", "recruiter", "memoryd"]);
 
@@ -303,7 +303,7 @@ fn memory_servers_and_recruiters() {
         .mend("memoryd", "agent-unheard");
     clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&["agent", "recruiter", "memoryd"]);
-    assert_eq!(memoryd.end(), Some(0));
+    assert_eq!(memoryd.end().0, Some(0));
     recruiter.kill();
 }
 

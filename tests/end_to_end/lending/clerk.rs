@@ -259,7 +259,7 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
     });
     assert_eq!(clerk.status()["stored_bytes"], 0);
     // Ended as a service is: the hosts have all of it at once.
-    assert_eq!(clerk.running.end(), Some(0));
+    assert_eq!(clerk.running.end().0, Some(0));
     assert_eq!(lenders.leases(), [0, 0]);
 }
 

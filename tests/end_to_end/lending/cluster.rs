@@ -245,7 +245,7 @@ impl Host {
 
     /// Ends its memory server as systemd would.
     pub(super) fn end(&mut self) -> Option<i32> {
-        self.running.take().and_then(Running::end)
+        self.running.take().and_then(|running| running.end().0)
     }
 
     pub(super) fn signal(&self, signal: Signal) {

@@ -440,5 +440,5 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     });
     assert_eq!(other.leases(), [next.id]);
     println!("gone after {gone_after:?}, known again {known_after:?} after the partition");
-    assert_eq!(away.running.end(), Some(0));
+    assert_eq!(away.running.end().0, Some(0));
 }
