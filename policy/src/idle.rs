@@ -27,7 +27,7 @@ pub struct Observation {
     pub time_ms: i64,
     /// Time since the owner was last active; `None` when no source can tell.
     pub owner_idle_ms: Option<i64>,
-    /// 5-minute load average.
+    /// Owner's part of the 5-minute load average (`guest_load::owner_load5`).
     pub load5: Option<f64>,
 }
 

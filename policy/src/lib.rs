@@ -8,6 +8,7 @@ pub mod accounting;
 pub mod active;
 pub mod eviction;
 pub mod forecast;
+pub mod guest_load;
 pub mod idle;
 pub mod lending;
 pub mod memory_context;

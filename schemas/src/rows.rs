@@ -210,6 +210,8 @@ row! {
         damon_idle_p75_ms: Option<i64>,
         /// The same for nine tenths of memory.
         damon_idle_p90_ms: Option<i64>,
+        /// Part of `load5` that Gleaner's daemons and processes that hold guests' memory add, from their CPU time: an estimate, and not the owner's. The idle rule goes by the rest.
+        guest_load5: Option<f64>,
     }
 }
 

@@ -15,6 +15,7 @@ pub const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("../migrations/3.sql"),
     include_str!("../migrations/4.sql"),
     include_str!("../migrations/5.sql"),
+    include_str!("../migrations/6.sql"),
 ];
 
 /// Statement that inserts one row of `table`: sequence, own time where it has one, columns.

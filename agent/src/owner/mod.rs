@@ -9,6 +9,7 @@ use crate::sample::Sample;
 use crate::trace::events;
 use crate::trace::gap;
 use crate::trace::store::Event;
+use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::live::{HostState, Owner as Message, OwnerState};
 
@@ -141,7 +142,7 @@ impl Owner {
         let seen = Observation {
             time_ms: sample.moment.boottime_ms, // the wall clock may be set
             owner_idle_ms: sample.row.owner_idle_ms,
-            load5: sample.row.load5,
+            load5: owner_load5(sample.row.load5, sample.row.guest_load5),
         };
         self.idle.step(&self.rule, seen)
     }

@@ -120,12 +120,27 @@ impl Tree {
     /// # Errors
     /// What the kernel said.
     pub fn read_record(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+        Self::read_record_of(&self.open_file(name)?, buffer)
+    }
+
+    /// Opens the file `name`, to be read several times by [`Tree::read_record_of`].
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn open_file(&self, name: &str) -> Result<OwnedFd, Errno> {
+        openat(&self.dir, name, FLAGS, Mode::empty())
+    }
+
+    /// Reads an open file of one record from its beginning.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn read_record_of(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         const LONGEST_RECORD_BYTES: usize = 4096;
         buffer.clear();
         buffer.reserve(LONGEST_RECORD_BYTES);
-        let file = openat(&self.dir, name, FLAGS, Mode::empty())?;
         rustix::io::retry_on_intr(|| {
-            rustix::io::read(&file, rustix::buffer::spare_capacity(buffer))
+            rustix::io::pread(file, rustix::buffer::spare_capacity(buffer), 0)
         })?;
         Ok(())
     }

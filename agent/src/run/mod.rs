@@ -19,6 +19,7 @@ use crate::owner::Owner;
 use crate::owner::activity::ActivityWatch;
 use crate::sample::Sample;
 use crate::sample::sampler::Sampler;
+use crate::sample::stat_files;
 use crate::service::{Service, taken_up};
 use crate::ticker::{Due, Ticker};
 use crate::trace::events::{self, Clocks};
@@ -55,6 +56,7 @@ fn run_as(config: Config, samples: Option<u64>, mut service: Service) -> Result<
     let wait = |source| Error::Wait { source };
     let mut config = Arc::new(config);
     heed_file_size_limit().map_err(wait)?;
+    stat_files::raise_limit();
     let mut ticker = Ticker::new(config.interval, config.mem_available_interval).map_err(wait)?;
     service.follow(&ticker).map_err(wait)?;
     let Some((recorder, sampler)) = begin(&mut config, &mut ticker, &mut service)? else {

@@ -11,6 +11,7 @@ pub mod processes;
 pub mod proportional;
 pub(crate) mod residency;
 pub mod sampler;
+pub(crate) mod stat_files;
 
 use crate::absence::{Absences, Absent, Reason};
 use crate::clock::Moment;
@@ -193,9 +194,10 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
 }
 
 /// Columns that need no reason when they are absent: `interval_ms`, for which the `gaps` table has it,
-/// and what a host has only with ZFS, with zram, or where its owner lets DAMON be read.
-const ABSENT_WITHOUT_REASON: [&str; 10] = [
+/// what a captured tree, of one moment, cannot tell, and what a host has only with ZFS, with zram, or where its owner lets DAMON be read.
+const ABSENT_WITHOUT_REASON: [&str; 11] = [
     "interval_ms",
+    "guest_load5",
     "arc_bytes",
     "arc_min_bytes",
     "zram_bytes",

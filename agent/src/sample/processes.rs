@@ -4,6 +4,7 @@ use crate::absence::{Absences, Absent, Reason};
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
 use crate::sample::proportional::{Choice, Reading, Size, choose};
+use crate::sample::stat_files::StatFiles;
 use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify, holds_guests};
 use gleaner_schemas::rows::ProcessRow;
 use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};
@@ -44,6 +45,8 @@ pub struct Processes {
     pub idle_anon_bytes: u64,
     /// Resident anonymous memory of those that hold guests' memory.
     pub guest_anon_bytes: u64,
+    /// CPU time since the walk before of our daemons and of those that hold guests' memory.
+    pub guest_cpu_ms: u64,
     /// Controlling terminals, as (major, minor).
     pub terminals: BTreeSet<(u32, u32)>,
 }
@@ -73,6 +76,7 @@ pub struct ProcessWalk {
     readings: HashMap<(i32, u64), Reading>,
     /// Of processes that were idle.
     idle_sizes: HashMap<(i32, u64), IdleSize>,
+    stat_files: StatFiles,
     path: String,
     text: Vec<u8>,
 }
@@ -109,6 +113,7 @@ impl ProcessWalk {
             walks: 0,
             readings: HashMap::new(),
             idle_sizes: HashMap::new(),
+            stat_files: StatFiles::default(),
             path: String::new(),
             text: Vec::new(),
         }
@@ -126,8 +131,10 @@ impl ProcessWalk {
     /// When the root cannot be listed.
     pub fn prime(&mut self, proc: &Tree) -> Result<CpuTimes, Errno> {
         let mut times = CpuTimes::new();
-        for pid in pids(proc)? {
-            if self.read(proc, pid, "stat").is_ok()
+        let pids = pids(proc)?;
+        self.stat_files.begin(proc, &pids);
+        for pid in pids {
+            if self.stat_files.read(proc, pid, &mut self.text).is_ok()
                 && let Some(stat) = Stat::parse(&self.text)
             {
                 times.insert((pid, stat.started_ticks), stat.cpu_ticks);
@@ -155,6 +162,7 @@ impl ProcessWalk {
         if proc.is_procfs() && pids.first() != Some(&1) {
             absences.note("processes", Absent::new(Reason::Denied, HIDDEN));
         }
+        self.stat_files.begin(proc, &pids);
         for pid in pids {
             let added = self.add(proc, pid, before, always_active.contains(&pid), &mut found);
             active.extend(absences.keep("processes", added).flatten());
@@ -189,7 +197,8 @@ impl ProcessWalk {
         always_active: bool,
         found: &mut Processes,
     ) -> Result<Option<Active>, Absent> {
-        self.read(proc, pid, "stat")
+        self.stat_files
+            .read(proc, pid, &mut self.text)
             .map_err(|e| Absent::from_errno("stat", e))?;
         let stat = Stat::parse(&self.text).ok_or_else(|| malformed("stat"))?;
         if stat.is_kernel_thread {
@@ -215,6 +224,9 @@ impl ProcessWalk {
             || ALWAYS_ACTIVE.contains(&name.as_str())
             || self.always_active.contains(&name);
         let is_guest = holds_guests(&name, &self.guest_processes);
+        if is_guest || activity == Activity::Own {
+            found.guest_cpu_ms += cpu_ms.unwrap_or(in_ms(cpu_ticks));
+        }
         let is_active =
             !is_guest && (activity.is_active() || (always_active && activity == Activity::Idle));
         let resident_pages = stat.resident_pages;
@@ -429,7 +441,7 @@ mod tests {
         let mut walk = ProcessWalk::new(units, vec!["memcached".to_owned()], guests);
         let mut times = CpuTimes::new();
         // Twice: what was read before is used again where nothing has changed.
-        for ticks in [30, 30, 90] {
+        for (ticks, guest_cpu_ms) in [(30, 90), (30, 0), (90, 180)] {
             for (pid, name, anon) in [
                 (1, "init", 5),
                 (2, "gleaner-memoryd", 600),
@@ -451,6 +463,7 @@ mod tests {
             assert_eq!(found.active.len(), 0, "{ticks} {:?}", found.active);
             assert_eq!(found.guest_anon_bytes, 670 * 4096, "{ticks}");
             assert_eq!(found.idle_anon_bytes, 13 * 4096, "{ticks}");
+            assert_eq!(found.guest_cpu_ms, guest_cpu_ms, "{ticks}");
             times = found.cpu_times;
         }
     }

@@ -15,6 +15,7 @@ use crate::sample::nodes;
 use crate::sample::opens::{OpenWatch, OpenedFiles};
 use crate::sample::processes::{CpuTimes, ProcessWalk, Units};
 use crate::sample::{Sample, in_use, note_what_is_absent, row};
+use gleaner_policy::guest_load::GuestLoad;
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use gleaner_schemas::units::{pages_to_bytes, stored};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,9 @@ pub struct Sampler {
     file_id_key: FileIdKey,
     activity: Box<dyn Activity>,
     cpu_times: CpuTimes,
+    /// Since `load_from_ms`, on the clock that stands still while the host sleeps, as the load average does.
+    guest_load: GuestLoad,
+    load_from_ms: i64,
     boot_id: Option<String>,
     /// Lowest MemAvailable that was read since the sample before.
     lowest_available_bytes: Option<u64>,
@@ -118,6 +122,8 @@ impl Sampler {
             process_walk,
             file_id_key,
             cpu_times,
+            guest_load: GuestLoad::default(),
+            load_from_ms: Moment::now().monotonic_ms,
             boot_id,
             lowest_available_bytes: None,
             text,
@@ -226,7 +232,11 @@ impl Sampler {
         let owner_idle_ms = absences.keep("owner_idle_ms", owner_idle_ms(&activity));
         self.cpu_times = processes.cpu_times;
 
+        let passed_ms = moment.monotonic_ms - self.load_from_ms;
+        self.load_from_ms = moment.monotonic_ms;
+        let guest_load5 = self.guest_load.step(processes.guest_cpu_ms, passed_ms);
         let mut row = SampleRow {
+            guest_load5: self.proc.is_procfs().then_some(guest_load5),
             boot_id: self.boot_id.clone(),
             boottime_ms,
             owner_idle_ms,

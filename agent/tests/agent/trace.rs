@@ -191,10 +191,10 @@ fn databases_that_are_not_ours_to_write_are_refused() {
     let cases = [
         (
             "PRAGMA user_version = 1000",
-            "newer agent (schema version 1000, this one knows 5)",
+            "newer agent (schema version 1000, this one knows 6)",
         ),
         (
-            "PRAGMA user_version = 5; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
+            "PRAGMA user_version = 6; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
             "another host",
         ),
         ("PRAGMA application_id = 7", "another program"),

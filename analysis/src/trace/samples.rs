@@ -6,6 +6,7 @@ use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
 use gleaner_hosts::derived::{mem_available_bytes, unsigned};
 use gleaner_hosts::recorded::SampleTime;
 use gleaner_policy::accounting::harvestable_bytes;
+use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Category, Parameters};
@@ -38,12 +39,13 @@ const CONTENT_WITH_FEW: [&str; 13] = [
     "availability_odds",
     "period_bounds",
 ];
-const FEW: [&str; 7] = [
+const FEW: [&str; 8] = [
     "boot_id",
     "interval_ms",
     "physical_bytes",
     "available_bytes",
     "load5",
+    "guest_load5",
     "owner_idle_ms",
     "files_whole",
 ];
@@ -66,6 +68,7 @@ pub(crate) struct Samples {
     pub(crate) residual_bytes: Vec<Option<i64>>,
     pub(crate) harvestable_bytes: Vec<Option<i64>>,
     pub(crate) mem_available_bytes: Vec<Option<i64>>,
+    /// Owner's part of the 5-minute load average.
     pub(crate) load5: Vec<Option<f64>>,
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
@@ -96,6 +99,7 @@ impl Samples {
             "harvestable_bytes",
             "mem_available_bytes",
             "load5",
+            "guest_load5",
             "owner_idle_ms",
             "files_whole",
             "agent_cpu_us",
@@ -142,7 +146,10 @@ impl Samples {
             available_bytes: frame.present("available_bytes")?.to_vec(),
             remainder_bytes: optional("remainder_bytes")?,
             residual_bytes: optional("available_residual_bytes")?,
-            load5: frame.reals("load5")?.iter().collect(),
+            load5: (frame.reals("load5")?.iter())
+                .zip(frame.reals("guest_load5")?.iter())
+                .map(|(load5, guest_load5)| owner_load5(load5, guest_load5))
+                .collect(),
             owner_idle_ms: optional("owner_idle_ms")?,
             files_whole: frame
                 .flags("files_whole")?

@@ -4,6 +4,7 @@ use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use gleaner_hosts::derived::Figures;
+use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_policy::quota::{Limits, quota};
 use gleaner_schemas::live::HostState;
@@ -60,7 +61,7 @@ pub struct Memory {
     pub state: HostState,
     /// Time since the owner was last active.
     pub owner_idle_ms: Option<i64>,
-    /// 5-minute load average.
+    /// Owner's part of the 5-minute load average.
     pub load5: Option<f64>,
     /// Share of the time since the sample before in which some task waited for memory.
     pub pressure_share: Option<f64>,
@@ -82,7 +83,10 @@ impl Memory {
         let physical_bytes = size("physical_bytes").filter(|b| *b > 0)?;
         let physical_bytes = physical_bytes.min(LARGEST_BYTES);
         let part = |name: &str| size(name).map(|bytes| bytes.min(physical_bytes));
-        let load5 = value::<Float64Type>(rows, "load5", row);
+        let load = |name: &str| {
+            let load = value::<Float64Type>(rows, name, row);
+            load.filter(|load| load.is_finite() && *load >= 0.0)
+        };
         Some(Self {
             sequence: number("sequence")?,
             time_ms: value::<TimestampMillisecondType>(rows, "time", row)?,
@@ -100,7 +104,7 @@ impl Memory {
             harvestable_bytes: part("harvestable_bytes"),
             mem_available_bytes: part("mem_available_bytes"),
             owner_idle_ms: number("owner_idle_ms").map(|ms| ms.max(0)),
-            load5: load5.filter(|load| load.is_finite() && *load >= 0.0),
+            load5: owner_load5(load("load5"), load("guest_load5")),
             psi_memory_some_total_us: number("psi_memory_some_total_us").filter(|us| *us >= 0),
             ..Self::default()
         })

@@ -74,7 +74,7 @@ pub struct ExplainedIdle {
     pub reason: String,
     /// Time since the owner was last active, by the least idle source.
     pub owner_idle_s: Option<f64>,
-    /// 5-minute load average.
+    /// 5-minute load average without the part of memory servers.
     pub load5: Option<f64>,
     /// The rule: no activity for so long,
     pub idle_after_s: f64,

@@ -9,6 +9,7 @@ use gleaner_dataset::Dataset;
 use gleaner_hosts::derived::{Figures, mem_available_bytes, unsigned};
 use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, runs};
 use gleaner_policy::accounting::Categories;
+use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
@@ -22,6 +23,7 @@ pub(super) struct Sample {
     /// Time since boot.
     pub(super) boottime_ms: Option<i64>,
     pub(super) owner_idle_ms: Option<i64>,
+    /// Owner's part of the 5-minute load average.
     pub(super) load5: Option<f64>,
     /// Of a trace that tells physical and available memory alone the others are 0.
     pub(super) memory: Categories,
@@ -42,7 +44,7 @@ impl Sample {
     }
 }
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "database_id",
     "sequence",
     "time",
@@ -50,6 +52,7 @@ const COLUMNS: [&str; 19] = [
     "interval_ms",
     "owner_idle_ms",
     "load5",
+    "guest_load5",
     "physical_bytes",
     "available_bytes",
     "static_kernel_bytes",
@@ -130,7 +133,9 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let (time, sequence) = (integers("time")?, integers("sequence")?);
     let database = rows.texts("database_id")?;
     let (boottime, interval) = (integers("boottime_ms")?, integers("interval_ms")?);
-    let (owner_idle, load5) = (integers("owner_idle_ms")?, rows.reals("load5")?);
+    let owner_idle = integers("owner_idle_ms")?;
+    let (load5, guest_load5) = (rows.reals("load5")?, rows.reals("guest_load5")?);
+    let load = |of: &Float64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
     let (physical, available) = (integers("physical_bytes")?, integers("available_bytes")?);
     let [statics, balloon, dynamic, lotsfree, process, files, guest] = [
         integers("static_kernel_bytes")?,
@@ -184,7 +189,7 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
             sequence: sequence.value(row),
             boottime_ms: known(&boottime),
             owner_idle_ms: known(&owner_idle),
-            load5: (!load5.is_null(row)).then(|| load5.value(row)),
+            load5: owner_load5(load(load5, row), load(guest_load5, row)),
             memory: figures.known(),
             has_categories: figures.complete().is_some(),
             mem_available_bytes: mem_available_bytes(

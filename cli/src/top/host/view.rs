@@ -9,6 +9,7 @@ use crate::top::draw::{
 };
 use crate::top::ink::{Ink, Paint};
 use gleaner_hosts::derived::unsigned;
+use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_policy::quota::{Quota, Reason};
 use gleaner_schemas::findings::Category;
@@ -114,7 +115,8 @@ impl Page<'_> {
                 "in use; the next sample will tell whether it is idle".to_owned()
             }
             State::Known(Verdict::Loaded) => {
-                let load = sample.and_then(|sample| sample.row.load5);
+                let load =
+                    sample.and_then(|sample| owner_load5(sample.row.load5, sample.row.guest_load5));
                 let limit = IdleRule::default().load_limit;
                 load.map_or_else(
                     || "busy".to_owned(),
