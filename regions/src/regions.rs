@@ -4,12 +4,12 @@ use crate::address::{Address, is_this_machine};
 use crate::keeper::Keeper;
 use crate::lock;
 use crate::node::Node;
-use crate::refraction::Refraction;
 use crate::transfer::Lost;
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
 use gleaner_paging::borrow::{self, Granted, Recruiters, Unreachable, Wanted};
 use gleaner_paging::nbd::client::{Server, Tls, connect};
 use gleaner_paging::nbd::export_name;
+use gleaner_policy::refraction::Refraction;
 use gleaner_schemas::lending::SLAB_BYTES;
 use gleaner_trust::{hex, random};
 use rustls::pki_types::ServerName;
@@ -61,6 +61,7 @@ pub(crate) struct Inner {
     /// Held by who asks for memory: one at a time, so that all share what one got.
     asking: Mutex<()>,
     keeper: Mutex<Option<Keeper>>,
+    began: Instant,
 }
 
 struct State {
@@ -91,6 +92,7 @@ impl Regions {
                 patience: PATIENCE_WITH_RECRUITERS,
             })?),
         };
+        let refraction_ms = ms(settings.refraction);
         let randomness = |e| RegionError::System(io::Error::other(e));
         let inner = Arc::new(Inner {
             key: random::bytes().map_err(randomness)?,
@@ -102,8 +104,8 @@ impl Regions {
             servers,
             state: Mutex::new(State {
                 nodes: Vec::new(),
-                refraction: Refraction::new(settings.refraction),
-                unreachable: Unreachable::new(settings.refraction),
+                refraction: Refraction::new(refraction_ms),
+                unreachable: Unreachable::new(refraction_ms),
                 failed_nodes: 0,
                 asked_count: 0,
                 last_failure: None,
@@ -111,6 +113,7 @@ impl Regions {
             settings,
             asking: Mutex::new(()),
             keeper: Mutex::new(None),
+            began: Instant::now(),
         });
         if inner.recruiters.is_some() {
             let every = inner.settings.renew_every;
@@ -172,15 +175,13 @@ impl Inner {
             return Ok(place); // somebody else's lease, meanwhile
         }
         let no_memory = |why: String| RegionError::NoMemory { why };
-        if let Some(left) = lock(&self.state).refraction.left(Instant::now()) {
-            let why = format!(
-                "asked in vain lately, and again in {} s",
-                left.as_secs() + 1
-            );
+        let left_ms = lock(&self.state).refraction.left_ms(self.now_ms());
+        if left_ms > 0 {
+            let why = format!("asked in vain lately, and again in {} s", left_ms / 1000 + 1);
             return Err(no_memory(why));
         }
         let node = self.ask(bytes).map_err(|why| {
-            lock(&self.state).refraction.begin(Instant::now());
+            lock(&self.state).refraction.refused(self.now_ms());
             no_memory(why)
         })?;
         let taken = lock(&node.room).take(bytes);
@@ -236,7 +237,7 @@ impl Inner {
             let _ = recruiters.release(&lease.lease_id); // else it runs out
             let host = lease.host_id;
             let unreachable = &mut lock(&self.state).unreachable;
-            unreachable.add(host.clone(), Instant::now());
+            unreachable.add(host.clone(), self.now_ms());
             let is_again = failed.is_some_and(|(before, _)| before == host);
             failed = Some((host, why));
             if is_again {
@@ -250,7 +251,7 @@ impl Inner {
         let (n, avoid) = {
             let mut state = lock(&self.state);
             state.asked_count += 1;
-            (state.asked_count, state.unreachable.hosts(Instant::now()))
+            (state.asked_count, state.unreachable.hosts(self.now_ms()))
         };
         let wanted = Wanted {
             bytes: bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES),
@@ -323,14 +324,18 @@ impl Inner {
         let news = news + usize::from(node.give_up());
         if news > 0 {
             state.failed_nodes += news as u64;
-            state.refraction.begin(Instant::now());
+            state.refraction.refused(self.now_ms());
             state.last_failure = Some(format!("{}: {why}", node.host));
         }
     }
 
     pub(crate) fn term_ms(&self) -> i64 {
-        let term = (self.settings.renew_every * 3).max(Duration::from_secs(1));
-        i64::try_from(term.as_millis()).unwrap_or(i64::MAX)
+        ms((self.settings.renew_every * 3).max(Duration::from_secs(1)))
+    }
+
+    /// Time since the start: a clock that does not go back.
+    fn now_ms(&self) -> i64 {
+        ms(self.began.elapsed())
     }
 
     /// The keeper's round: leases go on, and those that nobody has used since the last one are given back.
@@ -363,6 +368,10 @@ impl Inner {
         }
         is_unused && was_unused
     }
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Recruiters that cannot be reached are waited for: paging goes on between client and host meanwhile.

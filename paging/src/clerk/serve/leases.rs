@@ -45,6 +45,7 @@ pub(super) struct Leases {
     held: BTreeMap<String, Held>,
     unreachable: Unreachable,
     not_before: Instant,
+    began: Instant,
     said: String,
 }
 
@@ -68,8 +69,9 @@ impl Leases {
             session,
             asked: 0,
             held: BTreeMap::new(),
-            unreachable: Unreachable::new(refraction),
+            unreachable: Unreachable::new(ms(refraction)),
             not_before: Instant::now(),
+            began: Instant::now(),
             said: String::new(),
         }
     }
@@ -115,9 +117,10 @@ impl Leases {
                 "gleaner-clerk: host {} does not serve its lease {lease}: no lease there for {} s; \
                  is its memory server's port open to this host?",
                 held.host,
-                self.unreachable.refraction().as_secs()
+                self.unreachable.period_ms() / 1000
             );
-            self.unreachable.add(held.host, Instant::now());
+            let now_ms = ms(self.began.elapsed());
+            self.unreachable.add(held.host, now_ms);
         }
         let released = self.recruiters.release(lease);
         self.tell(released.err());
@@ -145,7 +148,7 @@ impl Leases {
             term_ms: TERM_MS,
             least_ms: None,
             placement: self.borrowing.placement.clone(),
-            avoid: self.unreachable.hosts(Instant::now()),
+            avoid: self.unreachable.hosts(ms(self.began.elapsed())),
         };
         self.asked += 1;
         match self.recruiters.lease(&wanted) {
@@ -183,7 +186,7 @@ impl Leases {
             Err(why) => {
                 eprintln!("gleaner-clerk: lease {id} cannot be used: {why}");
                 let _ = self.recruiters.release(&id); // else it ends by itself
-                self.unreachable.add(host, Instant::now());
+                self.unreachable.add(host, ms(self.began.elapsed()));
             }
         }
     }
@@ -288,4 +291,8 @@ impl Leases {
         }
         self.said = said;
     }
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
