@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::quotas::aside;
 use super::whole;
 use crate::links::Unanswered;
-use crate::placing::{self, PlacementName};
+use crate::placing;
 use crate::registry::{HostId, Key, LeaseView, Wanted, starting};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
@@ -15,7 +15,7 @@ use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_listen::Caller;
-use gleaner_schemas::lending::{Asked, Outcome, Refusal, RefusalKind};
+use gleaner_schemas::lending::{Asked, Outcome, Placement, Refusal, RefusalKind};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,7 +65,7 @@ pub(crate) struct LeaseRequest {
     least_ms: Option<i64>,
     /// How hosts are chosen; absent: as the recruiter is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    placement: Option<PlacementName>,
+    placement: Option<Placement>,
     /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago. An id that no host has is ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 64)]
@@ -146,7 +146,7 @@ fn checked(
     app: &App,
     asked: LeaseRequest,
     lessee: Lessee,
-) -> Result<(Wanted, i64, PlacementName), Problem> {
+) -> Result<(Wanted, i64, Placement), Problem> {
     let placement = asked.placement.unwrap_or(app.asking().placement);
     let copies = usize::try_from(asked.copies).unwrap_or_default();
     let bytes = u64::try_from(asked.bytes).unwrap_or_default();

@@ -1,8 +1,7 @@
 //! Which hosts are asked next, and what is remembered for that between requests.
 
-use super::PlacementName;
 use crate::http::App;
-use gleaner_policy::placement::{Candidate, Request, Shortage, State, place};
+use gleaner_policy::placement::{Candidate, Placement, Request, Shortage, State, place};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::hash::{BuildHasher, RandomState};
@@ -29,7 +28,7 @@ impl App {
     /// Takes the hosts to be asked next out of `candidates`: one for each copy.
     pub(super) fn choose(
         &self,
-        placement: PlacementName,
+        placement: Placement,
         request: &Request<'_>,
         candidates: &mut Vec<Candidate>,
     ) -> Result<Vec<Candidate>, Shortage> {
@@ -37,7 +36,7 @@ impl App {
         let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
         let Choice { random, state } = &mut *choice;
         let random = &mut || random.next_u64();
-        let chosen = place(placement.into(), state, request, candidates, random, now_ms)?;
+        let chosen = place(placement, state, request, candidates, random, now_ms)?;
         drop(choice);
         let hosts = chosen.iter().map(|&i| candidates[i].clone()).collect();
         let mut i = 0;

@@ -2,15 +2,13 @@
 //! many leases as were asked for. All of them or none.
 
 mod choice;
-mod name;
 
 pub(crate) use choice::Choice;
-pub use name::PlacementName;
 
 use crate::http::App;
 use crate::links::Unanswered;
 use crate::registry::{HostId, LeaseView, Wanted};
-use gleaner_policy::placement::{Candidate, Request, Shortage};
+use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
 use gleaner_schemas::lending::{Asked, Lease, Outcome, Refusal, RefusalKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +28,7 @@ pub(crate) async fn grant(
     app: Arc<App>,
     wanted: Wanted,
     term_ms: i64,
-    placement: PlacementName,
+    placement: Placement,
 ) -> Result<Granted, Refusal> {
     let work = tokio::spawn(async move {
         let plan = app.registry().plan(&wanted, app.now_ms())?;
@@ -90,7 +88,7 @@ struct Granting<'a> {
     app: &'a Arc<App>,
     wanted: &'a Wanted,
     term_ms: i64,
-    placement: PlacementName,
+    placement: Placement,
     missing: usize,
     candidates: Vec<Candidate>,
     /// Hosts that may still be asked.

@@ -7,6 +7,7 @@
 mod lease;
 mod link;
 mod owner;
+mod placement;
 mod quota;
 
 pub use lease::{Lease, Refusal, RefusalKind};
@@ -17,6 +18,7 @@ pub use link::{
 pub use owner::{
     GivenBack, LatencyClass, Lending, OwnerCommand, OwnerReply, PagesServed, RevocationsHeld,
 };
+pub use placement::{Placement, UnknownPlacement};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};
 
 /// Memory is lent, and given back, in pieces of this size: a huge page of x86-64 and of most others. Freeing single
