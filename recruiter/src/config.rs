@@ -1,6 +1,6 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
-use crate::args::Serve;
+use crate::args::{LocalAccess, Serve};
 use crate::registry;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Placement};
@@ -50,17 +50,6 @@ struct ConfigFile {
     forecasts: Option<PathBuf>,
     quota_file: Option<PathBuf>,
     quota_textfile: Option<PathBuf>,
-}
-
-/// What may be done over plain HTTP from this machine itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LocalAccess {
-    /// Quotas, hosts and metrics are told.
-    #[default]
-    Status,
-    /// Everything: any program here may be any host, any client, and an administrator.
-    All,
 }
 
 /// How hosts are asked.

@@ -177,7 +177,10 @@ impl Inner {
         let no_memory = |why: String| RegionError::NoMemory { why };
         let left_ms = lock(&self.state).refraction.left_ms(self.now_ms());
         if left_ms > 0 {
-            let why = format!("asked in vain lately, and again in {} s", left_ms / 1000 + 1);
+            let why = format!(
+                "asked in vain lately, and again in {} s",
+                left_ms / 1000 + 1
+            );
             return Err(no_memory(why));
         }
         let node = self.ask(bytes).map_err(|why| {

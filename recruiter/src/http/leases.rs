@@ -126,12 +126,12 @@ pub(super) async fn grant(
     body: Result<Json<LeaseRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Leases>), Problem> {
     let begun = Instant::now();
-    app.metrics.requested("grant");
+    app.state.metrics.requested("grant");
     let lessee = app.lessee(&caller, &headers)?;
     let Json(asked) = body?;
     let (wanted, term_ms, placement) = checked(&app, asked, lessee)?;
-    let granted = placing::grant(Arc::clone(&app), wanted, term_ms, placement).await;
-    app.metrics.granted(begun.elapsed(), granted.is_ok());
+    let granted = placing::grant(Arc::clone(&app.state), wanted, term_ms, placement).await;
+    app.state.metrics.granted(begun.elapsed(), granted.is_ok());
     let granted = granted?;
     let status = if granted.is_new {
         StatusCode::CREATED
@@ -147,7 +147,7 @@ fn checked(
     asked: LeaseRequest,
     lessee: Lessee,
 ) -> Result<(Wanted, i64, Placement), Problem> {
-    let placement = asked.placement.unwrap_or(app.asking().placement);
+    let placement = asked.placement.unwrap_or(app.state.asking().placement);
     let copies = usize::try_from(asked.copies).unwrap_or_default();
     let bytes = u64::try_from(asked.bytes).unwrap_or_default();
     let wrong = |what: &str| Err(Problem::malformed(what));
@@ -211,8 +211,8 @@ pub(super) async fn list(
         let mut leases: Vec<LeaseView> = Vec::new();
         let mut last: Option<Key> = None;
         loop {
-            let now_ms = app.now_ms();
-            let registry = app.registry();
+            let now_ms = app.state.now_ms();
+            let registry = app.state.registry();
             let more = registry.leases_after(lessee.bounds(), last.as_ref(), now_ms);
             drop(registry);
             let Some(of) = more.last() else {
@@ -286,7 +286,7 @@ pub(super) async fn renew(
     lease_id: Result<Path<String>, PathRejection>,
     body: Result<Json<RenewalRequest>, JsonRejection>,
 ) -> Result<Json<LeaseView>, Problem> {
-    app.metrics.requested("renew");
+    app.state.metrics.requested("renew");
     let lessee = app.lessee(&caller, &headers)?;
     let Path(lease_id) = lease_id?;
     check_id(&lease_id, "a lease id")?;
@@ -331,7 +331,7 @@ pub(super) async fn release(
     headers: HeaderMap,
     lease_id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    app.metrics.requested("release");
+    app.state.metrics.requested("release");
     let lessee = app.lessee(&caller, &headers)?;
     let Path(lease_id) = lease_id?;
     check_id(&lease_id, "a lease id")?;
@@ -355,8 +355,8 @@ pub(super) async fn release(
 
 /// A lease that the caller may see.
 fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
-    let now_ms = app.now_ms();
-    let registry = app.registry();
+    let now_ms = app.state.now_ms();
+    let registry = app.state.registry();
     let (lease, starting_for_ms) = (
         registry.lease(lease_id, now_ms),
         registry.starting_for_ms(now_ms),
@@ -394,20 +394,20 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
 /// Asks a lease's host.
 async fn ask(app: &App, lease: &LeaseView, asked: Asked) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
-    let patience = app.asking().answer_within;
-    match app.links.ask(&host_id, asked, patience).await {
+    let patience = app.state.asking().answer_within;
+    match app.state.links.ask(&host_id, asked, patience).await {
         Ok(Outcome::Refused(refusal)) => {
             if refusal.kind == RefusalKind::UnknownLease {
                 let lease_id = &lease.lease.lease_id;
-                app.registry().unknown_to_host(&host_id, lease_id);
+                app.state.registry().unknown_to_host(&host_id, lease_id);
             }
             Err(refusal.into())
         }
         Ok(outcome) => Ok(outcome),
         Err(unanswered) => {
             if unanswered == Unanswered::Late {
-                let now_ms = app.now_ms();
-                app.registry().failed(&host_id, now_ms);
+                let now_ms = app.state.now_ms();
+                app.state.registry().failed(&host_id, now_ms);
             }
             let words = placing::words(unanswered);
             Err(Refusal {

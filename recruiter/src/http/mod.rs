@@ -86,7 +86,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// Every refusal counts, whoever made it.
 async fn count(State(app): State<Arc<App>>, response: Response) -> Response {
     if let Some(problem::Kind(kind)) = response.extensions().get() {
-        app.metrics.refused_for(kind);
+        app.state.metrics.refused_for(kind);
     }
     response
 }

@@ -1,13 +1,9 @@
 //! A request for leases, carried out: hosts are asked one after another, those of copies at the same time, until there are as
 //! many leases as were asked for. All of them or none.
 
-mod choice;
-
-pub(crate) use choice::Choice;
-
-use crate::http::App;
 use crate::links::Unanswered;
 use crate::registry::{HostId, LeaseView, Wanted};
+use crate::state::RecruiterState;
 use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
 use gleaner_schemas::lending::{Asked, Lease, Outcome, Refusal, RefusalKind};
 use std::sync::Arc;
@@ -25,15 +21,15 @@ pub(crate) struct Granted {
 
 /// Grants what is wanted. Goes on when its caller is dropped: what was granted is then found by its key.
 pub(crate) async fn grant(
-    app: Arc<App>,
+    state: Arc<RecruiterState>,
     wanted: Wanted,
     term_ms: i64,
     placement: Placement,
 ) -> Result<Granted, Refusal> {
     let work = tokio::spawn(async move {
-        let plan = app.registry().plan(&wanted, app.now_ms())?;
+        let plan = state.registry().plan(&wanted, state.now_ms())?;
         for lease in &plan.superfluous {
-            release_later(&app, lease);
+            release_later(&state, lease);
         }
         if plan.missing == 0 {
             return Ok(Granted {
@@ -42,19 +38,19 @@ pub(crate) async fn grant(
             });
         }
         let ended = Ended {
-            app: Arc::clone(&app),
+            state: Arc::clone(&state),
             wanted: &wanted,
         };
         let found = plan.found;
         let granting = Granting {
-            app: &app,
+            state: &state,
             wanted: &wanted,
             term_ms,
             placement,
             missing: plan.missing,
             candidates: plan.candidates,
-            tries: plan.missing + app.asking().tries,
-            deadline: Instant::now() + app.asking().grant_within,
+            tries: plan.missing + state.asking().tries,
+            deadline: Instant::now() + state.asking().grant_within,
         };
         let granted = granting.run().await;
         drop(ended);
@@ -74,18 +70,18 @@ pub(crate) async fn grant(
 
 /// Gives the request's place back, however it ends.
 struct Ended<'a> {
-    app: Arc<App>,
+    state: Arc<RecruiterState>,
     wanted: &'a Wanted,
 }
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.app.registry().finished(self.wanted);
+        self.state.registry().finished(self.wanted);
     }
 }
 
 struct Granting<'a> {
-    app: &'a Arc<App>,
+    state: &'a Arc<RecruiterState>,
     wanted: &'a Wanted,
     term_ms: i64,
     placement: Placement,
@@ -133,8 +129,8 @@ impl Granting<'_> {
                     refused.push((host_id, unreachable(detail)));
                 }
                 Err(unanswered) => {
-                    let now_ms = self.app.now_ms();
-                    self.app.registry().failed(&host_id, now_ms);
+                    let now_ms = self.state.now_ms();
+                    self.state.registry().failed(&host_id, now_ms);
                     refused.push((host_id, unreachable(words(unanswered).to_owned())));
                 }
             }
@@ -146,7 +142,7 @@ impl Granting<'_> {
         asked.detach_all();
         let releases: JoinSet<()> = granted
             .iter()
-            .map(|lease| release(self.app, lease))
+            .map(|lease| release(self.state, lease))
             .collect();
         releases.join_all().await;
         Err(self.failed(granted.len(), &refused))
@@ -163,7 +159,7 @@ impl Granting<'_> {
             bytes: self.wanted.slabs_bytes(),
             copies,
         };
-        self.app
+        self.state
             .choose(self.placement, &request, &mut self.candidates)
     }
 
@@ -185,19 +181,19 @@ impl Granting<'_> {
             bytes,
             term_ms: self.term_ms,
         };
-        let app = Arc::clone(self.app);
-        app.registry().asking(&host_id, bytes);
+        let state = Arc::clone(self.state);
+        state.registry().asking(&host_id, bytes);
         async move {
-            let patience = app.asking().answer_within;
-            let outcome = app.links.ask(&host_id, asked, patience).await;
-            app.registry().asked(&host_id, bytes);
+            let patience = state.asking().answer_within;
+            let outcome = state.links.ask(&host_id, asked, patience).await;
+            state.registry().asked(&host_id, bytes);
             (host_id, outcome)
         }
     }
 
     fn view(&self, host_id: &HostId, lease: Lease) -> LeaseView {
-        let now_ms = self.app.now_ms();
-        let known = self.app.registry().lease(&lease.lease_id, now_ms);
+        let now_ms = self.state.now_ms();
+        let known = self.state.registry().lease(&lease.lease_id, now_ms);
         known.unwrap_or_else(|| LeaseView {
             host_id: host_id.to_string(),
             address: None,
@@ -255,17 +251,20 @@ pub(crate) fn words(unanswered: Unanswered) -> &'static str {
     }
 }
 
-fn release(app: &Arc<App>, lease: &LeaseView) -> impl Future<Output = ()> + Send + use<> {
-    let app = Arc::clone(app);
+fn release(
+    state: &Arc<RecruiterState>,
+    lease: &LeaseView,
+) -> impl Future<Output = ()> + Send + use<> {
+    let state = Arc::clone(state);
     let (host_id, lease_id) = (HostId::from(&*lease.host_id), lease.lease.lease_id.clone());
     let client = Some(lease.lease.client.clone());
     async move {
         let asked = Asked::Release { client, lease_id };
-        let patience = Duration::min(app.asking().answer_within, Duration::from_secs(1));
-        let _ = app.links.ask(&host_id, asked, patience).await; // else it runs out
+        let patience = Duration::min(state.asking().answer_within, Duration::from_secs(1));
+        let _ = state.links.ask(&host_id, asked, patience).await; // else it runs out
     }
 }
 
-fn release_later(app: &Arc<App>, lease: &LeaseView) {
-    tokio::spawn(release(app, lease));
+fn release_later(state: &Arc<RecruiterState>, lease: &LeaseView) {
+    tokio::spawn(release(state, lease));
 }
