@@ -208,7 +208,7 @@ impl Conversation<'_> {
 
     async fn ask(&mut self, socket: &mut WebSocket, ask: Ask) -> Result<(), Refusal> {
         let Ask { asked, answer } = ask;
-        if answer.is_closed() && matches!(asked, Asked::Grant { .. } | Asked::Renew { .. }) {
+        if answer.is_closed() && matches!(asked, Asked::Grant(_) | Asked::Renew { .. }) {
             return Ok(()); // nobody waits for it any more
         }
         if self.unanswered.len() >= UNANSWERED {

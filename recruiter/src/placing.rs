@@ -2,59 +2,60 @@
 //! many leases as were asked for. All of them or none.
 
 use crate::links::Unanswered;
-use crate::registry::{HostId, LeaseView, Wanted};
+use crate::registry::HostId;
 use crate::state::RecruiterState;
-use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
-use gleaner_schemas::lending::{Asked, Lease, Outcome, Refusal, RefusalKind};
+use gleaner_policy::placement::{Candidate, Request, Shortage};
+use gleaner_schemas::lending::{
+    Asked, GrantRequest, Lease, LeaseRequest, LeaseView, Outcome, Refusal, RefusalKind,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// What came of a request.
+/// Leases of a request that was granted.
 #[derive(Clone, Debug)]
-pub(crate) struct Granted {
+pub(crate) struct Grant {
     pub(crate) leases: Vec<LeaseView>,
     /// Whether any was granted just now; else all were there by the key.
     pub(crate) is_new: bool,
 }
 
-/// Grants what is wanted. Goes on when its caller is dropped: what was granted is then found by its key.
+/// Grants a client's request. Goes on when its caller is dropped: what was granted is then found by its key.
 pub(crate) async fn grant(
     state: Arc<RecruiterState>,
-    wanted: Wanted,
-    term_ms: i64,
-    placement: Placement,
-) -> Result<Granted, Refusal> {
+    client: String,
+    request: LeaseRequest,
+) -> Result<Grant, Refusal> {
     let work = tokio::spawn(async move {
-        let plan = state.registry().plan(&wanted, state.now_ms())?;
+        let plan = state.registry().plan(&client, &request, state.now_ms())?;
         for lease in &plan.superfluous {
             release_later(&state, lease);
         }
         if plan.missing == 0 {
-            return Ok(Granted {
+            return Ok(Grant {
                 leases: plan.found,
                 is_new: false,
             });
         }
         let ended = Ended {
             state: Arc::clone(&state),
-            wanted: &wanted,
+            client: &client,
+            key: &request.key,
         };
         let found = plan.found;
-        let granting = Granting {
+        let search = Search {
             state: &state,
-            wanted: &wanted,
-            term_ms,
-            placement,
+            client: &client,
+            request: &request,
             missing: plan.missing,
             candidates: plan.candidates,
             tries: plan.missing + state.asking().tries,
             deadline: Instant::now() + state.asking().grant_within,
         };
-        let granted = granting.run().await;
+        let granted = search.run().await;
         drop(ended);
-        granted.map(|granted| Granted {
+        granted.map(|granted| Grant {
             leases: found.into_iter().chain(granted).collect(),
             is_new: true,
         })
@@ -71,20 +72,21 @@ pub(crate) async fn grant(
 /// Gives the request's place back, however it ends.
 struct Ended<'a> {
     state: Arc<RecruiterState>,
-    wanted: &'a Wanted,
+    client: &'a str,
+    key: &'a str,
 }
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.state.registry().finished(self.wanted);
+        self.state.registry().finished(self.client, self.key);
     }
 }
 
-struct Granting<'a> {
+/// Search for hosts that grant what is missing.
+struct Search<'a> {
     state: &'a Arc<RecruiterState>,
-    wanted: &'a Wanted,
-    term_ms: i64,
-    placement: Placement,
+    client: &'a str,
+    request: &'a LeaseRequest,
     missing: usize,
     candidates: Vec<Candidate>,
     /// Hosts that may still be asked.
@@ -95,7 +97,7 @@ struct Granting<'a> {
 /// What a host made of it.
 type Told = (HostId, Result<Outcome, Unanswered>);
 
-impl Granting<'_> {
+impl Search<'_> {
     async fn run(mut self) -> Result<Vec<LeaseView>, Refusal> {
         let mut asked = JoinSet::new();
         let mut granted: Vec<LeaseView> = Vec::new();
@@ -155,12 +157,13 @@ impl Granting<'_> {
         }
         self.tries -= copies;
         let request = Request {
-            client: &self.wanted.client,
-            bytes: self.wanted.slabs_bytes(),
+            client: self.client,
+            bytes: self.request.slabs_bytes(),
             copies,
         };
-        self.state
-            .choose(self.placement, &request, &mut self.candidates)
+        let usual = || self.state.asking().placement;
+        let placement = self.request.placement.unwrap_or_else(usual);
+        self.state.choose(placement, &request, &mut self.candidates)
     }
 
     /// There was room when it was looked, but not where it could be had now.
@@ -174,13 +177,13 @@ impl Granting<'_> {
 
     /// Asks one host; its bytes are spoken for meanwhile.
     fn ask(&self, host_id: HostId) -> impl Future<Output = Told> + use<> {
-        let bytes = self.wanted.slabs_bytes();
-        let asked = Asked::Grant {
-            client: self.wanted.client.clone(),
-            key: self.wanted.key.clone(),
+        let bytes = self.request.slabs_bytes();
+        let asked = Asked::Grant(GrantRequest {
+            client: self.client.to_owned(),
+            key: self.request.key.clone(),
             bytes,
-            term_ms: self.term_ms,
-        };
+            term_ms: self.request.term_ms,
+        });
         let state = Arc::clone(self.state);
         state.registry().asking(&host_id, bytes);
         async move {

@@ -6,11 +6,11 @@ use crate::lock;
 use crate::node::Node;
 use crate::transfer::Lost;
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
-use gleaner_paging::borrow::{self, Granted, Recruiters, Unreachable, Wanted};
+use gleaner_paging::borrow::{self, Recruiters, Unreachable};
 use gleaner_paging::nbd::client::{Server, Tls, connect};
 use gleaner_paging::nbd::export_name;
 use gleaner_policy::refraction::Refraction;
-use gleaner_schemas::lending::SLAB_BYTES;
+use gleaner_schemas::lending::{LeaseRequest, LeaseView, SLAB_BYTES};
 use gleaner_trust::{hex, random};
 use rustls::pki_types::ServerName;
 use std::fs::File;
@@ -237,7 +237,7 @@ impl Inner {
                 Ok(node) => return Ok(node),
                 Err(why) => why,
             };
-            let _ = recruiters.release(&lease.lease_id); // else it runs out
+            let _ = recruiters.release(&lease.lease.lease_id); // else it runs out
             let host = lease.host_id;
             let unreachable = &mut lock(&self.state).unreachable;
             unreachable.add(host.clone(), self.now_ms());
@@ -250,31 +250,28 @@ impl Inner {
         Err(failed.map_or_else(|| "no lease".to_owned(), |(_, why)| why))
     }
 
-    fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<Granted, String> {
+    fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<LeaseView, String> {
         let (n, avoid) = {
             let mut state = lock(&self.state);
             state.asked_count += 1;
             (state.asked_count, state.unreachable.hosts(self.now_ms()))
         };
-        let wanted = Wanted {
-            bytes: bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES),
-            copies: 1,
-            key: format!("{}-{n}", self.session),
+        let bytes = bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES);
+        let request = LeaseRequest {
             term_ms: self.term_ms(),
-            least_ms: None,
-            placement: None,
             avoid,
+            ..LeaseRequest::new(bytes, format!("{}-{n}", self.session))
         };
-        let leases = recruiters.lease(&wanted).map_err(|e| e.to_string())?;
+        let leases = recruiters.lease(&request).map_err(|e| e.to_string())?;
         leases
             .into_iter()
             .next()
             .ok_or_else(|| "no lease".to_owned())
     }
 
-    fn node_of(&self, lease: &Granted, bytes: u64) -> Result<Arc<Node>, String> {
-        let host = &lease.host_id;
-        let address = lease.address.as_ref();
+    fn node_of(&self, view: &LeaseView, bytes: u64) -> Result<Arc<Node>, String> {
+        let (lease, host) = (&view.lease, &view.host_id);
+        let address = view.address.as_ref();
         let address = address.ok_or_else(|| format!("host {host} serves no pages"))?;
         let tls = match &self.settings.trust {
             Some(trust) => Some(Tls {

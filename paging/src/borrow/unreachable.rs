@@ -3,8 +3,8 @@
 //! A recruiter reaches a memory server by the link that the server opened. Whether a client reaches it is another matter (a closed
 //! port, another network), which only the client can know: it names such hosts in its next requests.
 
-use super::MOST_AVOIDED;
 use gleaner_policy::refraction::Refraction;
+use gleaner_schemas::lending::MOST_AVOIDED;
 use std::collections::BTreeMap;
 
 /// Hosts to avoid, each for the refraction period after its last failure. Times are of any clock that does not go back.

@@ -9,11 +9,9 @@ mod permissions;
 mod problem;
 mod quotas;
 mod status;
-mod whole;
 
 pub(crate) use app::App;
 pub(crate) use hosts::Hosts;
-pub(crate) use leases::Leases;
 pub(crate) use status::Health;
 
 use axum::Router;

@@ -4,12 +4,12 @@
 //! their hosts have the memory back.
 
 use super::config::Borrowing;
-use gleaner_paging::borrow::{BorrowError, Granted, Recruiters, Unreachable, Wanted};
+use gleaner_paging::borrow::{BorrowError, Recruiters, Unreachable};
 use gleaner_paging::device::PAGE;
 use gleaner_paging::device::run::{Demand, Handle, Source, Told};
 use gleaner_paging::nbd::client::{Server, Tls};
 use gleaner_paging::nbd::export_name;
-use gleaner_schemas::lending::RefusalKind;
+use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES};
 use gleaner_trust::ClientTrust;
 use rustls::pki_types::ServerName;
 use std::collections::BTreeMap;
@@ -141,17 +141,17 @@ impl Leases {
         if Instant::now() < self.not_before || self.held.values().any(|held| held.is_leaving) {
             return;
         }
-        let wanted = Wanted {
-            bytes: (pages * PAGE as u64).next_multiple_of(2 << 20),
+        let request = LeaseRequest {
+            bytes: (pages * PAGE as u64).next_multiple_of(SLAB_BYTES),
             copies: u32::try_from(self.copies).unwrap_or(1),
             key: format!("{}-{}", self.session, self.asked),
             term_ms: TERM_MS,
             least_ms: None,
-            placement: self.borrowing.placement.clone(),
+            placement: self.borrowing.placement,
             avoid: self.unreachable.hosts(ms(self.began.elapsed())),
         };
         self.asked += 1;
-        match self.recruiters.lease(&wanted) {
+        match self.recruiters.lease(&request) {
             Ok(granted) => {
                 self.not_before = Instant::now() + Duration::from_secs(1); // it is connected first
                 for granted in granted {
@@ -171,8 +171,9 @@ impl Leases {
         }
     }
 
-    fn join(&mut self, granted: Granted) {
-        let (id, host) = (granted.lease_id.clone(), granted.host_id.clone());
+    fn join(&mut self, granted: LeaseView) {
+        let id = granted.lease.lease_id.clone();
+        let host = granted.host_id.clone();
         match self.source(granted) {
             Ok(source) => {
                 let held = Held {
@@ -191,7 +192,7 @@ impl Leases {
         }
     }
 
-    fn source(&self, granted: Granted) -> Result<Source, String> {
+    fn source(&self, granted: LeaseView) -> Result<Source, String> {
         let host = &granted.host_id;
         let address = granted.address.ok_or_else(|| {
             format!("host {host} serves no pages: `listen` in its memoryd.toml does that")
@@ -214,9 +215,9 @@ impl Leases {
         Ok(Source {
             host: host.clone(),
             server: Server::Tcp(address),
-            export: export_name(&granted.lease_id, granted.generation),
+            export: export_name(&granted.lease.lease_id, granted.lease.generation),
             tls,
-            lease: Some(granted.lease_id),
+            lease: Some(granted.lease.lease_id),
         })
     }
 
@@ -258,12 +259,12 @@ impl Leases {
             .collect();
         for lease in due {
             match self.recruiters.renew(&lease, TERM_MS) {
-                Ok(granted) => {
+                Ok(LeaseView { lease: now, .. }) => {
                     if let Some(held) = self.held.get_mut(&lease) {
                         held.renewed = Instant::now();
                     }
                     // Its host wants memory back, and begins with the oldest: the rest moves while it is there.
-                    if granted.held_bytes < granted.granted_bytes {
+                    if now.held_bytes < now.granted_bytes {
                         self.leave(&lease);
                     }
                 }
