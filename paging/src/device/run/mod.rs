@@ -2,6 +2,7 @@
 //!
 //! Whatever takes its time is done elsewhere and told: connecting ([`connect`]), the disk, asking the recruiter.
 
+mod buffered;
 mod client;
 mod connect;
 mod disk;
