@@ -1,18 +1,16 @@
 //! All regions of a program: which nodes their memory is on, how more is had, and what happens when a node fails.
 
-use crate::address::{Address, is_this_machine};
+use crate::address;
 use crate::keeper::Keeper;
 use crate::lock;
 use crate::node::Node;
 use crate::transfer::Lost;
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
 use gleaner_paging::borrow::{self, Recruiters, Unreachable};
-use gleaner_paging::nbd::client::{Server, Tls, connect};
-use gleaner_paging::nbd::export_name;
+use gleaner_paging::nbd::client::{Source, connect};
 use gleaner_policy::refraction::Refraction;
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, SLAB_BYTES};
 use gleaner_trust::{hex, random};
-use rustls::pki_types::ServerName;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +52,7 @@ pub(crate) struct Inner {
     pub(crate) from_file_pages: AtomicU64,
     pub(crate) wrong_pages: AtomicU64,
     recruiters: Option<Recruiters>,
-    servers: Vec<Address>,
+    servers: Vec<Source>,
     /// Another one at each start: keys of leases begin with it.
     session: String,
     state: Mutex<State>,
@@ -77,7 +75,7 @@ impl Regions {
     /// # Errors
     /// Settings that cannot be, or a system without threads or randomness.
     pub fn new(settings: Settings) -> Result<Self, RegionError> {
-        let servers = settings.servers.iter().map(|url| Address::parse(url));
+        let servers = settings.servers.iter().map(|url| address::parse(url));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         if settings.recruiters.is_empty() && servers.is_empty() {
             let what = "neither a recruiter nor a server is named".to_owned();
@@ -206,14 +204,14 @@ impl Inner {
     /// Servers that were named first, then the recruiters; why there is none.
     fn ask(&self, bytes: u64) -> Result<Arc<Node>, String> {
         let mut why = String::new();
-        for address in &self.servers {
-            let is_used = |node: &Arc<Node>| node.host == address.url;
+        for source in &self.servers {
+            let is_used = |node: &Arc<Node>| node.host == source.host;
             if lock(&self.state).nodes.iter().any(is_used) {
-                why = format!("{}: no room for {bytes} bytes", address.url);
+                why = format!("{}: no room for {bytes} bytes", source.host);
                 continue;
             }
             lock(&self.state).asked_count += 1;
-            match self.connect(&address.server, &address.export, None, bytes, &address.url) {
+            match self.connect(source, bytes) {
                 Ok(node) => return Ok(node),
                 Err(e) => why = e,
             }
@@ -233,12 +231,12 @@ impl Inner {
                 // Of the two reasons, that of the host is the one that its administrator can mend.
                 Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
             };
-            let why = match self.node_of(&lease, bytes) {
+            let (id, host) = (lease.lease.lease_id.clone(), lease.host_id.clone());
+            let why = match self.node_of(lease, bytes) {
                 Ok(node) => return Ok(node),
                 Err(why) => why,
             };
-            let _ = recruiters.release(&lease.lease.lease_id); // else it runs out
-            let host = lease.host_id;
+            let _ = recruiters.release(&id); // else it runs out
             let unreachable = &mut lock(&self.state).unreachable;
             unreachable.add(host.clone(), self.now_ms());
             let is_again = failed.is_some_and(|(before, _)| before == host);
@@ -269,45 +267,25 @@ impl Inner {
             .ok_or_else(|| "no lease".to_owned())
     }
 
-    fn node_of(&self, view: &LeaseView, bytes: u64) -> Result<Arc<Node>, String> {
-        let (lease, host) = (&view.lease, &view.host_id);
-        let address = view.address.as_ref();
-        let address = address.ok_or_else(|| format!("host {host} serves no pages"))?;
-        let tls = match &self.settings.trust {
-            Some(trust) => Some(Tls {
-                config: trust.credentials().config(),
-                name: ServerName::try_from(host.clone()).map_err(|e| e.to_string())?,
-            }),
-            None if is_this_machine(address) => None,
-            None => {
-                return Err(format!(
-                    "host {host} is another one: certificates are needed"
-                ));
-            }
-        };
-        let export = export_name(&lease.lease_id, lease.generation);
-        let server = Server::Tcp(address.clone());
-        let lease = (lease.lease_id.clone(), tls);
-        self.connect(&server, &export, Some(lease), bytes, host)
+    fn node_of(&self, view: LeaseView, bytes: u64) -> Result<Arc<Node>, String> {
+        let source = borrow::source(view, self.settings.trust.as_deref());
+        self.connect(&source.map_err(|e| e.to_string())?, bytes)
     }
 
-    fn connect(
-        &self,
-        server: &Server,
-        export: &str,
-        lease: Option<(String, Option<Tls>)>,
-        bytes: u64,
-        host: &str,
-    ) -> Result<Arc<Node>, String> {
-        let (lease_id, tls) = lease.unzip();
-        let patience = self.settings.patience;
+    fn connect(&self, source: &Source, bytes: u64) -> Result<Arc<Node>, String> {
+        let (host, patience) = (&source.host, self.settings.patience);
         let failed = |e: &dyn std::error::Error| format!("{host}: {e}");
-        let made = connect(server, export, tls.flatten().as_ref(), patience);
+        let made = connect(
+            &source.server,
+            &source.export,
+            source.tls.as_ref(),
+            patience,
+        );
         let made = made.map_err(|e| failed(&e))?;
         if made.1.bytes < bytes {
             return Err(format!("{host}: {} bytes are all there is", made.1.bytes));
         }
-        let node = Node::new(host.to_owned(), lease_id, made, patience);
+        let node = Node::new(host.clone(), source.lease.clone(), made, patience);
         node.map(Arc::new).map_err(|e| failed(&e))
     }
 

@@ -4,11 +4,13 @@
 
 mod ask;
 mod recruiters;
+mod source;
 mod unreachable;
 
 use gleaner_schemas::lending::Refusal;
 
 pub use recruiters::{Recruiters, Settings};
+pub use source::{UnusableLease, source};
 pub use unreachable::Unreachable;
 
 /// Why there is no lease.

@@ -3,8 +3,8 @@
 use crate::args::Serving;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
-use gleaner_paging::device::run::Source;
 use gleaner_paging::device::{PAGE, Revocation, Settings};
+use gleaner_paging::nbd::client::Source;
 use gleaner_policy::eviction::Policy;
 use gleaner_schemas::lending::Placement;
 use gleaner_schemas::units::Bytes;

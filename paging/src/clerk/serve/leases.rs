@@ -4,16 +4,12 @@
 //! their hosts have the memory back.
 
 use super::config::Borrowing;
-use gleaner_paging::borrow::{BorrowError, Recruiters, Unreachable};
+use gleaner_paging::borrow::{self, BorrowError, Recruiters, Unreachable};
 use gleaner_paging::device::PAGE;
-use gleaner_paging::device::run::{Demand, Handle, Source, Told};
-use gleaner_paging::nbd::client::{Server, Tls};
-use gleaner_paging::nbd::export_name;
+use gleaner_paging::device::run::{Demand, Handle, Told};
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES};
 use gleaner_trust::ClientTrust;
-use rustls::pki_types::ServerName;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -174,7 +170,7 @@ impl Leases {
     fn join(&mut self, granted: LeaseView) {
         let id = granted.lease.lease_id.clone();
         let host = granted.host_id.clone();
-        match self.source(granted) {
+        match borrow::source(granted, self.trust.as_deref()) {
             Ok(source) => {
                 let held = Held {
                     host,
@@ -190,35 +186,6 @@ impl Leases {
                 self.unreachable.add(host, ms(self.began.elapsed()));
             }
         }
-    }
-
-    fn source(&self, granted: LeaseView) -> Result<Source, String> {
-        let host = &granted.host_id;
-        let address = granted.address.ok_or_else(|| {
-            format!("host {host} serves no pages: `listen` in its memoryd.toml does that")
-        })?;
-        let is_here = address
-            .parse::<SocketAddr>()
-            .is_ok_and(|at| at.ip().is_loopback());
-        let tls = match &self.trust {
-            None if is_here => None,
-            None => {
-                return Err(format!(
-                    "host {host} is elsewhere, and there is no certificate: `gleaner pki issue --client` makes one"
-                ));
-            }
-            Some(trust) => Some(Tls {
-                config: trust.credentials().config(),
-                name: ServerName::try_from(host.clone()).map_err(|e| e.to_string())?,
-            }),
-        };
-        Ok(Source {
-            host: host.clone(),
-            server: Server::Tcp(address),
-            export: export_name(&granted.lease.lease_id, granted.lease.generation),
-            tls,
-            lease: Some(granted.lease.lease_id),
-        })
     }
 
     /// The lease that holds least is emptied.
