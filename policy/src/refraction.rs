@@ -1,9 +1,9 @@
-//! How long a client asks for nothing more after it was refused (Acharya & Setia, section 3.1: Dodo's refraction period).
+//! How long nobody is asked again who refused or failed (Acharya & Setia, section 3.1: Dodo's refraction period).
 //!
-//! When the cluster has no memory left it will hardly have some a moment later: who asks again at once pays for the question
-//! and has nothing. [`crate::placement`] has the same for a single host that failed.
+//! When the cluster has no memory left it will hardly have some a moment later: a client that asks again at once pays for the
+//! question and has nothing. The same holds for a single host that failed.
 
-/// What a client remembers of its last refusal.
+/// The refraction period after the last refusal or failure. Times are of any clock that does not go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refraction {
     period_ms: i64,
@@ -20,10 +20,27 @@ impl Refraction {
         }
     }
 
+    /// Returns the period of a refusal at `refused_ms`.
+    #[must_use]
+    pub const fn since(refused_ms: i64, period_ms: i64) -> Self {
+        let mut refraction = Self::new(period_ms);
+        refraction.refused(refused_ms);
+        refraction
+    }
+
     /// Whether it may ask now.
     #[must_use]
     pub const fn may_ask(&self, now_ms: i64) -> bool {
-        now_ms >= self.until_ms
+        self.left_ms(now_ms) == 0
+    }
+
+    /// Remainder of the period; 0 where it is over or never began.
+    #[must_use]
+    pub const fn left_ms(&self, now_ms: i64) -> i64 {
+        if now_ms >= self.until_ms {
+            return 0;
+        }
+        self.until_ms.saturating_sub(now_ms)
     }
 
     /// It was refused now.
@@ -48,5 +65,19 @@ mod tests {
         let mut none = Refraction::new(0);
         none.refused(5);
         assert!(none.may_ask(5));
+    }
+
+    #[test]
+    fn a_second_refusal_is_followed_by_another_whole_period() {
+        let mut refraction = Refraction::new(60_000);
+        assert_eq!(refraction.left_ms(0), 0);
+        refraction.refused(0);
+        assert_eq!(refraction.left_ms(1_000), 59_000);
+        assert_eq!(refraction.left_ms(60_000), 0);
+        refraction.refused(30_000);
+        assert_eq!(refraction, Refraction::since(30_000, 60_000));
+        assert_eq!(refraction.left_ms(60_000), 30_000);
+        assert_eq!(refraction.left_ms(90_000), 0);
+        assert_eq!(Refraction::since(5, i64::MAX).left_ms(0), i64::MAX);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::adapter::Follow;
 use clap::{CommandFactory, Parser, Subcommand};
+use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -69,10 +70,21 @@ pub struct Serve {
     pub listen: Option<SocketAddr>,
     /// What programs of this machine may do without TLS
     #[arg(long, value_name = "ACCESS")]
-    pub local_access: Option<crate::config::LocalAccess>,
+    pub local_access: Option<LocalAccess>,
     /// Findings of `gleaner analyze --json`: how long memory stays
     #[arg(long, value_name = "FILE")]
     pub forecasts: Option<PathBuf>,
+}
+
+/// What may be done over plain HTTP from this machine itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LocalAccess {
+    /// Quotas, hosts and metrics are told.
+    #[default]
+    Status,
+    /// Everything: any program here may be any host, any client, and an administrator.
+    All,
 }
 
 /// `check-config`.

@@ -1,10 +1,10 @@
 //! `gleaner-recruiter status`: asks a running recruiter.
 
 use crate::Error;
-use crate::http::{Health, Hosts, Leases, Problem};
+use crate::http::{Health, Hosts, Problem};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use gleaner_schemas::lending::QuotaReason;
+use gleaner_schemas::lending::{LeaseList, QuotaReason};
 use gleaner_schemas::units::Bytes;
 use gleaner_trust::Address;
 use gleaner_trust::http::{HttpClient, Limits};
@@ -25,7 +25,7 @@ struct Status {
     #[serde(flatten)]
     hosts: Hosts,
     /// `null` where they may not be known: `local_access = "status"`.
-    leases: Option<Leases>,
+    leases: Option<LeaseList>,
 }
 
 /// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; what it says, for people or as JSON.
@@ -130,8 +130,8 @@ fn said(status: &Status) -> String {
     }
     match &status.leases {
         None => text.push_str("\nLeases are not told here: local_access = \"status\".\n"),
-        Some(Leases { leases }) if leases.is_empty() => text.push_str("\nNo leases.\n"),
-        Some(Leases { leases }) => {
+        Some(LeaseList { leases }) if leases.is_empty() => text.push_str("\nNo leases.\n"),
+        Some(LeaseList { leases }) => {
             let header = [
                 "client", "key", "granted", "held", "ends in", "host", "lease",
             ];

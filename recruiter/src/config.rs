@@ -1,10 +1,9 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
-use crate::args::Serve;
-use crate::placing::PlacementName;
+use crate::args::{LocalAccess, Serve};
 use crate::registry;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
-use gleaner_schemas::lending::ANNOUNCE_EVERY_MS;
+use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Placement};
 use gleaner_trust::ServerPaths;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -40,7 +39,7 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
     grant_within: Option<Duration>,
     tries: Option<usize>,
-    placement: Option<PlacementName>,
+    placement: Option<Placement>,
     #[serde(deserialize_with = "values::size")]
     client_limit: Option<u64>,
     client_leases_limit: Option<usize>,
@@ -53,17 +52,6 @@ struct ConfigFile {
     quota_textfile: Option<PathBuf>,
 }
 
-/// What may be done over plain HTTP from this machine itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LocalAccess {
-    /// Quotas, hosts and metrics are told.
-    #[default]
-    Status,
-    /// Everything: any program here may be any host, any client, and an administrator.
-    All,
-}
-
 /// How hosts are asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asking {
@@ -74,7 +62,7 @@ pub struct Asking {
     /// Hosts asked at most for one request, beyond one for each copy.
     pub tries: usize,
     /// How hosts are chosen where a request does not say.
-    pub placement: PlacementName,
+    pub placement: Placement,
 }
 
 /// What the recruiter is to do.

@@ -2,22 +2,26 @@
 //! memory servers. Its state is soft: rebuilt from announcements.
 //!
 //! A request's journey: [`http`] asks who sends it, [`registry`] whether it may be and who could be asked, [`placing`] asks hosts
-//! over their [`links`], whose announcements and answers are all that the registry is made of. [`adapter`] is for memory servers
-//! of others.
+//! over their [`links`], whose announcements and answers are all that the registry is made of: a [`conversation`] with each host.
+//! [`state`] holds what these share, and stands below them. [`adapter`] is for memory servers of others.
 
 pub mod adapter;
 pub mod args;
 pub mod ask;
+mod choice;
 pub mod config;
+mod conversation;
 pub mod error;
 mod export;
 mod forecasts;
 pub mod http;
 mod links;
-pub mod placing;
+mod metrics;
+mod placing;
 pub mod registry;
 mod revocations;
 pub mod run;
+mod state;
 
 pub use error::Error;
 

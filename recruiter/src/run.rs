@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
 use crate::http::{self, App};
+use crate::state::RecruiterState;
 use gleaner_listen::{Limits, Signals, allow_descriptors, bind, follow_files, serve, until_ended};
 use gleaner_trust::ServerTrust;
 use std::net::SocketAddr;
@@ -34,21 +35,22 @@ pub fn run(args: &Serve) -> Result<(), Error> {
         .map_err(Error::io("start threads for", "the recruiter"))?;
     let ended = runtime.block_on(async {
         let signals = Signals::take().map_err(Error::io("wait for", "signals"))?;
-        let app = Arc::new(App::new(config));
+        let state = Arc::new(RecruiterState::new(config));
+        let app = Arc::new(App::new(Arc::clone(&state), config));
         if let Some(path) = &config.forecasts {
             let mut forecasts = Forecasts::new(path.clone());
             forecasts.reload_if_changed()?; // what is wrong at the start is an error
-            app.registry().foresee(forecasts.now());
-            tokio::spawn(foresee(Arc::clone(&app), forecasts));
+            state.registry().foresee(forecasts.now());
+            tokio::spawn(foresee(Arc::clone(&state), forecasts));
         }
         tokio::spawn(tick(Arc::clone(&app), targets(config)));
         let mut status = Vec::new();
-        for (scheme, address) in listen(config, Arc::clone(&app)).await? {
+        for (scheme, address) in listen(config, app).await? {
             let listening = format!("listening on {scheme}://{address}");
             eprintln!("gleaner-recruiter: {listening}");
             status.push(listening);
         }
-        until_ended(signals, &status.join(", "), || reload(args, config, &app)).await;
+        until_ended(signals, &status.join(", "), || reload(args, config, &state)).await;
         Ok(())
     });
     // What is under way is asked again of whoever comes next; leases are with their hosts.
@@ -75,8 +77,8 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         let trust = ServerTrust::load_allowing_anonymous(paths)?;
         let (socket, address) = bind(*address).await.map_err(refused(*address))?;
         bound.push(("https", address));
-        tell_revocations(&app, &trust);
-        let telling = Arc::clone(&app);
+        tell_revocations(&app.state, &trust);
+        let telling = Arc::clone(&app.state);
         let changed = move |trust: &ServerTrust| tell_revocations(&telling, trust);
         tokio::spawn(follow_files(Arc::clone(&trust), changed, |error| {
             eprintln!("gleaner-recruiter: goes on with the certificates it has: {error}");
@@ -94,8 +96,8 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
 }
 
 /// Memory servers are told of the lists that this recruiter goes by itself.
-fn tell_revocations(app: &App, trust: &ServerTrust) {
-    if let Err(why) = app.revocations.set(trust.revocations_pem()) {
+fn tell_revocations(state: &RecruiterState, trust: &ServerTrust) {
+    if let Err(why) = state.revocations.set(trust.revocations_pem()) {
         eprintln!("gleaner-recruiter: {why}");
     }
 }
@@ -113,9 +115,9 @@ async fn tick(app: Arc<App>, targets: Targets) {
     let mut failure = String::new();
     loop {
         ticks.tick().await;
-        let now_ms = app.now_ms();
+        let now_ms = app.state.now_ms();
         let (gone, changes) = {
-            let mut registry = app.registry();
+            let mut registry = app.state.registry();
             (registry.sweep(now_ms), registry.take_changes())
         };
         for host_id in gone {
@@ -128,7 +130,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
             let _ = told.await; // it does not panic
         }
         // Also where nothing changes, so that who reads knows that somebody writes.
-        let heartbeat = u64::try_from(app.judging().heartbeat_ms).unwrap_or_default();
+        let heartbeat = u64::try_from(app.state.judging().heartbeat_ms).unwrap_or_default();
         let due = if is_news {
             EXPORT
         } else {
@@ -138,10 +140,10 @@ async fn tick(app: Arc<App>, targets: Targets) {
             continue;
         }
         (written, is_news) = (Some(Instant::now()), false);
-        let (app, targets) = (Arc::clone(&app), targets.clone());
+        let (state, targets) = (Arc::clone(&app.state), targets.clone());
         let work = move || {
-            let seen = app.registry().quotas();
-            targets.write(&seen, app.now_ms())
+            let seen = state.registry().quotas();
+            targets.write(&seen, state.now_ms())
         };
         let said = match tokio::task::spawn_blocking(work).await {
             Ok(Ok(())) => String::new(),
@@ -156,11 +158,11 @@ async fn tick(app: Arc<App>, targets: Targets) {
 }
 
 /// Follows the findings, and the hour.
-async fn foresee(app: Arc<App>, mut forecasts: Forecasts) {
+async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
     let mut ticks = interval(FORESEE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        app.registry().foresee(forecasts.now());
+        state.registry().foresee(forecasts.now());
         ticks.tick().await;
         let work = move || {
             if let Err(error) = forecasts.reload_if_changed() {
@@ -179,10 +181,10 @@ async fn foresee(app: Arc<App>, mut forecasts: Forecasts) {
 }
 
 /// Judges and asks as the configuration says by now.
-fn reload(args: &Serve, config: &Config, app: &App) {
+fn reload(args: &Serve, config: &Config, state: &RecruiterState) {
     match Config::resolve(args) {
         Ok(next) => {
-            app.configure(&next);
+            state.configure(&next);
             eprintln!("gleaner-recruiter: the configuration was read again");
             let left_out = config.left_out(&next);
             if !left_out.is_empty() {

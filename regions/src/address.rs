@@ -1,50 +1,37 @@
-//! Where servers are that a program names itself: NBD's own URLs, of this machine.
+//! Memory servers that a program names itself: NBD's own URLs, of this machine.
 
 use crate::RegionError;
-use gleaner_paging::nbd::client::Server;
-use std::net::SocketAddr;
+use gleaner_paging::nbd::client::{Server, Source};
 
-/// A server, and which of its exports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) url: String,
-    pub(crate) server: Server,
-    pub(crate) export: String,
-}
-
-impl Address {
-    /// # Errors
-    /// [`RegionError::Settings`]: also for other machines, to whom nothing is sent in the clear.
-    pub(crate) fn parse(url: &str) -> Result<Self, RegionError> {
-        let wrong = |what: &str| RegionError::Settings {
-            what: format!("{url:?} {what}"),
-        };
-        let no_url = || wrong("is no server: nbd://127.0.0.1:10809 or nbd+unix:///?socket=PATH");
-        let (server, export) = if let Some(rest) = url.strip_prefix("nbd+unix:///") {
-            let (export, path) = rest.split_once("?socket=").ok_or_else(no_url)?;
-            (Server::Unix(path.into()), export)
-        } else {
-            let rest = url.strip_prefix("nbd://").ok_or_else(no_url)?;
-            let (at, export) = rest.split_once('/').unwrap_or((rest, ""));
-            if !is_this_machine(at) {
-                return Err(wrong(
-                    "is no port of this machine's, such as 127.0.0.1:10809; others' memory is leased, by TLS",
-                ));
-            }
-            (Server::Tcp(at.to_owned()), export)
-        };
-        Ok(Self {
-            url: url.to_owned(),
-            server,
-            export: export.to_owned(),
-        })
+/// Parses the URL of a server; its host is the URL itself.
+///
+/// # Errors
+/// [`RegionError::Settings`]: also for other machines, to whom nothing is sent in the clear.
+pub(crate) fn parse(url: &str) -> Result<Source, RegionError> {
+    let wrong = |what: &str| RegionError::Settings {
+        what: format!("{url:?} {what}"),
+    };
+    let no_url = || wrong("is no server: nbd://127.0.0.1:10809 or nbd+unix:///?socket=PATH");
+    let (server, export) = if let Some(rest) = url.strip_prefix("nbd+unix:///") {
+        let (export, path) = rest.split_once("?socket=").ok_or_else(no_url)?;
+        (Server::Unix(path.into()), export)
+    } else {
+        let rest = url.strip_prefix("nbd://").ok_or_else(no_url)?;
+        let (at, export) = rest.split_once('/').unwrap_or((rest, ""));
+        (Server::Tcp(at.to_owned()), export)
+    };
+    if !server.is_this_machine() {
+        return Err(wrong(
+            "is no port of this machine's, such as 127.0.0.1:10809; others' memory is leased, by TLS",
+        ));
     }
-}
-
-/// Whether what is sent there stays here.
-pub(crate) fn is_this_machine(host_and_port: &str) -> bool {
-    let address = host_and_port.parse::<SocketAddr>();
-    address.is_ok_and(|address| address.ip().is_loopback())
+    Ok(Source {
+        host: url.to_owned(),
+        server,
+        export: export.to_owned(),
+        tls: None,
+        lease: None,
+    })
 }
 
 #[cfg(test)]
@@ -54,10 +41,10 @@ mod tests {
 
     #[test]
     fn this_machines_servers_are_spoken_to_in_the_clear_and_no_others() {
-        let tcp = Address::parse("nbd://127.0.0.1:10809/x@1").unwrap();
+        let tcp = parse("nbd://127.0.0.1:10809/x@1").unwrap();
         assert_eq!(tcp.server, Server::Tcp("127.0.0.1:10809".to_owned()));
         assert_eq!(tcp.export, "x@1");
-        let unix = Address::parse("nbd+unix:///?socket=/run/pages.sock").unwrap();
+        let unix = parse("nbd+unix:///?socket=/run/pages.sock").unwrap();
         assert_eq!(unix.server, Server::Unix("/run/pages.sock".into()));
         for url in [
             "nbd://192.0.2.1:1",
@@ -67,7 +54,7 @@ mod tests {
             "http://127.0.0.1:1",
             "",
         ] {
-            assert!(Address::parse(url).is_err(), "{url}");
+            assert!(parse(url).is_err(), "{url}");
         }
     }
 }

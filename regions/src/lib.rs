@@ -11,7 +11,6 @@ mod error;
 mod keeper;
 mod node;
 mod quiet;
-mod refraction;
 mod region;
 mod regions;
 mod room;

@@ -1,18 +1,16 @@
 //! All regions of a program: which nodes their memory is on, how more is had, and what happens when a node fails.
 
-use crate::address::{Address, is_this_machine};
+use crate::address;
 use crate::keeper::Keeper;
 use crate::lock;
 use crate::node::Node;
-use crate::refraction::Refraction;
 use crate::transfer::Lost;
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
-use gleaner_paging::borrow::{self, Granted, Recruiters, Unreachable, Wanted};
-use gleaner_paging::nbd::client::{Server, Tls, connect};
-use gleaner_paging::nbd::export_name;
-use gleaner_schemas::lending::SLAB_BYTES;
+use gleaner_paging::borrow::{self, Recruiters, Unreachable};
+use gleaner_paging::nbd::client::{Source, connect};
+use gleaner_policy::refraction::Refraction;
+use gleaner_schemas::lending::{LeaseRequest, LeaseView, SLAB_BYTES};
 use gleaner_trust::{hex, random};
-use rustls::pki_types::ServerName;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,13 +52,14 @@ pub(crate) struct Inner {
     pub(crate) from_file_pages: AtomicU64,
     pub(crate) wrong_pages: AtomicU64,
     recruiters: Option<Recruiters>,
-    servers: Vec<Address>,
+    servers: Vec<Source>,
     /// Another one at each start: keys of leases begin with it.
     session: String,
     state: Mutex<State>,
     /// Held by who asks for memory: one at a time, so that all share what one got.
     asking: Mutex<()>,
     keeper: Mutex<Option<Keeper>>,
+    began: Instant,
 }
 
 struct State {
@@ -76,7 +75,7 @@ impl Regions {
     /// # Errors
     /// Settings that cannot be, or a system without threads or randomness.
     pub fn new(settings: Settings) -> Result<Self, RegionError> {
-        let servers = settings.servers.iter().map(|url| Address::parse(url));
+        let servers = settings.servers.iter().map(|url| address::parse(url));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         if settings.recruiters.is_empty() && servers.is_empty() {
             let what = "neither a recruiter nor a server is named".to_owned();
@@ -91,6 +90,7 @@ impl Regions {
                 patience: PATIENCE_WITH_RECRUITERS,
             })?),
         };
+        let refraction_ms = ms(settings.refraction);
         let randomness = |e| RegionError::System(io::Error::other(e));
         let inner = Arc::new(Inner {
             key: random::bytes().map_err(randomness)?,
@@ -102,8 +102,8 @@ impl Regions {
             servers,
             state: Mutex::new(State {
                 nodes: Vec::new(),
-                refraction: Refraction::new(settings.refraction),
-                unreachable: Unreachable::new(settings.refraction),
+                refraction: Refraction::new(refraction_ms),
+                unreachable: Unreachable::new(refraction_ms),
                 failed_nodes: 0,
                 asked_count: 0,
                 last_failure: None,
@@ -111,6 +111,7 @@ impl Regions {
             settings,
             asking: Mutex::new(()),
             keeper: Mutex::new(None),
+            began: Instant::now(),
         });
         if inner.recruiters.is_some() {
             let every = inner.settings.renew_every;
@@ -172,15 +173,16 @@ impl Inner {
             return Ok(place); // somebody else's lease, meanwhile
         }
         let no_memory = |why: String| RegionError::NoMemory { why };
-        if let Some(left) = lock(&self.state).refraction.left(Instant::now()) {
+        let left_ms = lock(&self.state).refraction.left_ms(self.now_ms());
+        if left_ms > 0 {
             let why = format!(
                 "asked in vain lately, and again in {} s",
-                left.as_secs() + 1
+                left_ms / 1000 + 1
             );
             return Err(no_memory(why));
         }
         let node = self.ask(bytes).map_err(|why| {
-            lock(&self.state).refraction.begin(Instant::now());
+            lock(&self.state).refraction.refused(self.now_ms());
             no_memory(why)
         })?;
         let taken = lock(&node.room).take(bytes);
@@ -202,14 +204,14 @@ impl Inner {
     /// Servers that were named first, then the recruiters; why there is none.
     fn ask(&self, bytes: u64) -> Result<Arc<Node>, String> {
         let mut why = String::new();
-        for address in &self.servers {
-            let is_used = |node: &Arc<Node>| node.host == address.url;
+        for source in &self.servers {
+            let is_used = |node: &Arc<Node>| node.host == source.host;
             if lock(&self.state).nodes.iter().any(is_used) {
-                why = format!("{}: no room for {bytes} bytes", address.url);
+                why = format!("{}: no room for {bytes} bytes", source.host);
                 continue;
             }
             lock(&self.state).asked_count += 1;
-            match self.connect(&address.server, &address.export, None, bytes, &address.url) {
+            match self.connect(source, bytes) {
                 Ok(node) => return Ok(node),
                 Err(e) => why = e,
             }
@@ -229,14 +231,14 @@ impl Inner {
                 // Of the two reasons, that of the host is the one that its administrator can mend.
                 Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
             };
-            let why = match self.node_of(&lease, bytes) {
+            let (id, host) = (lease.lease.lease_id.clone(), lease.host_id.clone());
+            let why = match self.node_of(lease, bytes) {
                 Ok(node) => return Ok(node),
                 Err(why) => why,
             };
-            let _ = recruiters.release(&lease.lease_id); // else it runs out
-            let host = lease.host_id;
+            let _ = recruiters.release(&id); // else it runs out
             let unreachable = &mut lock(&self.state).unreachable;
-            unreachable.add(host.clone(), Instant::now());
+            unreachable.add(host.clone(), self.now_ms());
             let is_again = failed.is_some_and(|(before, _)| before == host);
             failed = Some((host, why));
             if is_again {
@@ -246,67 +248,44 @@ impl Inner {
         Err(failed.map_or_else(|| "no lease".to_owned(), |(_, why)| why))
     }
 
-    fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<Granted, String> {
+    fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<LeaseView, String> {
         let (n, avoid) = {
             let mut state = lock(&self.state);
             state.asked_count += 1;
-            (state.asked_count, state.unreachable.hosts(Instant::now()))
+            (state.asked_count, state.unreachable.hosts(self.now_ms()))
         };
-        let wanted = Wanted {
-            bytes: bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES),
-            copies: 1,
-            key: format!("{}-{n}", self.session),
+        let bytes = bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES);
+        let request = LeaseRequest {
             term_ms: self.term_ms(),
-            least_ms: None,
-            placement: None,
             avoid,
+            ..LeaseRequest::new(bytes, format!("{}-{n}", self.session))
         };
-        let leases = recruiters.lease(&wanted).map_err(|e| e.to_string())?;
+        let leases = recruiters.lease(&request).map_err(|e| e.to_string())?;
         leases
             .into_iter()
             .next()
             .ok_or_else(|| "no lease".to_owned())
     }
 
-    fn node_of(&self, lease: &Granted, bytes: u64) -> Result<Arc<Node>, String> {
-        let host = &lease.host_id;
-        let address = lease.address.as_ref();
-        let address = address.ok_or_else(|| format!("host {host} serves no pages"))?;
-        let tls = match &self.settings.trust {
-            Some(trust) => Some(Tls {
-                config: trust.credentials().config(),
-                name: ServerName::try_from(host.clone()).map_err(|e| e.to_string())?,
-            }),
-            None if is_this_machine(address) => None,
-            None => {
-                return Err(format!(
-                    "host {host} is another one: certificates are needed"
-                ));
-            }
-        };
-        let export = export_name(&lease.lease_id, lease.generation);
-        let server = Server::Tcp(address.clone());
-        let lease = (lease.lease_id.clone(), tls);
-        self.connect(&server, &export, Some(lease), bytes, host)
+    fn node_of(&self, view: LeaseView, bytes: u64) -> Result<Arc<Node>, String> {
+        let source = borrow::source(view, self.settings.trust.as_deref());
+        self.connect(&source.map_err(|e| e.to_string())?, bytes)
     }
 
-    fn connect(
-        &self,
-        server: &Server,
-        export: &str,
-        lease: Option<(String, Option<Tls>)>,
-        bytes: u64,
-        host: &str,
-    ) -> Result<Arc<Node>, String> {
-        let (lease_id, tls) = lease.unzip();
-        let patience = self.settings.patience;
+    fn connect(&self, source: &Source, bytes: u64) -> Result<Arc<Node>, String> {
+        let (host, patience) = (&source.host, self.settings.patience);
         let failed = |e: &dyn std::error::Error| format!("{host}: {e}");
-        let made = connect(server, export, tls.flatten().as_ref(), patience);
+        let made = connect(
+            &source.server,
+            &source.export,
+            source.tls.as_ref(),
+            patience,
+        );
         let made = made.map_err(|e| failed(&e))?;
         if made.1.bytes < bytes {
             return Err(format!("{host}: {} bytes are all there is", made.1.bytes));
         }
-        let node = Node::new(host.to_owned(), lease_id, made, patience);
+        let node = Node::new(host.clone(), source.lease.clone(), made, patience);
         node.map(Arc::new).map_err(|e| failed(&e))
     }
 
@@ -323,14 +302,18 @@ impl Inner {
         let news = news + usize::from(node.give_up());
         if news > 0 {
             state.failed_nodes += news as u64;
-            state.refraction.begin(Instant::now());
+            state.refraction.refused(self.now_ms());
             state.last_failure = Some(format!("{}: {why}", node.host));
         }
     }
 
     pub(crate) fn term_ms(&self) -> i64 {
-        let term = (self.settings.renew_every * 3).max(Duration::from_secs(1));
-        i64::try_from(term.as_millis()).unwrap_or(i64::MAX)
+        ms((self.settings.renew_every * 3).max(Duration::from_secs(1)))
+    }
+
+    /// Time since the start: a clock that does not go back.
+    fn now_ms(&self) -> i64 {
+        ms(self.began.elapsed())
     }
 
     /// The keeper's round: leases go on, and those that nobody has used since the last one are given back.
@@ -363,6 +346,10 @@ impl Inner {
         }
         is_unused && was_unused
     }
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Recruiters that cannot be reached are waited for: paging goes on between client and host meanwhile.

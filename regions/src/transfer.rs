@@ -1,4 +1,8 @@
 //! Requests and replies on one connection: several under way at once, all of them done before anything else is asked.
+//!
+//! A caller waits here, and its bytes go straight to and from where it has them. The clerk's loop
+//! (`gleaner_paging::device::run`) waits for nobody and passes single pages through one buffer: with the words of the
+//! protocol in common (`nbd::wire`), nothing else of the two is alike.
 
 use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use std::io::{self, Read, Write};
@@ -37,16 +41,16 @@ pub(crate) fn read(
     until: Instant,
 ) -> Result<(), Lost> {
     let (count, all) = (into.len().div_ceil(REQUEST_BYTES), into.len());
-    let mut asked = Asked::new(count);
+    let mut window = Window::new(count);
     let mut requests = Vec::with_capacity(WINDOW * Request::BYTES);
-    while asked.answered < count {
+    while window.answered < count {
         requests.clear();
-        while let Some(n) = asked.next() {
+        while let Some(n) = window.next() {
             let (from, to) = bounds(n, all);
             requests.extend(request(Command::Read, n, offset + from as u64, to - from));
         }
         send(wire, &requests, until)?;
-        let n = asked.reply(wire, until)?;
+        let n = window.reply(wire, until)?;
         let (from, to) = bounds(n, all);
         fill(wire, &mut into[from..to], until)?;
     }
@@ -61,17 +65,17 @@ pub(crate) fn write(
     until: Instant,
 ) -> Result<(), Lost> {
     let count = bytes.len().div_ceil(REQUEST_BYTES);
-    let mut asked = Asked::new(count);
+    let mut window = Window::new(count);
     let mut message = Vec::with_capacity(Request::BYTES + bytes.len().min(REQUEST_BYTES));
-    while asked.answered < count {
-        while let Some(n) = asked.next() {
+    while window.answered < count {
+        while let Some(n) = window.next() {
             let (from, to) = bounds(n, bytes.len());
             message.clear();
             message.extend(request(Command::Write, n, offset + from as u64, to - from));
             message.extend(&bytes[from..to]);
             send(wire, &message, until)?;
         }
-        asked.reply(wire, until)?;
+        window.reply(wire, until)?;
     }
     Ok(())
 }
@@ -84,11 +88,11 @@ pub(crate) fn trim(
     until: Instant,
 ) -> Result<(), Lost> {
     let bytes = bytes.min(MOST_TRIMMED_BYTES) as usize;
-    let mut asked = Asked::new(1);
-    while let Some(n) = asked.next() {
+    let mut window = Window::new(1);
+    while let Some(n) = window.next() {
         send(wire, &request(Command::Trim, n, offset, bytes), until)?;
     }
-    asked.reply(wire, until).map(|_| ())
+    window.reply(wire, until).map(|_| ())
 }
 
 fn bounds(n: usize, all: usize) -> (usize, usize) {
@@ -107,14 +111,14 @@ fn request(command: Command, n: usize, offset: u64, bytes: usize) -> [u8; Reques
     request.encode()
 }
 
-/// Which requests are under way. Replies come in any order, and each once.
-struct Asked {
+/// Requests under way, [`WINDOW`] at most. Replies come in any order, and each once.
+struct Window {
     sent: usize,
     answered: usize,
     is_open: Vec<bool>,
 }
 
-impl Asked {
+impl Window {
     fn new(count: usize) -> Self {
         Self {
             sent: 0,

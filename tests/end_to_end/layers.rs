@@ -20,7 +20,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 18] = [
         &["schemas", "policy", "trust", "listen", "daemon"],
     ),
     ("paging", &["schemas", "policy", "hosts", "trust", "daemon"]),
-    ("regions", &["schemas", "trust", "paging"]),
+    ("regions", &["schemas", "policy", "trust", "paging"]),
     ("simulator", &["schemas", "policy", "hosts", "dataset"]),
     (
         "agent",

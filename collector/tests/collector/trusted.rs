@@ -4,14 +4,12 @@ use crate::made::{body, id, sequences};
 use crate::running::{Answer, Collector, try_get, try_post, wait_for};
 use gleaner_trust::{
     AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, Issued, KeyAndRequest, Role,
-    provider,
 };
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 use ureq::Agent;
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 /// A collector with an authority of its own, and clients that it certifies.
 pub(crate) struct Deployment {
@@ -110,19 +108,8 @@ pub(crate) fn strangers_connection(
 }
 
 fn agent(credentials: &Credentials) -> Agent {
-    let owned = |c: &rustls::pki_types::CertificateDer<'_>| Certificate::from_der(c).to_owned();
-    let chain: Vec<_> = credentials.certificates().iter().map(owned).collect();
-    let authorities: Vec<_> = credentials.authorities().iter().map(owned).collect();
-    let key = credentials
-        .key_pem()
-        .map(|pem| PrivateKey::from_pem(pem).unwrap());
-    let tls = TlsConfig::builder()
-        .client_cert(key.map(|key| ClientCert::new_with_certs(&chain, key)))
-        .root_certs(RootCerts::new_with_certs(&authorities))
-        .unversioned_rustls_crypto_provider(provider())
-        .build();
     Agent::config_builder()
-        .tls_config(tls)
+        .tls_config(gleaner_trust::http::tls(credentials).unwrap())
         .http_status_as_error(false)
         .timeout_global(Some(Duration::from_secs(90)))
         .build()

@@ -1,11 +1,10 @@
 //! The recruiters that may be asked, one after another.
 
+use super::BorrowError;
 use super::ask::{Reply, ask, foreign};
-use super::{BorrowError, Granted, Wanted};
-use gleaner_schemas::lending::RefusalKind;
+use gleaner_schemas::lending::{LeaseList, LeaseRequest, LeaseView, RefusalKind, RenewalRequest};
 use gleaner_trust::http::{HttpClient, Limits};
 use gleaner_trust::{Address, ClientTrust, hex};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,11 +34,6 @@ pub struct Recruiters {
 
 /// Longest time that a connection is kept unused: renewals come within seconds.
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
-
-#[derive(Deserialize)]
-struct Leases {
-    leases: Vec<Granted>,
-}
 
 impl Recruiters {
     /// # Errors
@@ -80,12 +74,12 @@ impl Recruiters {
     ///
     /// # Errors
     /// [`BorrowError`].
-    pub fn lease(&self, wanted: &Wanted) -> Result<Vec<Granted>, BorrowError> {
-        let document = json!(wanted);
+    pub fn lease(&self, request: &LeaseRequest) -> Result<Vec<LeaseView>, BorrowError> {
+        let document = json!(request);
         self.each((Method::POST, "leases", Some(&document)), |url, reply| {
             let leases = leases(url, reply)?;
-            let is_enough = |lease: &Granted| lease.granted_bytes >= wanted.bytes;
-            if leases.len() != wanted.copies as usize || !leases.iter().all(is_enough) {
+            let is_enough = |view: &LeaseView| view.lease.granted_bytes >= request.bytes;
+            if leases.len() != request.copies as usize || !leases.iter().all(is_enough) {
                 return Err(foreign(url, "other leases than were asked for"));
             }
             Ok(leases)
@@ -96,15 +90,15 @@ impl Recruiters {
     ///
     /// # Errors
     /// [`BorrowError`]; refused as `unknown_lease`, it is over.
-    pub fn renew(&self, lease_id: &str, term_ms: i64) -> Result<Granted, BorrowError> {
+    pub fn renew(&self, lease_id: &str, term_ms: i64) -> Result<LeaseView, BorrowError> {
         let path = format!("leases/{}/renew", checked(lease_id)?);
-        let document = json!({ "term_ms": term_ms });
+        let document = json!(RenewalRequest { term_ms });
         self.each((Method::POST, &path, Some(&document)), |url, reply| {
-            let lease: Granted = reply.told(url)?;
-            if lease.lease_id != lease_id {
+            let view: LeaseView = reply.told(url)?;
+            if view.lease.lease_id != lease_id {
                 return Err(foreign(url, "another lease than was asked for"));
             }
-            Ok(lease)
+            Ok(view)
         })
     }
 
@@ -121,7 +115,7 @@ impl Recruiters {
     ///
     /// # Errors
     /// [`BorrowError`].
-    pub fn leases(&self) -> Result<Vec<Granted>, BorrowError> {
+    pub fn leases(&self) -> Result<Vec<LeaseView>, BorrowError> {
         self.each((Method::GET, "leases", None), leases)
     }
 
@@ -176,9 +170,12 @@ fn another_may_know(error: &BorrowError) -> bool {
     }
 }
 
-fn leases(url: &str, reply: &Reply) -> Result<Vec<Granted>, BorrowError> {
-    let Leases { leases } = reply.told(url)?;
-    if leases.iter().any(|lease| checked(&lease.lease_id).is_err()) {
+fn leases(url: &str, reply: &Reply) -> Result<Vec<LeaseView>, BorrowError> {
+    let LeaseList { leases } = reply.told(url)?;
+    if leases
+        .iter()
+        .any(|view| checked(&view.lease.lease_id).is_err())
+    {
         return Err(foreign(url, "a lease without an id"));
     }
     Ok(leases)

@@ -1,7 +1,7 @@
 //! Recruiters of the tests' own, on sockets: what is asked of them, and what is made of their answers.
 
 use super::*;
-use gleaner_schemas::lending::RefusalKind;
+use gleaner_schemas::lending::{LeaseRequest, RefusalKind};
 use gleaner_trust::{Authority, ClientPaths, ClientTrust, Role, ServerPaths, ServerTrust};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::{Value, json};
@@ -81,16 +81,8 @@ fn refusal(kind: &str) -> String {
     )
 }
 
-fn wanted() -> Wanted {
-    Wanted {
-        bytes: 4096,
-        copies: 1,
-        key: "k".to_owned(),
-        term_ms: 60_000,
-        least_ms: None,
-        placement: None,
-        avoid: Vec::new(),
-    }
+fn request() -> LeaseRequest {
+    LeaseRequest::new(4096, "k".to_owned())
 }
 
 /// An address where nobody listens any more.
@@ -107,9 +99,12 @@ fn a_lease_is_asked_for_renewed_listed_and_given_back() {
         (204, String::new()),
     ]);
     let recruiters = recruiters(&[&format!("{url}/")]);
-    let granted = recruiters.lease(&wanted()).unwrap().remove(0);
+    let granted = recruiters.lease(&request()).unwrap().remove(0);
     assert_eq!(granted.address.as_deref(), Some("192.0.2.1:10809"));
-    assert_eq!((granted.generation, granted.held_bytes), (7, 2 << 20));
+    assert_eq!(
+        (granted.lease.generation, granted.lease.held_bytes),
+        (7, 2 << 20)
+    );
     assert_eq!(recruiters.renew(ID, 30_000).unwrap(), granted);
     assert_eq!(recruiters.leases().unwrap(), [granted]);
     recruiters.release(ID).unwrap();
@@ -196,9 +191,9 @@ fn the_next_one_is_asked_where_one_does_not_answer_and_first_from_then_on() {
     ]);
     let (other, _still_listens) = recruiter(vec![(503, refusal("starting"))]);
     let recruiters = recruiters(&[&nowhere(), &other, &url]);
-    recruiters.lease(&wanted()).unwrap();
+    recruiters.lease(&request()).unwrap();
     // What one says of all hosts the others would: nobody else is asked.
-    match recruiters.lease(&wanted()).unwrap_err() {
+    match recruiters.lease(&request()).unwrap_err() {
         BorrowError::Refused { url: by, refusal } => {
             assert_eq!((by, refusal.kind), (url, RefusalKind::NoMemory));
             assert_eq!(refusal.retry_in_ms, Some(1500));
@@ -212,9 +207,9 @@ fn the_next_one_is_asked_where_one_does_not_answer_and_first_from_then_on() {
 #[test]
 fn a_refusal_says_more_than_silence() {
     let (url, _served) = recruiter(vec![(503, refusal("starting"))]);
-    let failed = recruiters(&[&url, &nowhere()]).lease(&wanted());
+    let failed = recruiters(&[&url, &nowhere()]).lease(&request());
     assert!(matches!(failed, Err(BorrowError::Refused { .. })));
-    let failed = recruiters(&[&nowhere()]).lease(&wanted());
+    let failed = recruiters(&[&nowhere()]).lease(&request());
     assert!(matches!(failed, Err(BorrowError::Unreachable { .. })));
 }
 
@@ -248,7 +243,7 @@ fn what_no_recruiter_says_is_not_believed() {
         (200, " ".repeat(17 << 20)),
     ] {
         let (url, _served) = recruiter(vec![(status, body.clone())]);
-        let failed = recruiters(&[&url]).lease(&wanted());
+        let failed = recruiters(&[&url]).lease(&request());
         let is_foreign = matches!(failed, Err(BorrowError::Foreign { .. }));
         assert!(is_foreign, "{status} {:.40}: {failed:?}", body);
     }

@@ -186,22 +186,18 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
     }
 
     fn serve(&mut self, request: &Request) -> Result<(), TransmissionError> {
-        let bytes = u64::from(request.bytes);
+        let (offset, bytes) = (request.offset, u64::from(request.bytes));
+        let sound = request.check(self.contents.bytes());
         let done = match request.command {
-            Command::Read => return self.read(request),
-            Command::Write => self.write(request)?,
-            Command::Flush if request.bytes == 0 && request.offset == 0 => {
-                known(request, 0).and_then(|()| self.contents.flush())
+            Command::Read => return self.read(request, sound),
+            Command::Write => self.write(request, sound)?,
+            Command::Flush => sound.and_then(|()| self.contents.flush()),
+            Command::Trim | Command::WriteZeroes => {
+                sound.and_then(|()| self.contents.discard(offset, bytes))
             }
-            Command::Trim => known(request, 0)
-                .and_then(|()| self.within(request, Fault::Invalid))
-                .and_then(|()| self.contents.discard(request.offset, bytes)),
-            Command::WriteZeroes => known(request, flag::NO_HOLE | flag::FAST_ZERO)
-                .and_then(|()| self.within(request, Fault::NoSpace))
-                .and_then(|()| self.contents.discard(request.offset, bytes)),
             // All of it is in memory.
-            Command::Cache => known(request, 0).and_then(|()| self.within(request, Fault::Invalid)),
-            Command::Flush | Command::Disconnect | Command::Unknown(_) => Err(Fault::Invalid),
+            Command::Cache => sound,
+            Command::Disconnect | Command::Unknown(_) => Err(Fault::Invalid),
         };
         let done = done.and_then(|()| match request.flags & flag::FUA {
             0 => Ok(()),
@@ -210,20 +206,12 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.answer(request, done.err().map_or(0, Fault::number))
     }
 
-    fn within(&self, request: &Request, beyond: Fault) -> Result<(), Fault> {
-        let end = request.offset.checked_add(u64::from(request.bytes));
-        match end {
-            Some(end) if end <= self.contents.bytes() => Ok(()),
-            _ => Err(beyond),
-        }
-    }
-
-    fn read(&mut self, request: &Request) -> Result<(), TransmissionError> {
-        let wrong = match request.bytes {
-            ..=MOST_BYTES => known(request, 0).and(self.within(request, Fault::Invalid)),
-            _ => Err(Fault::TooLarge),
-        };
-        if let Err(fault) = wrong {
+    fn read(
+        &mut self,
+        request: &Request,
+        sound: Result<(), Fault>,
+    ) -> Result<(), TransmissionError> {
+        if let Err(fault) = sound {
             return self.answer(request, fault.number());
         }
         let (mut offset, mut left) = (request.offset, request.bytes as usize);
@@ -304,11 +292,14 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
     }
 
     /// The bytes that follow are taken whatever becomes of them.
-    fn write(&mut self, request: &Request) -> Result<Result<(), Fault>, TransmissionError> {
+    fn write(
+        &mut self,
+        request: &Request,
+        mut done: Result<(), Fault>,
+    ) -> Result<Result<(), Fault>, TransmissionError> {
         if request.bytes > MOST_BYTES {
             return Err(TransmissionError::TooLarge(request.bytes));
         }
-        let mut done = known(request, 0).and_then(|()| self.within(request, Fault::NoSpace));
         // One that is refused may lie anywhere, and nothing of it is stored.
         let first = if done.is_ok() { request.offset } else { 0 };
         let (mut offset, mut left) = (first, request.bytes as usize);
@@ -433,14 +424,6 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.outward.until = 0;
         Ok(())
     }
-}
-
-/// Flags that were not offered are an error, so that nobody believes what was not done. `FUA` may stand everywhere.
-fn known(request: &Request, flags: u16) -> Result<(), Fault> {
-    if request.flags & !(flags | flag::FUA) != 0 {
-        return Err(Fault::Invalid);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

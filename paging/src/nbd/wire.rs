@@ -192,6 +192,29 @@ impl Request {
         })
     }
 
+    /// Judges the request by itself, for an export of `export_bytes`. Flags that were not offered are a fault, so that nobody
+    /// believes what was not done; [`flag::FUA`] may stand everywhere.
+    ///
+    /// # Errors
+    /// The fault to answer with. The bytes of a write follow all the same.
+    pub fn check(&self, export_bytes: u64) -> Result<(), Fault> {
+        let known = match self.command {
+            Command::WriteZeroes => flag::FUA | flag::NO_HOLE | flag::FAST_ZERO,
+            _ => flag::FUA,
+        };
+        let end = self.offset.checked_add(u64::from(self.bytes));
+        let is_beyond = end.is_none_or(|end| end > export_bytes);
+        match self.command {
+            Command::Read if self.bytes > MOST_BYTES => Err(Fault::TooLarge),
+            _ if self.flags & !known != 0 => Err(Fault::Invalid),
+            Command::Write | Command::WriteZeroes if is_beyond => Err(Fault::NoSpace),
+            Command::Read | Command::Trim | Command::Cache if is_beyond => Err(Fault::Invalid),
+            Command::Flush if self.bytes != 0 || self.offset != 0 => Err(Fault::Invalid),
+            Command::Unknown(_) => Err(Fault::Invalid),
+            _ => Ok(()),
+        }
+    }
+
     /// As it is sent.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
@@ -310,4 +333,48 @@ pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, after) = rest.split_first_chunk::<N>()?;
     *rest = after;
     Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_judged_by_its_kind_flags_and_bounds() {
+        use Command::{Cache, Flush, Read, Trim, Unknown, Write, WriteZeroes};
+        let judged = |command, flags, offset, bytes| {
+            let request = Request {
+                flags,
+                command,
+                cookie: 1,
+                offset,
+                bytes,
+            };
+            request.check(1 << 40).err()
+        };
+        let end = 1 << 40;
+        for (command, beyond) in [
+            (Read, Fault::Invalid),
+            (Write, Fault::NoSpace),
+            (WriteZeroes, Fault::NoSpace),
+            (Trim, Fault::Invalid),
+            (Cache, Fault::Invalid),
+        ] {
+            assert_eq!(judged(command, 0, end - 4096, 4096), None);
+            assert_eq!(judged(command, flag::FUA, 0, 0), None);
+            assert_eq!(judged(command, 0, end - 4096, 4097), Some(beyond));
+            assert_eq!(judged(command, 0, u64::MAX, 1), Some(beyond));
+            assert_eq!(judged(command, 1 << 15, 0, 1), Some(Fault::Invalid));
+            let zeroes = flag::NO_HOLE | flag::FAST_ZERO;
+            let expected = (command != WriteZeroes).then_some(Fault::Invalid);
+            assert_eq!(judged(command, zeroes, 0, 1), expected, "{command:?}");
+        }
+        assert_eq!(judged(Read, 0, 0, MOST_BYTES), None);
+        assert_eq!(judged(Read, 0, 0, MOST_BYTES + 1), Some(Fault::TooLarge));
+        assert_eq!(judged(Trim, 0, 0, MOST_BYTES + 1), None);
+        assert_eq!(judged(Flush, flag::FUA, 0, 0), None);
+        assert_eq!(judged(Flush, 0, 1, 0), Some(Fault::Invalid));
+        assert_eq!(judged(Flush, 0, 0, 1), Some(Fault::Invalid));
+        assert_eq!(judged(Unknown(9), 0, 0, 0), Some(Fault::Invalid));
+    }
 }

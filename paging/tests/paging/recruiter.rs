@@ -1,7 +1,9 @@
 //! Recruiters of the test's own, at the other end of a memory server's link.
 
 use crate::host::{PATIENCE, wait_for};
-use gleaner_schemas::lending::{Announcement, Asked, FromHost, Lease, Outcome, Request, ToHost};
+use gleaner_schemas::lending::{
+    Announcement, Asked, FromHost, GrantRequest, Lease, Outcome, Request, ToHost,
+};
 use std::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 
@@ -105,10 +107,10 @@ impl Link {
 
 /// A request for a lease of an hour.
 pub(crate) fn grant(client: &str, key: &str, bytes: u64) -> Asked {
-    Asked::Grant {
+    Asked::Grant(GrantRequest {
         client: client.to_owned(),
         key: key.to_owned(),
         bytes,
         term_ms: 3_600_000,
-    }
+    })
 }

@@ -1,7 +1,7 @@
 //! Who has leased what, and until when.
 
 use super::refusal;
-use gleaner_schemas::lending::{Lease, Refusal, SLAB_BYTES};
+use gleaner_schemas::lending::{GrantRequest, Lease, Refusal, SLAB_BYTES};
 use std::collections::{BTreeMap, btree_map};
 
 /// Names longer than this are refused: every announcement says them.
@@ -72,35 +72,24 @@ impl Clock {
     }
 }
 
-/// A lease that is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
-    pub(super) client: &'a str,
-    pub(super) key: &'a str,
-    pub(super) bytes: u64,
-    pub(super) term_ms: i64,
-}
-
-impl Wanted<'_> {
-    /// In whole slabs, or why it makes no sense.
-    pub(super) fn whole_bytes(&self) -> Result<u64, Refusal> {
-        if !is_name(self.client) || !is_name(self.key) {
-            return Err(refusal::malformed(format!(
-                "the client's name and the key of a lease have 1 to {LONGEST_NAME_BYTES} bytes each"
-            )));
-        }
-        if self.term_ms <= 0 {
-            return Err(refusal::malformed(
-                "a lease's term is longer than nothing".into(),
-            ));
-        }
-        match self.bytes.checked_next_multiple_of(SLAB_BYTES) {
-            Some(bytes) if bytes > 0 => Ok(bytes),
-            _ => Err(refusal::malformed(format!(
-                "a lease has at least one byte, and no more than 2^64: {} were asked for",
-                self.bytes
-            ))),
-        }
+/// Size of the lease in whole slabs, or the reason why the request makes no sense.
+pub(super) fn whole_bytes(request: &GrantRequest) -> Result<u64, Refusal> {
+    if !is_name(&request.client) || !is_name(&request.key) {
+        return Err(refusal::malformed(format!(
+            "the client's name and the key of a lease have 1 to {LONGEST_NAME_BYTES} bytes each"
+        )));
+    }
+    if request.term_ms <= 0 {
+        return Err(refusal::malformed(
+            "a lease's term is longer than nothing".into(),
+        ));
+    }
+    match request.bytes.checked_next_multiple_of(SLAB_BYTES) {
+        Some(bytes) if bytes > 0 => Ok(bytes),
+        _ => Err(refusal::malformed(format!(
+            "a lease has at least one byte, and no more than 2^64: {} were asked for",
+            request.bytes
+        ))),
     }
 }
 
@@ -166,12 +155,12 @@ impl Ledger {
     /// The lease that was granted before by the same key; one of another size contradicts it.
     pub(super) fn granted_before(
         &self,
-        wanted: &Wanted<'_>,
+        request: &GrantRequest,
         whole_bytes: u64,
         now_ms: i64,
     ) -> Result<Option<Lease>, Refusal> {
         let mut all = self.entries.values();
-        let same = |e: &&Entry| e.lease.client == wanted.client && e.lease.key == wanted.key;
+        let same = |e: &&Entry| e.lease.client == request.client && e.lease.key == request.key;
         let Some(entry) = all.find(same) else {
             return Ok(None);
         };
@@ -185,7 +174,7 @@ impl Ledger {
     pub(super) fn grant(
         &mut self,
         lease_id: &str,
-        wanted: &Wanted<'_>,
+        request: &GrantRequest,
         whole_bytes: u64,
         now_ms: i64,
     ) -> Result<Lease, Refusal> {
@@ -196,13 +185,13 @@ impl Ledger {
             lease: Lease {
                 lease_id: lease_id.to_owned(),
                 generation: self.generation,
-                client: wanted.client.to_owned(),
-                key: wanted.key.to_owned(),
+                client: request.client.clone(),
+                key: request.key.clone(),
                 granted_bytes: whole_bytes,
                 held_bytes: whole_bytes,
                 expires_in_ms: 0, // as told
             },
-            expires_ms: self.clock.at(now_ms).saturating_add(wanted.term_ms),
+            expires_ms: self.clock.at(now_ms).saturating_add(request.term_ms),
         };
         let lease = self.lease(&entry, now_ms);
         self.enter(entry);

@@ -19,9 +19,9 @@ pub use low_water::LowWater;
 
 use allowance::{Allowance, Allowed, whole_slabs};
 use gleaner_schemas::lending::{
-    Asked, HostQuota, Lease, Outcome, QuotaReason, Refusal, SLAB_BYTES,
+    Asked, GrantRequest, HostQuota, Lease, Outcome, QuotaReason, Refusal, SLAB_BYTES,
 };
-use ledger::{Ledger, Wanted};
+use ledger::Ledger;
 
 /// A quota that has changed by less than this share of what was told last waits for the next regular announcement.
 const WORTH_TELLING_SHARE: u64 = 16;
@@ -235,19 +235,12 @@ impl Lender {
     ) -> Result<Outcome, Refusal> {
         let most_ms = self.settings.most_term_ms;
         match asked {
-            Asked::Grant {
-                client,
-                key,
-                bytes,
-                term_ms,
-            } => {
-                let wanted = Wanted {
-                    client,
-                    key,
-                    bytes: *bytes,
-                    term_ms: (*term_ms).min(most_ms),
+            Asked::Grant(request) => {
+                let request = GrantRequest {
+                    term_ms: request.term_ms.min(most_ms),
+                    ..request.clone()
                 };
-                self.grant(&wanted, fresh_id, now_ms, actions)
+                self.grant(&request, fresh_id, now_ms, actions)
             }
             Asked::Renew {
                 client,
@@ -275,13 +268,13 @@ impl Lender {
 
     fn grant(
         &mut self,
-        wanted: &Wanted<'_>,
+        request: &GrantRequest,
         fresh_id: &str,
         now_ms: i64,
         actions: &mut Vec<Action>,
     ) -> Result<Outcome, Refusal> {
-        let bytes = wanted.whole_bytes()?;
-        if let Some(lease) = self.ledger.granted_before(wanted, bytes, now_ms)? {
+        let bytes = ledger::whole_bytes(request)?;
+        if let Some(lease) = self.ledger.granted_before(request, bytes, now_ms)? {
             return Ok(Outcome::Granted { lease });
         }
         if self.is_ending {
@@ -302,7 +295,7 @@ impl Lender {
         if bytes > allowed.bytes.saturating_sub(held_bytes) {
             return Err(refusal::no_memory(allowed.bytes, held_bytes, bytes));
         }
-        let lease = self.ledger.grant(fresh_id, wanted, bytes, now_ms)?;
+        let lease = self.ledger.grant(fresh_id, request, bytes, now_ms)?;
         let (lease_id, client) = (lease.lease_id.clone(), lease.client.clone());
         actions.push(Action::Open {
             lease_id,

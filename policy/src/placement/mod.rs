@@ -8,12 +8,12 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use gleaner_schemas::lending::{Placement, UnknownPlacement};
 pub use state::State;
 
 use gleaner_schemas::lending::SLAB_BYTES;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// A host that failed is avoided for so long, unless set otherwise (Dodo: one minute).
@@ -21,28 +21,6 @@ pub const REFRACTION_MS: i64 = 60_000;
 
 /// Length of an epoch: weights are taken at its start (GMS: 5 to 10 s).
 pub const EPOCH_MS: i64 = 5000;
-
-/// How hosts are chosen for a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Placement {
-    /// Any host with room, each as likely (Dodo; Acharya & Setia, section 5).
-    Random,
-    /// The host with the fewest pages stored (Anemone).
-    FewestPages,
-    /// The host that serves the fewest requests (Anemone).
-    FewestRequests,
-    /// The host that this client has the least on: spread equally (Felten & Zahorjan).
-    Spread,
-    /// The host that this client found good before, as long as it has room (Felten & Zahorjan); at first any.
-    Stick,
-    /// As likely as the host's share of all free memory at the start of the epoch, less what was placed there since
-    /// (GMS: weights w_i). Once they are used up a new epoch begins.
-    EpochWeights,
-    /// The host on which so much is most likely to stay for as long as asked (ours): by the forecast, which counts as
-    /// even where it knows nothing; then the one that has been idle for longest, which is likelier to stay so.
-    #[default]
-    LongestAvailable,
-}
 
 /// A host that could be asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,65 +65,6 @@ pub struct Shortage {
     pub largest_free_bytes: u64,
     /// When the first of those that failed may be asked again.
     pub retry_in_ms: Option<i64>,
-}
-
-impl Placement {
-    /// Each of them.
-    pub const ALL: [Self; 7] = [
-        Self::Random,
-        Self::FewestPages,
-        Self::FewestRequests,
-        Self::Spread,
-        Self::Stick,
-        Self::EpochWeights,
-        Self::LongestAvailable,
-    ];
-
-    /// As configurations and requests spell it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Random => "random",
-            Self::FewestPages => "fewest-pages",
-            Self::FewestRequests => "fewest-requests",
-            Self::Spread => "spread",
-            Self::Stick => "stick",
-            Self::EpochWeights => "epoch-weights",
-            Self::LongestAvailable => "longest-available",
-        }
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// No policy has that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownPlacement(pub String);
-
-impl fmt::Display for UnknownPlacement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Placement::ALL.map(Placement::name).join(", ");
-        write!(
-            f,
-            "there is no placement {:?}: choose one of {names}",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for UnknownPlacement {}
-
-impl FromStr for Placement {
-    type Err = UnknownPlacement;
-
-    fn from_str(name: &str) -> Result<Self, UnknownPlacement> {
-        let found = Self::ALL.into_iter().find(|p| p.name() == name);
-        found.ok_or_else(|| UnknownPlacement(name.to_owned()))
-    }
 }
 
 impl fmt::Display for Shortage {

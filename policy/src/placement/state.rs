@@ -1,6 +1,7 @@
 //! What placements remember, bounded.
 
 use super::REFRACTION_MS;
+use crate::refraction::Refraction;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -49,8 +50,8 @@ impl State {
 
     /// For how long a host is still avoided.
     pub(super) fn refraction_left_ms(&self, failed_ms: Option<i64>, now_ms: i64) -> i64 {
-        let until_ms = failed_ms.map(|failed| failed.saturating_add(self.refraction_ms));
-        until_ms.map_or(0, |until| until.saturating_sub(now_ms).max(0))
+        let since = |failed_ms| Refraction::since(failed_ms, self.refraction_ms);
+        failed_ms.map_or(0, |failed_ms| since(failed_ms).left_ms(now_ms))
     }
 
     /// Hosts that were good to a client.

@@ -3,7 +3,7 @@
 use super::App;
 use super::problem::Problem;
 use super::quotas::aside;
-use crate::links;
+use crate::conversation;
 use crate::registry::{HostId, HostView};
 use axum::extract::rejection::PathRejection;
 use axum::extract::ws::WebSocketUpgrade;
@@ -45,7 +45,7 @@ pub(super) async fn hosts(
         let mut hosts: Vec<HostView> = Vec::new();
         loop {
             let after = hosts.last().map_or("", |last| &last.quota.host_id);
-            let more = app.registry().hosts_after(after, app.now_ms());
+            let more = app.state.registry().hosts_after(after, app.state.now_ms());
             if more.is_empty() {
                 break;
             }
@@ -82,15 +82,16 @@ pub(super) async fn link(
     let Path(host_id) = host_id?;
     check_id(&host_id, "a host id")?;
     app.may_link(&caller, &host_id)
-        .inspect_err(|problem| app.complain(&caller.name(), &problem.detail))?;
+        .inspect_err(|problem| app.state.complain(&caller.name(), &problem.detail))?;
     let upgrade = upgrade.map_err(|rejection| {
         let status = StatusCode::UPGRADE_REQUIRED;
         let detail = format!("the link is a WebSocket (RFC 6455): {rejection}");
         Problem::new(status, "malformed", detail)
     })?;
     let host_id = HostId::from(host_id);
-    let upgraded = links::bounded(upgrade)
-        .on_upgrade(move |socket| links::converse(app, host_id, caller, socket));
+    let state = Arc::clone(&app.state);
+    let upgraded = conversation::bounded(upgrade)
+        .on_upgrade(move |socket| conversation::converse(state, host_id, caller, socket));
     Ok(upgraded)
 }
 

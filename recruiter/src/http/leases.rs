@@ -5,97 +5,34 @@ use super::hosts::check_id;
 use super::permissions::Lessee;
 use super::problem::Problem;
 use super::quotas::aside;
-use super::whole;
 use crate::links::Unanswered;
-use crate::placing::{self, PlacementName};
-use crate::registry::{HostId, Key, LeaseView, Wanted, starting};
+use crate::placing;
+use crate::registry::{HostId, Key, starting};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_listen::Caller;
-use gleaner_schemas::lending::{Asked, Outcome, Refusal, RefusalKind};
-use serde::{Deserialize, Serialize};
+use gleaner_schemas::lending::{
+    Asked, LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, Outcome, Refusal, RefusalKind,
+    RenewalRequest,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// One petabyte: more is a slip of the finger.
 const MOST_BYTES: u64 = 1 << 50;
 /// Copies are for what must not be lost; more hosts than that are another request.
-const MOST_COPIES: usize = 16;
+const MOST_COPIES: u32 = 16;
 /// Shorter terms would be nothing but renewals.
 const LEAST_TERM_MS: i64 = 1000;
 /// The longest that may be asked for; a memory server may grant less.
 const MOST_TERM_MS: i64 = 86_400_000;
 /// The longest that may be hoped for.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
-/// Longest list of hosts to avoid.
-const MOST_AVOIDED: usize = 64;
 /// A key is told in every announcement.
 const KEY_CHARS: usize = 64;
-
-/// What is wanted.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LeaseRequest {
-    /// Of each lease; rounded up to whole slabs of 2 MiB.
-    #[serde(deserialize_with = "whole::number")]
-    #[schema(minimum = 1, maximum = 1125899906842624_i64)]
-    bytes: i64,
-    /// Of the client's choice, one for each request: asking again by the same key gives the same leases.
-    #[schema(min_length = 1, max_length = 64)]
-    key: String,
-    /// Leases, each on a host of its own: all of them or none.
-    #[serde(default = "one_copy", deserialize_with = "whole::number")]
-    #[schema(default = 1, minimum = 1, maximum = 16)]
-    copies: i64,
-    /// For how long, unless renewed; a host may grant less.
-    #[serde(default = "term", deserialize_with = "whole::number")]
-    #[schema(default = 60000, minimum = 1000, maximum = 86400000)]
-    term_ms: i64,
-    /// For how long as much should stay free of its owner, at least, with the confidence that the recruiter is
-    /// configured for; absent: for as long as it will.
-    #[serde(
-        default,
-        deserialize_with = "whole::or_none",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schema(minimum = 1, maximum = 2592000000_i64)]
-    least_ms: Option<i64>,
-    /// How hosts are chosen; absent: as the recruiter is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    placement: Option<PlacementName>,
-    /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago. An id that no host has is ignored.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 64)]
-    avoid: Vec<String>,
-}
-
-fn one_copy() -> i64 {
-    1
-}
-
-fn term() -> i64 {
-    60_000
-}
-
-/// How long a lease goes on.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RenewalRequest {
-    /// From now on; a host may grant less.
-    #[serde(default = "term", deserialize_with = "whole::number")]
-    #[schema(default = 60000, minimum = 1000, maximum = 86400000)]
-    term_ms: i64,
-}
-
-/// Leases.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-pub(crate) struct Leases {
-    /// Each on a host of its own where they are copies.
-    pub(crate) leases: Vec<LeaseView>,
-}
 
 /// Asks for memory.
 ///
@@ -107,8 +44,8 @@ pub(crate) struct Leases {
     params(("Gleaner-Client" = Option<String>, Header, description = "For whom: admins, and programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
     request_body = LeaseRequest,
     responses(
-        (status = 200, description = "There already, by this key", body = Leases),
-        (status = 201, description = "Granted", body = Leases),
+        (status = 200, description = "There already, by this key", body = LeaseList),
+        (status = 201, description = "Granted", body = LeaseList),
         (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
@@ -124,14 +61,14 @@ pub(super) async fn grant(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Result<Json<LeaseRequest>, JsonRejection>,
-) -> Result<(StatusCode, Json<Leases>), Problem> {
+) -> Result<(StatusCode, Json<LeaseList>), Problem> {
     let begun = Instant::now();
-    app.metrics.requested("grant");
+    app.state.metrics.requested("grant");
     let lessee = app.lessee(&caller, &headers)?;
-    let Json(asked) = body?;
-    let (wanted, term_ms, placement) = checked(&app, asked, lessee)?;
-    let granted = placing::grant(Arc::clone(&app), wanted, term_ms, placement).await;
-    app.metrics.granted(begun.elapsed(), granted.is_ok());
+    let Json(request) = body?;
+    check(&request)?;
+    let granted = placing::grant(Arc::clone(&app.state), lessee.client, request).await;
+    app.state.metrics.granted(begun.elapsed(), granted.is_ok());
     let granted = granted?;
     let status = if granted.is_new {
         StatusCode::CREATED
@@ -139,44 +76,29 @@ pub(super) async fn grant(
         StatusCode::OK
     };
     let leases = granted.leases;
-    Ok((status, Json(Leases { leases })))
+    Ok((status, Json(LeaseList { leases })))
 }
 
-fn checked(
-    app: &App,
-    asked: LeaseRequest,
-    lessee: Lessee,
-) -> Result<(Wanted, i64, PlacementName), Problem> {
-    let placement = asked.placement.unwrap_or(app.asking().placement);
-    let copies = usize::try_from(asked.copies).unwrap_or_default();
-    let bytes = u64::try_from(asked.bytes).unwrap_or_default();
+fn check(request: &LeaseRequest) -> Result<(), Problem> {
     let wrong = |what: &str| Err(Problem::malformed(what));
-    if !(1..=MOST_BYTES).contains(&bytes) {
+    if !(1..=MOST_BYTES).contains(&request.bytes) {
         return wrong("bytes is from 1 to 2^50");
     }
-    if !(1..=KEY_CHARS).contains(&asked.key.chars().count()) {
+    if !(1..=KEY_CHARS).contains(&request.key.chars().count()) {
         return wrong("key has 1 to 64 characters");
     }
-    if !(1..=MOST_COPIES).contains(&copies) {
+    if !(1..=MOST_COPIES).contains(&request.copies) {
         return wrong("copies is from 1 to 16");
     }
-    check_term(asked.term_ms)?;
+    check_term(request.term_ms)?;
     let possible = 1..=MOST_LEAST_MS;
-    if asked.least_ms.is_some_and(|ms| !possible.contains(&ms)) {
+    if request.least_ms.is_some_and(|ms| !possible.contains(&ms)) {
         return wrong("least_ms is from 1 to 2592000000: 30 days");
     }
-    if asked.avoid.len() > MOST_AVOIDED {
+    if request.avoid.len() > MOST_AVOIDED {
         return wrong("avoid names at most 64 hosts");
     }
-    let wanted = Wanted {
-        client: lessee.client,
-        key: asked.key,
-        bytes,
-        copies,
-        least_ms: asked.least_ms,
-        avoid: asked.avoid,
-    };
-    Ok((wanted, asked.term_ms, placement))
+    Ok(())
 }
 
 fn check_term(term_ms: i64) -> Result<(), Problem> {
@@ -195,7 +117,7 @@ fn check_term(term_ms: i64) -> Result<(), Problem> {
     tag = "leases",
     params(("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
     responses(
-        (status = 200, description = "By client and key", body = Leases),
+        (status = 200, description = "By client and key", body = LeaseList),
         (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
@@ -211,8 +133,8 @@ pub(super) async fn list(
         let mut leases: Vec<LeaseView> = Vec::new();
         let mut last: Option<Key> = None;
         loop {
-            let now_ms = app.now_ms();
-            let registry = app.registry();
+            let now_ms = app.state.now_ms();
+            let registry = app.state.registry();
             let more = registry.leases_after(lessee.bounds(), last.as_ref(), now_ms);
             drop(registry);
             let Some(of) = more.last() else {
@@ -221,7 +143,7 @@ pub(super) async fn list(
             last = Some((of.lease.client.clone(), of.lease.key.clone()));
             leases.extend(more);
         }
-        serde_json::to_string(&Leases { leases }).unwrap_or_default() // strings and numbers
+        serde_json::to_string(&LeaseList { leases }).unwrap_or_default() // strings and numbers
     });
     Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
 }
@@ -286,7 +208,7 @@ pub(super) async fn renew(
     lease_id: Result<Path<String>, PathRejection>,
     body: Result<Json<RenewalRequest>, JsonRejection>,
 ) -> Result<Json<LeaseView>, Problem> {
-    app.metrics.requested("renew");
+    app.state.metrics.requested("renew");
     let lessee = app.lessee(&caller, &headers)?;
     let Path(lease_id) = lease_id?;
     check_id(&lease_id, "a lease id")?;
@@ -331,7 +253,7 @@ pub(super) async fn release(
     headers: HeaderMap,
     lease_id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    app.metrics.requested("release");
+    app.state.metrics.requested("release");
     let lessee = app.lessee(&caller, &headers)?;
     let Path(lease_id) = lease_id?;
     check_id(&lease_id, "a lease id")?;
@@ -355,8 +277,8 @@ pub(super) async fn release(
 
 /// A lease that the caller may see.
 fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
-    let now_ms = app.now_ms();
-    let registry = app.registry();
+    let now_ms = app.state.now_ms();
+    let registry = app.state.registry();
     let (lease, starting_for_ms) = (
         registry.lease(lease_id, now_ms),
         registry.starting_for_ms(now_ms),
@@ -394,20 +316,20 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
 /// Asks a lease's host.
 async fn ask(app: &App, lease: &LeaseView, asked: Asked) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
-    let patience = app.asking().answer_within;
-    match app.links.ask(&host_id, asked, patience).await {
+    let patience = app.state.asking().answer_within;
+    match app.state.links.ask(&host_id, asked, patience).await {
         Ok(Outcome::Refused(refusal)) => {
             if refusal.kind == RefusalKind::UnknownLease {
                 let lease_id = &lease.lease.lease_id;
-                app.registry().unknown_to_host(&host_id, lease_id);
+                app.state.registry().unknown_to_host(&host_id, lease_id);
             }
             Err(refusal.into())
         }
         Ok(outcome) => Ok(outcome),
         Err(unanswered) => {
             if unanswered == Unanswered::Late {
-                let now_ms = app.now_ms();
-                app.registry().failed(&host_id, now_ms);
+                let now_ms = app.state.now_ms();
+                app.state.registry().failed(&host_id, now_ms);
             }
             let words = placing::words(unanswered);
             Err(Refusal {

@@ -1,114 +1,26 @@
 //! `/metrics`: OpenMetrics text. Names and units are told in docs/recruiter.md.
 
 use super::App;
-use super::problem::{self, Problem};
+use super::problem::Problem;
 use super::quotas::aside;
 use crate::registry::QuotaSeen;
 use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_listen::Caller;
-use gleaner_schemas::lending::{HostQuota, RefusalKind};
+use gleaner_schemas::lending::HostQuota;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
-use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Upper bounds of times to grant, in seconds.
-const GRANT_S: [f64; 11] = [
-    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
-];
-/// A series each from the start, so that a first refusal is an increase.
-const KINDS: [RefusalKind; 14] = [
-    RefusalKind::Busy,
-    RefusalKind::ClientLimit,
-    RefusalKind::Ending,
-    RefusalKind::InUse,
-    RefusalKind::Malformed,
-    RefusalKind::NoMemory,
-    RefusalKind::NotYours,
-    RefusalKind::Other,
-    RefusalKind::Paused,
-    RefusalKind::Reserve,
-    RefusalKind::Starting,
-    RefusalKind::TooLong,
-    RefusalKind::UnknownLease,
-    RefusalKind::Unreachable,
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
-    kind: String,
-}
-
-/// What is counted since the recruiter started.
-pub(crate) struct Metrics {
-    requests: Family<OfKind, Counter>,
-    refused: Family<OfKind, Counter>,
-    granted: Counter,
-    grant_time: Histogram,
-    connections: Gauge,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            requests: Family::default(),
-            refused: Family::default(),
-            granted: Counter::default(),
-            grant_time: Histogram::new(GRANT_S),
-            connections: Gauge::default(),
-        }
-    }
-}
-
-/// An open connection, until it is dropped.
-pub(super) struct OpenConnection(Gauge);
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
-impl Metrics {
-    pub(super) fn connection(&self) -> OpenConnection {
-        self.connections.inc();
-        OpenConnection(self.connections.clone())
-    }
-
-    pub(super) fn requested(&self, kind: &str) {
-        let kind = kind.to_owned();
-        self.requests.get_or_create(&OfKind { kind }).inc();
-    }
-
-    pub(super) fn granted(&self, took: Duration, is_granted: bool) {
-        if is_granted {
-            self.granted.inc();
-            self.grant_time.observe(took.as_secs_f64());
-        }
-    }
-
-    pub(crate) fn refused(&self, kind: RefusalKind) {
-        self.refused_for(&problem::name(kind));
-    }
-
-    pub(super) fn refused_for(&self, kind: &str) {
-        let kind = kind.to_owned();
-        self.refused.get_or_create(&OfKind { kind }).inc();
-    }
-}
 
 /// What Prometheus scrapes.
 ///
@@ -139,16 +51,17 @@ pub(super) async fn scrape(
 }
 
 fn text(app: &App) -> Result<String, fmt::Error> {
-    let known = app.registry();
+    let state = &app.state;
+    let known = state.registry();
     let (quotas, totals, leases) = (known.quotas(), known.totals(), known.leases_count());
     drop(known);
     let mut registry = Registry::default();
     let recruiter = registry.sub_registry_with_prefix("gleaner_recruiter");
-    counted(recruiter, &app.metrics);
+    state.metrics.register(recruiter);
     let version = vec![("version", env!("CARGO_PKG_VERSION"))];
     recruiter.register("build", "The recruiter's version", Info::new(version));
     let whole = |n: usize| ConstGauge::new(i64::try_from(n).unwrap_or(i64::MAX));
-    let up = ConstGauge::new(app.now_ms() as f64 / 1000.0);
+    let up = ConstGauge::new(state.now_ms() as f64 / 1000.0);
     recruiter.register_with_unit("up_time", "Since its start", Unit::Seconds, up);
     for (name, help, count) in [
         (
@@ -156,7 +69,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
             "Hosts heard of within three heartbeats",
             quotas.len(),
         ),
-        ("links", "Memory servers linked now", app.links.count()),
+        ("links", "Memory servers linked now", state.links.count()),
         ("leases", "Leases known", leases),
         (
             "watchers",
@@ -178,26 +91,6 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
-}
-
-fn counted(registry: &mut Registry, metrics: &Metrics) {
-    for kind in ["grant", "renew", "release"].map(str::to_owned) {
-        let _ = metrics.requests.get_or_create(&OfKind { kind }); // at 0
-    }
-    for kind in KINDS.map(problem::name) {
-        let _ = metrics.refused.get_or_create(&OfKind { kind }); // at 0
-    }
-    let help = "Requests about leases, by kind";
-    registry.register("requests", help, metrics.requests.clone());
-    let help = "Requests, links and connections refused, by kind";
-    registry.register("refused", help, metrics.refused.clone());
-    let help = "Requests for leases that were granted";
-    registry.register("granted", help, metrics.granted.clone());
-    let help = "Time from a request for leases to their grant";
-    let grant_time = metrics.grant_time.clone();
-    registry.register_with_unit("grant_time", help, Unit::Seconds, grant_time);
-    let connections = metrics.connections.clone();
-    registry.register("connections", "Open connections", connections);
 }
 
 /// One series of each host.

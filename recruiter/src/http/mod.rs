@@ -9,11 +9,9 @@ mod permissions;
 mod problem;
 mod quotas;
 mod status;
-mod whole;
 
 pub(crate) use app::App;
 pub(crate) use hosts::Hosts;
-pub(crate) use leases::Leases;
 pub(crate) use status::Health;
 
 use axum::Router;
@@ -86,7 +84,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// Every refusal counts, whoever made it.
 async fn count(State(app): State<Arc<App>>, response: Response) -> Response {
     if let Some(problem::Kind(kind)) = response.extensions().get() {
-        app.metrics.refused_for(kind);
+        app.state.metrics.refused_for(kind);
     }
     response
 }

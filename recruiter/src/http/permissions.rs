@@ -2,7 +2,7 @@
 
 use super::App;
 use super::problem::Problem;
-use crate::config::LocalAccess;
+use crate::args::LocalAccess;
 use axum::http::HeaderMap;
 use gleaner_listen::{Caller, Who};
 use gleaner_trust::Peer;

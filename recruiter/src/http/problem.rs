@@ -1,5 +1,6 @@
 //! A refusal as a document (RFC 9457): told why, and whether to come again.
 
+use crate::metrics::name;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -57,14 +58,6 @@ impl Problem {
 
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
-    }
-}
-
-/// The name of a kind, as in JSON.
-pub(crate) fn name(kind: RefusalKind) -> String {
-    match serde_json::to_value(kind) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => "other".to_owned(),
     }
 }
 

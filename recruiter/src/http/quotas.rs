@@ -36,8 +36,8 @@ pub(super) async fn quotas(
 /// All quotas as JSON. Ten thousand hosts have megabytes: written out beside the threads that serve.
 pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
     aside(app, |app| {
-        let seen = app.registry().quotas();
-        text(seen.iter().map(|seen| seen.at(app.now_ms())).collect())
+        let (state, seen) = (&app.state, app.state.registry().quotas());
+        text(seen.iter().map(|seen| seen.at(state.now_ms())).collect())
     })
     .await
 }

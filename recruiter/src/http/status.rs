@@ -29,12 +29,13 @@ pub(crate) struct Health {
     responses((status = 200, description = "It is", body = Health))
 )]
 pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
-    let now_ms = app.now_ms();
+    let state = &app.state;
+    let now_ms = state.now_ms();
     Json(Health {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         up_for_ms: now_ms,
-        links_count: app.links.count() as u64,
-        starting_for_ms: app.registry().starting_for_ms(now_ms).unwrap_or_default(),
+        links_count: state.links.count() as u64,
+        starting_for_ms: state.registry().starting_for_ms(now_ms).unwrap_or_default(),
     })
 }
 

@@ -1,10 +1,10 @@
 //! Hosts that could give a lease, or why there are too few.
 
 use super::host::Host;
-use super::{Foresight, HostId, Registry, Wanted};
+use super::{Foresight, HostId, Registry};
 use gleaner_policy::outlook;
 use gleaner_policy::placement::Candidate;
-use gleaner_schemas::lending::{HostQuota, Outlook, Refusal, RefusalKind};
+use gleaner_schemas::lending::{HostQuota, LeaseRequest, Outlook, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
 
 /// Sooner than this nothing changes.
@@ -17,15 +17,15 @@ const RETRY_MS: i64 = 30_000;
 /// What hosts are compared by where no least time is asked for.
 const USUAL_MS: i64 = 3_600_000;
 
-/// Hosts with room that are none of `excluded`; at least `missing`.
+/// Hosts with room for a client's request that are none of `excluded`; at least `missing`.
 pub(super) fn of(
     registry: &Registry,
-    wanted: &Wanted,
+    (client, request): (&str, &LeaseRequest),
     excluded: &[&str],
     missing: usize,
 ) -> Result<Vec<Candidate>, Refusal> {
-    let bytes = wanted.slabs_bytes();
-    let held = registry.leases.by_host(&wanted.client);
+    let bytes = request.slabs_bytes();
+    let held = registry.leases.by_host(client);
     let mut with_room = 0;
     let mut candidates = Vec::new();
     for (host_id, host) in &registry.hosts {
@@ -38,12 +38,12 @@ pub(super) fn of(
         }
         with_room += 1;
         let stays = |for_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, for_ms);
-        let stays = wanted
+        let stays = request
             .least_ms
             .map(stays)
             .unwrap_or_else(|| stays(USUAL_MS));
         let sure_enough = |p: f64| p >= registry.settings.confidence;
-        if wanted.least_ms.is_some() && !stays.is_some_and(sure_enough) {
+        if request.least_ms.is_some() && !stays.is_some_and(sure_enough) {
             continue;
         }
         candidates.push(Candidate {
@@ -61,9 +61,9 @@ pub(super) fn of(
         return Ok(candidates);
     }
     Err(if with_room >= missing {
-        too_long(registry, wanted, with_room, candidates.len())
+        too_long(registry, request, with_room, candidates.len())
     } else {
-        no_memory(registry, wanted, with_room)
+        no_memory(registry, request, with_room)
     })
 }
 
@@ -86,7 +86,7 @@ fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, for_ms: i
     confidences.max_by(f64::total_cmp)
 }
 
-fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal {
+fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> Refusal {
     let linked = || registry.hosts.values().filter(|host| host.link.is_some());
     let serving = linked().filter(|host| host.address.is_some()).count();
     if serving == 0 && linked().any(|host| free(host) > 0) {
@@ -100,7 +100,7 @@ fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal 
         };
     }
     let most = linked().map(free).max().unwrap_or_default();
-    let bytes = wanted.slabs_bytes();
+    let bytes = request.slabs_bytes();
     let idle_in = linked()
         .filter(|host| host.quota.once_idle_bytes >= bytes)
         .filter_map(|host| host.quota.idle_in_ms);
@@ -110,9 +110,9 @@ fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal 
         detail: format!(
             "{with_room} of {} hosts{} have {} free, and {} with as much are needed; the most that is free on one host is {}",
             linked().count(),
-            avoided(wanted),
+            avoided(request),
             Bytes(bytes as f64),
-            wanted.copies,
+            request.copies,
             Bytes(most as f64),
         ),
         retry_in_ms: Some(retry_in_ms.clamp(LEAST_RETRY_MS, MOST_RETRY_MS)),
@@ -120,15 +120,15 @@ fn no_memory(registry: &Registry, wanted: &Wanted, with_room: usize) -> Refusal 
 }
 
 /// Words for the hosts that the client left out.
-fn avoided(wanted: &Wanted) -> String {
-    match wanted.avoid.len() {
+fn avoided(request: &LeaseRequest) -> String {
+    match request.avoid.len() {
         0 => String::new(),
         count => format!(" ({count} left out as the client asked)"),
     }
 }
 
-fn too_long(registry: &Registry, wanted: &Wanted, with_room: usize, sure: usize) -> Refusal {
-    let bytes = wanted.slabs_bytes();
+fn too_long(registry: &Registry, request: &LeaseRequest, with_room: usize, sure: usize) -> Refusal {
+    let bytes = request.slabs_bytes();
     let confidence = registry.settings.confidence;
     let outlooks = registry.hosts.values().flat_map(|host| &host.quota.outlook);
     let possible = outlooks
@@ -144,7 +144,7 @@ fn too_long(registry: &Registry, wanted: &Wanted, with_room: usize, sure: usize)
         detail: format!(
             "{with_room} hosts have {} free, and of {sure} it is expected to stay for {} s with a confidence of {confidence}; {possible}",
             Bytes(bytes as f64),
-            wanted.least_ms.unwrap_or_default() / 1000
+            request.least_ms.unwrap_or_default() / 1000
         ),
         retry_in_ms: Some(MOST_RETRY_MS),
     }

@@ -64,15 +64,12 @@ pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal
 pub(crate) fn check_answer(asked: &Asked, outcome: &Outcome) -> Result<(), Refusal> {
     let is_answer = match (asked, outcome) {
         (_, Outcome::Refused(_)) => true,
-        (
-            Asked::Grant {
-                client, key, bytes, ..
-            },
-            Outcome::Granted { lease },
-        ) => {
+        (Asked::Grant(request), Outcome::Granted { lease }) => {
             check_lease(lease)?;
-            let size = bytes.checked_next_multiple_of(SLAB_BYTES);
-            lease.client == *client && lease.key == *key && Some(lease.granted_bytes) == size
+            let size = request.bytes.checked_next_multiple_of(SLAB_BYTES);
+            lease.client == request.client
+                && lease.key == request.key
+                && Some(lease.granted_bytes) == size
         }
         (
             Asked::Renew {
@@ -99,6 +96,9 @@ pub(crate) fn check_answer(asked: &Asked, outcome: &Outcome) -> Result<(), Refus
 }
 
 fn check_lease(lease: &Lease) -> Result<(), Refusal> {
+    if lease.client.is_empty() {
+        return Err(malformed("a lease without a client".to_owned()));
+    }
     bounded("lease's id", &lease.lease_id, SHORT_BYTES)?;
     bounded("client's name", &lease.client, NAME_BYTES)?;
     bounded("lease's key", &lease.key, NAME_BYTES)
@@ -130,6 +130,7 @@ fn malformed(detail: String) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gleaner_schemas::lending::GrantRequest;
 
     fn lease(client: &str, key: &str, slabs: u64) -> Lease {
         Lease {
@@ -145,12 +146,12 @@ mod tests {
 
     #[test]
     fn an_answer_is_held_against_its_request() {
-        let grant = Asked::Grant {
+        let grant = Asked::Grant(GrantRequest {
             client: "a".into(),
             key: "k".into(),
             bytes: 2 * SLAB_BYTES - 1,
             term_ms: 60_000,
-        };
+        });
         let renew = |client: Option<&str>| Asked::Renew {
             client: client.map(str::to_owned),
             lease_id: format!("{:032x}", 1),
@@ -198,12 +199,13 @@ mod tests {
         good.quota.host_id = host.to_string();
         assert_eq!(check(&host, &good), Ok(()));
         let long = "x".repeat(1 << 20);
-        let spoilt: [fn(&mut Announcement, &str); 7] = [
+        let spoilt: [fn(&mut Announcement, &str); 8] = [
             |said, long| said.memoryd_version = long.into(),
             |said, long| said.incarnation = long.into(),
             |said, long| said.address = Some(long.into()),
             |said, long| said.leases[0].lease_id = long.into(),
             |said, long| said.leases[0].client = long.into(),
+            |said, _| said.leases[0].client.clear(),
             |said, long| said.leases[0].key = long.into(),
             |said, long| said.quota.host_id = long.into(),
         ];

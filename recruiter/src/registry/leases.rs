@@ -2,8 +2,7 @@
 
 use super::host::Host;
 use super::{HostId, PORTION, Registry};
-use gleaner_schemas::lending::Lease;
-use serde::Serialize;
+use gleaner_schemas::lending::{Lease, LeaseView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -138,21 +137,6 @@ impl Leases {
         let key = (client.to_owned(), key.to_owned());
         self.by_key.get(&key).into_iter().flatten()
     }
-}
-
-/// A lease, and where.
-#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, utoipa::ToSchema)]
-pub struct LeaseView {
-    /// The lease.
-    #[serde(flatten)]
-    pub lease: Lease,
-    /// The host that it is on.
-    pub host_id: String,
-    /// Where that serves pages, as `HOST:PORT`; absent: nowhere yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
-    /// Whether the host is linked now: else it cannot be renewed or ended through this recruiter.
-    pub is_reachable: bool,
 }
 
 impl Registry {

@@ -1,7 +1,7 @@
 //! What one client may hold, and what is held back for all.
 
-use super::{Registry, Wanted};
-use gleaner_schemas::lending::{Refusal, RefusalKind};
+use super::Registry;
+use gleaner_schemas::lending::{LeaseRequest, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
 
 /// Leases end, and hosts shrink, in minutes.
@@ -19,14 +19,24 @@ pub(crate) fn starting(what: &str, left_ms: i64) -> Refusal {
 }
 
 /// Whether `missing` more leases may be granted at all.
-pub(super) fn check(registry: &Registry, wanted: &Wanted, missing: usize) -> Result<(), Refusal> {
-    of_client(registry, wanted, missing)?;
-    reserve(registry, wanted, missing)
+pub(super) fn check(
+    registry: &Registry,
+    client: &str,
+    request: &LeaseRequest,
+    missing: usize,
+) -> Result<(), Refusal> {
+    of_client(registry, client, request, missing)?;
+    reserve(registry, request, missing)
 }
 
-fn of_client(registry: &Registry, wanted: &Wanted, missing: usize) -> Result<(), Refusal> {
-    let holding = registry.leases.holding(&wanted.client);
-    let (client, settings) = (&wanted.client, &registry.settings);
+fn of_client(
+    registry: &Registry,
+    client: &str,
+    request: &LeaseRequest,
+    missing: usize,
+) -> Result<(), Refusal> {
+    let holding = registry.leases.holding(client);
+    let settings = &registry.settings;
     let pending = registry.pending.iter();
     let pending = pending.filter(|((of, _), _)| of == client);
     let (pending_bytes, pending_count) = pending.fold((0_u128, 0), |(bytes, count), (_, more)| {
@@ -49,7 +59,7 @@ fn of_client(registry: &Registry, wanted: &Wanted, missing: usize) -> Result<(),
     }
     if let Some(most) = settings.client_bytes {
         let held = holding.granted_bytes + pending_bytes;
-        let more = u128::from(wanted.slabs_bytes()) * missing as u128;
+        let more = u128::from(request.slabs_bytes()) * missing as u128;
         if held + more > u128::from(most) {
             return refused(format!(
                 "client {client} has {}, {} more are asked for, and {} is the most that one client may have: end leases first, or ask for less",
@@ -62,7 +72,7 @@ fn of_client(registry: &Registry, wanted: &Wanted, missing: usize) -> Result<(),
     Ok(())
 }
 
-fn reserve(registry: &Registry, wanted: &Wanted, missing: usize) -> Result<(), Refusal> {
+fn reserve(registry: &Registry, request: &LeaseRequest, missing: usize) -> Result<(), Refusal> {
     let totals = registry.totals;
     let share = registry.settings.reserve_share;
     let reserve = (totals.quota_bytes as f64 * share) as u128;
@@ -71,7 +81,7 @@ fn reserve(registry: &Registry, wanted: &Wanted, missing: usize) -> Result<(), R
         .values()
         .map(|more| u128::from(more.0))
         .sum();
-    let more = u128::from(wanted.slabs_bytes()) * missing as u128;
+    let more = u128::from(request.slabs_bytes()) * missing as u128;
     let left = totals.free_bytes.saturating_sub(pending);
     // Too little for the request itself is for the candidates to tell.
     if more <= left && left - more < reserve {

@@ -15,9 +15,9 @@ mod tests;
 pub use host::HostView;
 pub(crate) use intake::check_answer;
 use intake::{MOST_LEASES, check};
-pub use leases::{Key, LeaseView};
+pub use leases::Key;
 pub(crate) use limits::starting;
-pub use request::{Plan, Wanted};
+pub use request::Plan;
 
 use gleaner_policy::forecast::table::Table;
 use gleaner_policy::outlook::outlook;

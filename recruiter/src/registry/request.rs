@@ -1,35 +1,8 @@
 //! A request for leases: what there is already by its key, whether it may be, and who could be asked.
 
-use super::{HostId, LeaseView, Registry, candidates, limits};
+use super::{HostId, Registry, candidates, limits};
 use gleaner_policy::placement::Candidate;
-use gleaner_schemas::lending::{Refusal, RefusalKind, SLAB_BYTES};
-
-/// What a client wants.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Who.
-    pub client: String,
-    /// By which it may ask again.
-    pub key: String,
-    /// Of each lease, rounded up to whole slabs.
-    pub bytes: u64,
-    /// Leases, each on a host of its own.
-    pub copies: usize,
-    /// For how long it should stay, at least.
-    pub least_ms: Option<i64>,
-    /// Ids of hosts that the client failed to reach: they get none of the leases.
-    pub avoid: Vec<String>,
-}
-
-impl Wanted {
-    /// Whole slabs.
-    #[must_use]
-    pub fn slabs_bytes(&self) -> u64 {
-        self.bytes
-            .checked_next_multiple_of(SLAB_BYTES)
-            .unwrap_or(u64::MAX - u64::MAX % SLAB_BYTES)
-    }
-}
+use gleaner_schemas::lending::{LeaseRequest, LeaseView, Refusal, RefusalKind};
 
 /// What is to be done about a request.
 #[derive(Clone, Debug, Default)]
@@ -45,24 +18,29 @@ pub struct Plan {
 }
 
 impl Registry {
-    /// Plans a request, and holds its place until [`Self::finished`] where something is missing.
+    /// Plans a request of a client's, and holds its place until [`Self::finished`] where something is missing.
     ///
     /// # Errors
     /// Why not, and when to come again.
-    pub fn plan(&mut self, wanted: &Wanted, now_ms: i64) -> Result<Plan, Refusal> {
-        let key = (wanted.client.clone(), wanted.key.clone());
+    pub fn plan(
+        &mut self,
+        client: &str,
+        request: &LeaseRequest,
+        now_ms: i64,
+    ) -> Result<Plan, Refusal> {
+        let key = (client.to_owned(), request.key.clone());
         if self.pending.contains_key(&key) {
             return Err(Refusal {
                 kind: RefusalKind::Busy,
                 detail: format!(
                     "a request with key {:?} is being worked on: ask again for what came of it",
-                    wanted.key
+                    request.key
                 ),
                 retry_in_ms: Some(1000),
             });
         }
-        let (found, superfluous) = self.found(wanted, now_ms)?;
-        let missing = wanted.copies.saturating_sub(found.len());
+        let (found, superfluous) = self.found(client, request, now_ms)?;
+        let missing = copies(request).saturating_sub(found.len());
         let plan = Plan {
             missing,
             found,
@@ -75,24 +53,23 @@ impl Registry {
         if let Some(left_ms) = self.starting_for_ms(now_ms) {
             return Err(limits::starting("leases are granted", left_ms));
         }
-        let bytes = wanted.slabs_bytes();
-        limits::check(self, wanted, missing)?;
+        let bytes = request.slabs_bytes();
+        limits::check(self, client, request, missing)?;
         let excluded: Vec<&str> = plan
             .found
             .iter()
             .map(|lease| lease.host_id.as_str())
-            .chain(wanted.avoid.iter().map(String::as_str))
+            .chain(request.avoid.iter().map(String::as_str))
             .collect();
-        let candidates = candidates::of(self, wanted, &excluded, missing)?;
+        let candidates = candidates::of(self, (client, request), &excluded, missing)?;
         let most = bytes.saturating_mul(missing as u64);
         self.pending.insert(key, (most, missing));
         Ok(Plan { candidates, ..plan })
     }
 
     /// The request that was planned is over.
-    pub fn finished(&mut self, wanted: &Wanted) {
-        let key = (wanted.client.clone(), wanted.key.clone());
-        self.pending.remove(&key);
+    pub fn finished(&mut self, client: &str, key: &str) {
+        self.pending.remove(&(client.to_owned(), key.to_owned()));
     }
 
     /// A host is about to be asked for so much; nobody else is sent there for the same bytes.
@@ -113,12 +90,13 @@ impl Registry {
     /// cannot.
     fn found(
         &self,
-        wanted: &Wanted,
+        client: &str,
+        request: &LeaseRequest,
         now_ms: i64,
     ) -> Result<(Vec<LeaseView>, Vec<LeaseView>), Refusal> {
-        let ids = self.leases.of_key(&wanted.client, &wanted.key);
+        let ids = self.leases.of_key(client, &request.key);
         let mut found: Vec<_> = ids.filter_map(|id| self.lease(id, now_ms)).collect();
-        let bytes = wanted.slabs_bytes();
+        let bytes = request.slabs_bytes();
         if let Some(other) = found
             .iter()
             .find(|found| found.lease.granted_bytes != bytes)
@@ -127,7 +105,7 @@ impl Registry {
                 kind: RefusalKind::Malformed,
                 detail: format!(
                     "key {:?} has a lease of {} bytes already, and {bytes} are asked for: use another key for another lease",
-                    wanted.key, other.lease.granted_bytes
+                    request.key, other.lease.granted_bytes
                 ),
                 retry_in_ms: None,
             });
@@ -136,7 +114,11 @@ impl Registry {
             let rank = |lease: &LeaseView| (!lease.is_reachable, lease.lease.lease_id.clone());
             rank(a).cmp(&rank(b))
         });
-        let superfluous = found.split_off(wanted.copies.min(found.len()));
+        let superfluous = found.split_off(copies(request).min(found.len()));
         Ok((found, superfluous))
     }
+}
+
+fn copies(request: &LeaseRequest) -> usize {
+    request.copies as usize
 }

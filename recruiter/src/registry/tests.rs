@@ -1,7 +1,7 @@
 //! The registry against what it should know, by chance and by case.
 
 use super::*;
-use gleaner_schemas::lending::{Lease, Outlook, SLAB_BYTES, VERSION};
+use gleaner_schemas::lending::{Lease, LeaseRequest, Outlook, SLAB_BYTES, VERSION};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -57,14 +57,10 @@ fn said(host: u8, quota_bytes: u64, leases: &[Lease]) -> Announcement {
     }
 }
 
-fn wanted(client: &str, key: &str, bytes: u64, copies: usize) -> Wanted {
-    Wanted {
-        client: client.into(),
-        key: key.into(),
-        bytes,
+fn request(key: &str, bytes: u64, copies: u32) -> LeaseRequest {
+    LeaseRequest {
         copies,
-        least_ms: None,
-        avoid: Vec::new(),
+        ..LeaseRequest::new(bytes, key.into())
     }
 }
 
@@ -175,25 +171,25 @@ fn a_key_finds_its_leases_and_holds_its_place() {
             .announced(&id(host), host.into(), said(host, 64 * MIB, &[]), 0)
             .unwrap();
     }
-    let two = wanted("a", "k", 3 * MIB, 2);
-    let plan = registry.plan(&two, 0).unwrap();
+    let two = request("k", 3 * MIB, 2);
+    let plan = registry.plan("a", &two, 0).unwrap();
     assert_eq!((plan.missing, plan.candidates.len()), (2, 3));
-    assert_eq!(kind(registry.plan(&two, 0)), RefusalKind::Busy);
-    registry.finished(&two);
+    assert_eq!(kind(registry.plan("a", &two, 0)), RefusalKind::Busy);
+    registry.finished("a", "k");
     let granted = [lease(1, "a", "k", 4 * MIB)];
     registry
         .announced(&id(1), 1, said(1, 64 * MIB, &granted), 0)
         .unwrap();
-    let plan = registry.plan(&two, 0).unwrap();
+    let plan = registry.plan("a", &two, 0).unwrap();
     assert_eq!((plan.found.len(), plan.missing), (1, 1));
     let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
     assert_eq!(hosts, [id(2), id(3)]);
-    registry.finished(&two);
+    registry.finished("a", "k");
     assert_eq!(
-        kind(registry.plan(&wanted("a", "k", 9 * MIB, 2), 0)),
+        kind(registry.plan("a", &request("k", 9 * MIB, 2), 0)),
         RefusalKind::Malformed
     );
-    let plan = registry.plan(&wanted("a", "k", 3 * MIB, 1), 0).unwrap();
+    let plan = registry.plan("a", &request("k", 3 * MIB, 1), 0).unwrap();
     assert_eq!(
         (plan.found.len(), plan.missing, plan.superfluous.len()),
         (1, 0, 0)
@@ -208,13 +204,13 @@ fn bytes_that_are_spoken_for_are_not_offered_again() {
         .unwrap();
     registry.asking(&id(1), 6 * MIB);
     assert_eq!(
-        kind(registry.plan(&wanted("a", "k", 4 * MIB, 1), 0)),
+        kind(registry.plan("a", &request("k", 4 * MIB, 1), 0)),
         RefusalKind::NoMemory
     );
     registry.asked(&id(1), 6 * MIB);
     assert_eq!(
         registry
-            .plan(&wanted("a", "k", 4 * MIB, 1), 0)
+            .plan("a", &request("k", 4 * MIB, 1), 0)
             .unwrap()
             .candidates
             .len(),
@@ -233,18 +229,18 @@ fn requests_under_way_count_for_limits() {
     registry
         .announced(&id(1), 1, said(1, 32 * MIB, &[]), 0)
         .unwrap();
-    registry.plan(&wanted("a", "1", 6 * MIB, 1), 0).unwrap();
+    registry.plan("a", &request("1", 6 * MIB, 1), 0).unwrap();
     assert_eq!(
-        kind(registry.plan(&wanted("a", "2", 4 * MIB, 1), 0)),
+        kind(registry.plan("a", &request("2", 4 * MIB, 1), 0)),
         RefusalKind::ClientLimit
     );
-    registry.plan(&wanted("b", "1", 8 * MIB, 1), 0).unwrap();
+    registry.plan("b", &request("1", 8 * MIB, 1), 0).unwrap();
     assert_eq!(
-        kind(registry.plan(&wanted("c", "1", 8 * MIB, 1), 0)),
+        kind(registry.plan("c", &request("1", 8 * MIB, 1), 0)),
         RefusalKind::Reserve
     );
-    registry.finished(&wanted("a", "1", 6 * MIB, 1));
-    registry.plan(&wanted("c", "1", 8 * MIB, 1), 0).unwrap();
+    registry.finished("a", "1");
+    registry.plan("c", &request("1", 8 * MIB, 1), 0).unwrap();
 }
 
 #[test]
@@ -264,19 +260,19 @@ fn a_least_time_wants_what_is_sure_enough() {
     let mut sure = said(1, 64 * MIB, &[]);
     sure.quota.outlook = vec![expected(3_600_000, 0.9, 16), expected(7_200_000, 0.5, 16)];
     registry.announced(&id(1), 1, sure, 0).unwrap();
-    let for_ms = |least_ms, mib: u64| Wanted {
+    let for_ms = |least_ms, mib: u64| LeaseRequest {
         least_ms: Some(least_ms),
-        ..wanted("a", "k", mib * MIB, 1)
+        ..request("k", mib * MIB, 1)
     };
-    let plan = registry.plan(&for_ms(3_600_000, 16), 0).unwrap();
+    let plan = registry.plan("a", &for_ms(3_600_000, 16), 0).unwrap();
     assert_eq!(plan.candidates.len(), 1);
     assert_eq!(plan.candidates[0].stays, Some(0.9));
-    registry.finished(&for_ms(3_600_000, 16));
+    registry.finished("a", "k");
     for (least_ms, mib) in [(7_200_000, 16), (3_600_000, 18), (9_000_000, 2)] {
-        let refusal = registry.plan(&for_ms(least_ms, mib), 0).unwrap_err();
+        let refusal = registry.plan("a", &for_ms(least_ms, mib), 0).unwrap_err();
         assert_eq!(refusal.kind, RefusalKind::TooLong, "{refusal:?}");
     }
-    let refusal = registry.plan(&for_ms(7_200_000, 16), 0).unwrap_err();
+    let refusal = registry.plan("a", &for_ms(7_200_000, 16), 0).unwrap_err();
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }
 
@@ -288,12 +284,12 @@ fn a_host_that_serves_no_pages_gets_no_lease() {
         ..said(1, 64 * MIB, &[])
     };
     registry.announced(&id(1), 1, silent, 0).unwrap();
-    let refusal = registry.plan(&wanted("a", "k", MIB, 1), 0).unwrap_err();
+    let refusal = registry.plan("a", &request("k", MIB, 1), 0).unwrap_err();
     assert!(refusal.detail.contains("none serves pages"), "{refusal:?}");
     registry
         .announced(&id(2), 2, said(2, 64 * MIB, &[]), 0)
         .unwrap();
-    let plan = registry.plan(&wanted("a", "k", MIB, 1), 0).unwrap();
+    let plan = registry.plan("a", &request("k", MIB, 1), 0).unwrap();
     let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
     assert_eq!(hosts, [id(2)]);
 }
@@ -307,19 +303,19 @@ fn a_host_that_the_client_cannot_reach_is_left_out_for_that_client() {
             .announced(&id(host), u64::from(host), announced, 0)
             .unwrap();
     }
-    let avoiding = |hosts: &[u8]| Wanted {
+    let avoiding = |hosts: &[u8]| LeaseRequest {
         avoid: hosts.iter().map(|&host| id(host).to_string()).collect(),
-        ..wanted("a", "k", MIB, 1)
+        ..request("k", MIB, 1)
     };
-    let plan = registry.plan(&avoiding(&[1]), 0).unwrap();
+    let plan = registry.plan("a", &avoiding(&[1]), 0).unwrap();
     let hosts: Vec<_> = plan.candidates.iter().map(|c| c.host_id.clone()).collect();
     assert_eq!(hosts, [id(2)]);
-    registry.finished(&avoiding(&[1]));
-    let refusal = registry.plan(&avoiding(&[1, 2]), 0).unwrap_err();
+    registry.finished("a", "k");
+    let refusal = registry.plan("a", &avoiding(&[1, 2]), 0).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::NoMemory);
     assert!(refusal.detail.contains("2 left out"), "{refusal:?}");
     // Another client still gets them: nobody marks a host as bad for others.
-    let plan = registry.plan(&wanted("b", "k", MIB, 1), 0).unwrap();
+    let plan = registry.plan("b", &request("k", MIB, 1), 0).unwrap();
     assert_eq!(plan.candidates.len(), 2);
 }
 
@@ -353,14 +349,14 @@ fn forecasts_tell_how_long_a_quota_stays() {
         .iter()
         .find(|o| o.for_ms == 3_600_000 && o.confidence == 0.9);
     assert_eq!(hour.unwrap().bytes, 64 * MIB, "{outlook:?}");
-    let for_ms = |least_ms| Wanted {
+    let for_ms = |least_ms| LeaseRequest {
         least_ms: Some(least_ms),
-        ..wanted("a", "k", 16 * MIB, 1)
+        ..request("k", 16 * MIB, 1)
     };
-    let plan = registry.plan(&for_ms(3_600_000), 0).unwrap();
+    let plan = registry.plan("a", &for_ms(3_600_000), 0).unwrap();
     assert_eq!(plan.candidates[0].stays, Some(0.95));
-    registry.finished(&for_ms(3_600_000));
-    let refusal = registry.plan(&for_ms(14_400_000), 0).unwrap_err();
+    registry.finished("a", "k");
+    let refusal = registry.plan("a", &for_ms(14_400_000), 0).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::TooLong);
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }

@@ -2,8 +2,8 @@
 
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
-    Announcement, Answer, Asked, FromHost, HostQuota, Lease, Outcome, QuotaReason, Refusal,
-    RefusalKind, SLAB_BYTES, ToHost, VERSION,
+    Announcement, Answer, Asked, FromHost, GrantRequest, HostQuota, Lease, Outcome, QuotaReason,
+    Refusal, RefusalKind, SLAB_BYTES, ToHost, VERSION,
 };
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -73,12 +73,13 @@ impl State {
             retry_in_ms: None,
         });
         Some(match asked {
-            Asked::Grant {
-                client,
-                key,
-                bytes,
-                term_ms,
-            } => {
+            Asked::Grant(request) => {
+                let GrantRequest {
+                    client,
+                    key,
+                    bytes,
+                    term_ms,
+                } = request;
                 let same = |l: &&Lease| l.client == *client && l.key == *key;
                 if let Some(lease) = self.leases.values().find(same) {
                     return Some(Outcome::Granted {

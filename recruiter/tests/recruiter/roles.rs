@@ -5,7 +5,7 @@ use crate::running::{
     Answer, GIB, MIB, QUICK, Recruiter, agent_with, answer, asked, get, wait_for,
 };
 use gleaner_trust::{
-    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, Issued, Role, provider,
+    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, Issued, Role,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -74,22 +74,7 @@ impl Deployment {
     /// As a host speaks TLS over its link.
     fn of_host(&self, host_id: &str) -> Arc<rustls::ClientConfig> {
         let host_id = host_id.to_owned();
-        let credentials = self.trust(&Role::Host { host_id }).credentials();
-        let mut roots = rustls::RootCertStore::empty();
-        for authority in credentials.authorities() {
-            roots.add(authority.clone().into_owned()).unwrap();
-        }
-        let chain = credentials
-            .certificates()
-            .iter()
-            .map(|c| c.clone().into_owned());
-        let key = rustls::pki_types::pem::PemObject::from_pem_slice(credentials.key_pem().unwrap());
-        let config = rustls::ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_client_auth_cert(chain.collect(), key.unwrap());
-        Arc::new(config.unwrap())
+        self.trust(&Role::Host { host_id }).credentials().config()
     }
 }
 

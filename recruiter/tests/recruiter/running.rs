@@ -1,7 +1,6 @@
 //! A recruiter that runs while a test does things to it.
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -190,20 +189,8 @@ pub(crate) fn agent() -> Agent {
 
 /// A client with a certificate.
 pub(crate) fn agent_with(credentials: &gleaner_trust::Credentials) -> Agent {
-    use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
-    let owned = |c: &CertificateDer<'_>| Certificate::from_der(c).to_owned();
-    let chain: Vec<_> = credentials.certificates().iter().map(owned).collect();
-    let authorities: Vec<_> = credentials.authorities().iter().map(owned).collect();
-    let key = credentials
-        .key_pem()
-        .map(|pem| PrivateKey::from_pem(pem).unwrap());
-    let tls = TlsConfig::builder()
-        .client_cert(key.map(|key| ClientCert::new_with_certs(&chain, key)))
-        .root_certs(RootCerts::new_with_certs(&authorities))
-        .unversioned_rustls_crypto_provider(gleaner_trust::provider())
-        .build();
     Agent::config_builder()
-        .tls_config(tls)
+        .tls_config(gleaner_trust::http::tls(credentials).unwrap())
         .http_status_as_error(false)
         .timeout_global(Some(PATIENCE))
         .build()

@@ -10,7 +10,9 @@ pub struct Lease {
     pub lease_id: String,
     /// Of the memory server's contents: another one means that what was stored before is gone.
     pub generation: u64,
-    /// To whom.
+    /// Client that has it.
+    #[serde(default)] // older recruiters left it out of their answers
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub client: String,
     /// By which the client asked: asking again by the same key gets the same lease.
     pub key: String,

@@ -93,16 +93,7 @@ pub struct Request {
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Asked {
     /// A lease; by a key that is there already, that lease.
-    Grant {
-        /// For whom.
-        client: String,
-        /// Of the client's choice, one for each lease.
-        key: String,
-        /// Rounded up to whole slabs.
-        bytes: u64,
-        /// For how long, at first.
-        term_ms: i64,
-    },
+    Grant(GrantRequest),
     /// That a lease goes on.
     Renew {
         /// Whose; `None`: an administrator asks.
@@ -119,6 +110,19 @@ pub enum Asked {
         /// Which.
         lease_id: String,
     },
+}
+
+/// Lease that a memory server is to grant, in the recruiter's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantRequest {
+    /// Client that gets the lease.
+    pub client: String,
+    /// Of the client's choice, one for each lease.
+    pub key: String,
+    /// Size; rounded up to whole slabs.
+    pub bytes: u64,
+    /// Time until the lease ends unless it is renewed.
+    pub term_ms: i64,
 }
 
 /// What came of a request.

@@ -5,18 +5,23 @@
 //! else; the recruiter places, introduces and remembers. Times between machines are lengths (`_in_ms`, `_for_ms`): clocks differ.
 
 mod lease;
+mod lease_api;
 mod link;
 mod owner;
+mod placement;
 mod quota;
+mod whole;
 
 pub use lease::{Lease, Refusal, RefusalKind};
+pub use lease_api::{LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, RenewalRequest};
 pub use link::{
-    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS,
+    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, GrantRequest,
     MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, Request, Revocations, ToHost, VERSION,
 };
 pub use owner::{
     GivenBack, LatencyClass, Lending, OwnerCommand, OwnerReply, PagesServed, RevocationsHeld,
 };
+pub use placement::{Placement, UnknownPlacement};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};
 
 /// Memory is lent, and given back, in pieces of this size: a huge page of x86-64 and of most others. Freeing single

@@ -6,9 +6,9 @@ use super::partition;
 use crate::delivery::network::within;
 use crate::delivery::partitions::pki;
 use crate::delivery::running::wait_for;
-use gleaner_paging::borrow::{self, BorrowError, Granted, Recruiters, Wanted};
+use gleaner_paging::borrow::{self, BorrowError, Recruiters};
 use gleaner_regions::{Region, RegionError, Regions, Settings};
-use gleaner_schemas::lending::RefusalKind;
+use gleaner_schemas::lending::{LeaseRequest, LeaseView, Placement, RefusalKind};
 use gleaner_trust::{ClientPaths, ClientTrust};
 use std::time::{Duration, Instant};
 
@@ -36,22 +36,19 @@ fn recruiters(urls: Vec<String>) -> Recruiters {
     Recruiters::new(settings).unwrap()
 }
 
-fn wanted(key: &str, copies: u32) -> Wanted {
-    Wanted {
-        bytes: LEASE_BYTES,
+fn request(key: &str, copies: u32) -> LeaseRequest {
+    LeaseRequest {
         copies,
-        key: key.to_owned(),
         term_ms: TERM_MS,
-        least_ms: None,
-        placement: Some("random".to_owned()),
-        avoid: Vec::new(),
+        placement: Some(Placement::Random),
+        ..LeaseRequest::new(LEASE_BYTES, key.to_owned())
     }
 }
 
 /// Once hosts have told that there is some.
-fn granted(recruiters: &Recruiters, wanted: &Wanted) -> Vec<Granted> {
+fn granted(recruiters: &Recruiters, request: &LeaseRequest) -> Vec<LeaseView> {
     let mut leases = Vec::new();
-    wait_for("a lease", || match recruiters.lease(wanted) {
+    wait_for("a lease", || match recruiters.lease(request) {
         Ok(granted) => {
             leases = granted;
             true
@@ -73,37 +70,41 @@ fn is_refused<T>(result: Result<T, BorrowError>, kind: RefusalKind) {
 fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     let mut cluster = Cluster::start(2, 2);
     let all = recruiters(urls(&cluster.recruiters));
-    let leases = granted(&all, &wanted("a", 2));
+    let leases = granted(&all, &request("a", 2));
     assert_ne!(leases[0].host_id, leases[1].host_id);
-    for lease in &leases {
-        let host = cluster.hosts.iter().find(|host| host.id == lease.host_id);
+    for view in &leases {
+        let lease = &view.lease;
+        let host = cluster.hosts.iter().find(|host| host.id == view.host_id);
         let there = &host.unwrap().lending().leases[0];
         assert_eq!(there.lease_id, lease.lease_id);
         assert_eq!(there.generation, lease.generation);
         assert_eq!((there.client.as_str(), there.key.as_str()), (CLIENT, "a"));
-        assert!(lease.address.is_some() && lease.granted_bytes == LEASE_BYTES);
+        assert!(view.address.is_some() && lease.granted_bytes == LEASE_BYTES);
     }
     cluster.agrees();
 
     // One is gone: the other knows all of it.
     cluster.recruiters[0].kill();
-    let again = all.lease(&wanted("a", 2)).unwrap();
-    let ids = |leases: &[Granted]| {
-        let mut ids: Vec<_> = leases.iter().map(|lease| lease.lease_id.clone()).collect();
+    let again = all.lease(&request("a", 2)).unwrap();
+    let ids = |leases: &[LeaseView]| {
+        let mut ids: Vec<_> = leases
+            .iter()
+            .map(|view| view.lease.lease_id.clone())
+            .collect();
         ids.sort_unstable();
         ids
     };
     assert_eq!(ids(&again), ids(&leases));
     assert_eq!(ids(&all.leases().unwrap()), ids(&leases));
-    let renewed = all.renew(&leases[0].lease_id, 2 * TERM_MS).unwrap();
-    assert!(renewed.expires_in_ms > TERM_MS, "{renewed:?}");
-    is_refused(all.lease(&wanted("b", 3)), RefusalKind::NoMemory);
+    let renewed = all.renew(&leases[0].lease.lease_id, 2 * TERM_MS).unwrap();
+    assert!(renewed.lease.expires_in_ms > TERM_MS, "{renewed:?}");
+    is_refused(all.lease(&request("b", 3)), RefusalKind::NoMemory);
     let unknown = "0".repeat(32);
     is_refused(all.renew(&unknown, 1000), RefusalKind::UnknownLease);
 
-    for lease in &leases {
-        all.release(&lease.lease_id).unwrap();
-        all.release(&lease.lease_id).unwrap();
+    for view in &leases {
+        all.release(&view.lease.lease_id).unwrap();
+        all.release(&view.lease.lease_id).unwrap();
     }
     for host in &cluster.hosts {
         assert!(host.lending().leases.is_empty());
@@ -129,8 +130,8 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let cluster = Cluster::start(2, 1);
     let urls = urls(&cluster.recruiters);
     let other = recruiters(urls.clone());
-    for lease in granted(&other, &wanted("is there any", 2)) {
-        other.release(&lease.lease_id).unwrap();
+    for view in granted(&other, &request("is there any", 2)) {
+        other.release(&view.lease.lease_id).unwrap();
     }
     let all = Regions::new(Settings {
         recruiters: urls,

@@ -9,14 +9,13 @@ use crate::delivery::partitions::{pki, succeed};
 use crate::delivery::running::{Running, wait_for};
 use gleaner_schemas::lending::{GivenBack, Lending};
 use gleaner_tests::program;
-use gleaner_trust::{ClientPaths, ClientTrust, provider};
+use gleaner_trust::{ClientPaths, ClientTrust};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 pub(super) const PORT: u16 = 7444;
 /// Where hosts serve pages.
@@ -276,24 +275,8 @@ pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
         authority: folder.join("pki/authority.crt"),
     };
     let credentials = ClientTrust::load(&paths).unwrap().credentials();
-    let chain: Vec<_> = credentials
-        .certificates()
-        .iter()
-        .map(|c| Certificate::from_der(c).to_owned())
-        .collect();
-    let authorities: Vec<_> = credentials
-        .authorities()
-        .iter()
-        .map(|c| Certificate::from_der(c).to_owned())
-        .collect();
-    let key = PrivateKey::from_pem(credentials.key_pem().unwrap()).unwrap();
-    let tls = TlsConfig::builder()
-        .client_cert(Some(ClientCert::new_with_certs(&chain, key)))
-        .root_certs(RootCerts::new_with_certs(&authorities))
-        .unversioned_rustls_crypto_provider(provider())
-        .build();
     ureq::Agent::config_builder()
-        .tls_config(tls)
+        .tls_config(gleaner_trust::http::tls(&credentials).unwrap())
         .http_status_as_error(false)
         .timeout_global(Some(PATIENCE))
         .build()

@@ -2,9 +2,9 @@
 
 use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
-use gleaner_recruiter::registry::{HostId, Registry, Settings, Wanted};
+use gleaner_recruiter::registry::{HostId, Registry, Settings};
 use gleaner_schemas::lending::{
-    FromHost, Lease, OwnerCommand, OwnerReply, Quotas, Refusal, ToHost,
+    FromHost, Lease, LeaseRequest, OwnerCommand, OwnerReply, Quotas, Refusal, ToHost,
 };
 use gleaner_schemas::live::Message;
 use serde::Serialize;
@@ -38,16 +38,12 @@ pub(super) fn link(bytes: &[u8]) {
         let now_ms = index as i64 * 1000;
         let host: HostId = said.quota.host_id.as_str().into();
         let _ = registry.announced(&host, index as u64 / 2, *said, now_ms);
-        let wanted = Wanted {
-            client: "a".to_owned(),
-            key: "k".to_owned(),
-            bytes: 2 << 20,
+        let request = LeaseRequest {
             copies: 2,
-            least_ms: None,
-            avoid: Vec::new(),
+            ..LeaseRequest::new(2 << 20, "k".to_owned())
         };
-        let _ = registry.plan(&wanted, now_ms);
-        registry.finished(&wanted);
+        let _ = registry.plan("a", &request, now_ms);
+        registry.finished("a", &request.key);
         for seen in registry.quotas() {
             let _ = seen.at(now_ms);
         }

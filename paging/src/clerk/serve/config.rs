@@ -3,9 +3,10 @@
 use crate::args::Serving;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
-use gleaner_paging::device::run::Source;
 use gleaner_paging::device::{PAGE, Revocation, Settings};
+use gleaner_paging::nbd::client::Source;
 use gleaner_policy::eviction::Policy;
+use gleaner_schemas::lending::Placement;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ pub(crate) struct Borrowing {
     /// Certificate, key and authority, where recruiters and servers want them.
     pub(crate) certificate: Option<(PathBuf, PathBuf, PathBuf)>,
     /// How hosts are chosen; `None`: as the recruiter is configured.
-    pub(crate) placement: Option<String>,
+    pub(crate) placement: Option<Placement>,
     /// Of one lease.
     pub(crate) lease_bytes: u64,
 }
@@ -126,6 +127,10 @@ impl Config {
         let named = |name: String| name.parse::<Policy>();
         let eviction = file.eviction.map(named).transpose();
         let eviction = eviction.map_err(|e| origin.wrong("eviction", e.to_string()))?;
+        let named = |name: String| name.parse::<Placement>();
+        let placement = file.placement.filter(|name| !name.is_empty());
+        let placement = placement.map(named).transpose();
+        let placement = placement.map_err(|e| origin.wrong("placement", e.to_string()))?;
         let disk = args.device.disk.clone().or(file.disk);
         let disk = disk.unwrap_or_else(|| folders::state(DAEMON));
         let disk = (disk != Path::new("none")).then_some(disk);
@@ -180,7 +185,7 @@ impl Config {
                 },
                 client: file.client.filter(|name| !name.is_empty()),
                 certificate,
-                placement: file.placement.filter(|name| !name.is_empty()),
+                placement,
                 lease_bytes: file.lease.unwrap_or(256 << 20),
             },
             refraction: file.refraction.unwrap_or(Duration::from_secs(60)),
@@ -235,6 +240,7 @@ mod tests {
             ("size = \"64TiB\"", "size: from 4KiB"),
             ("copies = 3", "copies: 1, or 2"),
             ("eviction = \"oldest\"", "choose one of lru, fifo"),
+            ("placement = \"best\"", "choose one of random"),
             ("servers = [\"here\"]", "servers: \"here\" is no address"),
             (
                 "disk = \"none\"\non_revocation = \"disk\"",

@@ -4,16 +4,12 @@
 //! their hosts have the memory back.
 
 use super::config::Borrowing;
-use gleaner_paging::borrow::{BorrowError, Granted, Recruiters, Unreachable, Wanted};
+use gleaner_paging::borrow::{self, BorrowError, Recruiters, Unreachable};
 use gleaner_paging::device::PAGE;
-use gleaner_paging::device::run::{Demand, Handle, Source, Told};
-use gleaner_paging::nbd::client::{Server, Tls};
-use gleaner_paging::nbd::export_name;
-use gleaner_schemas::lending::RefusalKind;
+use gleaner_paging::device::run::{Demand, Handle, Told};
+use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES};
 use gleaner_trust::ClientTrust;
-use rustls::pki_types::ServerName;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -45,6 +41,7 @@ pub(super) struct Leases {
     held: BTreeMap<String, Held>,
     unreachable: Unreachable,
     not_before: Instant,
+    began: Instant,
     said: String,
 }
 
@@ -68,8 +65,9 @@ impl Leases {
             session,
             asked: 0,
             held: BTreeMap::new(),
-            unreachable: Unreachable::new(refraction),
+            unreachable: Unreachable::new(ms(refraction)),
             not_before: Instant::now(),
+            began: Instant::now(),
             said: String::new(),
         }
     }
@@ -115,9 +113,10 @@ impl Leases {
                 "gleaner-clerk: host {} does not serve its lease {lease}: no lease there for {} s; \
                  is its memory server's port open to this host?",
                 held.host,
-                self.unreachable.refraction().as_secs()
+                self.unreachable.period_ms() / 1000
             );
-            self.unreachable.add(held.host, Instant::now());
+            let now_ms = ms(self.began.elapsed());
+            self.unreachable.add(held.host, now_ms);
         }
         let released = self.recruiters.release(lease);
         self.tell(released.err());
@@ -138,17 +137,17 @@ impl Leases {
         if Instant::now() < self.not_before || self.held.values().any(|held| held.is_leaving) {
             return;
         }
-        let wanted = Wanted {
-            bytes: (pages * PAGE as u64).next_multiple_of(2 << 20),
+        let request = LeaseRequest {
+            bytes: (pages * PAGE as u64).next_multiple_of(SLAB_BYTES),
             copies: u32::try_from(self.copies).unwrap_or(1),
             key: format!("{}-{}", self.session, self.asked),
             term_ms: TERM_MS,
             least_ms: None,
-            placement: self.borrowing.placement.clone(),
-            avoid: self.unreachable.hosts(Instant::now()),
+            placement: self.borrowing.placement,
+            avoid: self.unreachable.hosts(ms(self.began.elapsed())),
         };
         self.asked += 1;
-        match self.recruiters.lease(&wanted) {
+        match self.recruiters.lease(&request) {
             Ok(granted) => {
                 self.not_before = Instant::now() + Duration::from_secs(1); // it is connected first
                 for granted in granted {
@@ -168,9 +167,10 @@ impl Leases {
         }
     }
 
-    fn join(&mut self, granted: Granted) {
-        let (id, host) = (granted.lease_id.clone(), granted.host_id.clone());
-        match self.source(granted) {
+    fn join(&mut self, granted: LeaseView) {
+        let id = granted.lease.lease_id.clone();
+        let host = granted.host_id.clone();
+        match borrow::source(granted, self.trust.as_deref()) {
             Ok(source) => {
                 let held = Held {
                     host,
@@ -183,38 +183,9 @@ impl Leases {
             Err(why) => {
                 eprintln!("gleaner-clerk: lease {id} cannot be used: {why}");
                 let _ = self.recruiters.release(&id); // else it ends by itself
-                self.unreachable.add(host, Instant::now());
+                self.unreachable.add(host, ms(self.began.elapsed()));
             }
         }
-    }
-
-    fn source(&self, granted: Granted) -> Result<Source, String> {
-        let host = &granted.host_id;
-        let address = granted.address.ok_or_else(|| {
-            format!("host {host} serves no pages: `listen` in its memoryd.toml does that")
-        })?;
-        let is_here = address
-            .parse::<SocketAddr>()
-            .is_ok_and(|at| at.ip().is_loopback());
-        let tls = match &self.trust {
-            None if is_here => None,
-            None => {
-                return Err(format!(
-                    "host {host} is elsewhere, and there is no certificate: `gleaner pki issue --client` makes one"
-                ));
-            }
-            Some(trust) => Some(Tls {
-                config: trust.credentials().config(),
-                name: ServerName::try_from(host.clone()).map_err(|e| e.to_string())?,
-            }),
-        };
-        Ok(Source {
-            host: host.clone(),
-            server: Server::Tcp(address),
-            export: export_name(&granted.lease_id, granted.generation),
-            tls,
-            lease: Some(granted.lease_id),
-        })
     }
 
     /// The lease that holds least is emptied.
@@ -255,12 +226,12 @@ impl Leases {
             .collect();
         for lease in due {
             match self.recruiters.renew(&lease, TERM_MS) {
-                Ok(granted) => {
+                Ok(LeaseView { lease: now, .. }) => {
                     if let Some(held) = self.held.get_mut(&lease) {
                         held.renewed = Instant::now();
                     }
                     // Its host wants memory back, and begins with the oldest: the rest moves while it is there.
-                    if granted.held_bytes < granted.granted_bytes {
+                    if now.held_bytes < now.granted_bytes {
                         self.leave(&lease);
                     }
                 }
@@ -288,4 +259,8 @@ impl Leases {
         }
         self.said = said;
     }
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,26 +1,20 @@
 //! One client of the device: the kernel, qemu, or whoever has connected to its socket. Nothing here waits.
 
+use super::buffered::BufferedStream;
 use crate::device::engine::{Answer, Device};
 use crate::device::frames::PAGE;
-use crate::nbd::wire::{Command, Fault, MOST_BYTES, Request, SimpleReply, flag};
-use std::io::{self, Read, Write};
+use crate::nbd::wire::{Command, MOST_BYTES, Request, SimpleReply, flag};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Room for requests that came together.
-const ROOM: usize = 256 << 10;
 /// Answers that are not taken, or not made yet: no more requests are looked at.
 const MOST_UNTAKEN: usize = 4 << 20;
 
 /// Requests in, answers out.
 pub(super) struct Client {
     number: u64,
-    stream: UnixStream,
-    inward: Vec<u8>,
-    from: usize,
-    until: usize,
-    outward: Vec<u8>,
-    sent: usize,
+    stream: BufferedStream<UnixStream>,
     /// Bytes of answers that are being made.
     awaited_bytes: usize,
     /// A request of which a part is done.
@@ -44,12 +38,7 @@ impl Client {
         stream.set_nonblocking(true)?;
         Ok(Self {
             number,
-            stream,
-            inward: vec![0; ROOM],
-            from: 0,
-            until: 0,
-            outward: Vec::with_capacity(ROOM),
-            sent: 0,
+            stream: BufferedStream::new(stream),
             awaited_bytes: 0,
             current: None,
             has_ended: false,
@@ -61,59 +50,32 @@ impl Client {
     /// # Errors
     /// The end of the connection is one.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
-        self.inward.copy_within(self.from..self.until, 0);
-        (self.from, self.until) = (0, self.until - self.from);
-        if self.until == self.inward.len() {
-            return Ok(false);
-        }
-        loop {
-            match self.stream.read(&mut self.inward[self.until..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    self.until += count;
-                    return Ok(true);
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
+        self.stream.receive()
     }
 
     /// Whether there is room for what may come.
     pub(super) fn wants_more(&self) -> bool {
-        self.until - self.from < self.inward.len() && !self.has_ended
+        self.stream.has_room() && !self.has_ended
     }
 
     /// Whether the client has said that it ends, and everything was answered.
     pub(super) fn has_ended(&self) -> bool {
-        self.has_ended && self.outward.is_empty()
+        self.has_ended && self.stream.unsent_bytes() == 0
     }
 
     pub(super) fn answer(&mut self, answer: &Answer) {
         self.awaited_bytes -= answer.room_bytes;
-        self.outward.extend(&answer.bytes);
+        self.stream.push(&answer.bytes);
     }
 
     /// Tells that the client has to take answers before another request of its is looked at.
     fn is_full(&self) -> bool {
-        self.outward.len() - self.sent + self.awaited_bytes > MOST_UNTAKEN
+        self.stream.unsent_bytes() + self.awaited_bytes > MOST_UNTAKEN
     }
 
     /// Sends as much as is taken; whether something is left.
     pub(super) fn send(&mut self) -> io::Result<bool> {
-        while self.sent < self.outward.len() {
-            match self.stream.write(&self.outward[self.sent..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => self.sent += count,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        self.outward.clear();
-        self.sent = 0;
-        Ok(false)
+        self.stream.send()
     }
 
     /// Hands what has come on to the device, as far as it has room.
@@ -128,15 +90,14 @@ impl Client {
             if !device.takes_requests() || self.is_full() {
                 return Ok(());
             }
-            let came = &self.inward[self.from..self.until];
-            let Some(header) = came.first_chunk::<{ Request::BYTES }>() else {
+            let Some(header) = self.stream.received().first_chunk::<{ Request::BYTES }>() else {
                 return Ok(());
             };
             let request = Request::decode(header).ok_or(io::ErrorKind::InvalidData)?;
             if request.command == Command::Write && request.bytes > MOST_BYTES {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            self.from += Request::BYTES;
+            self.stream.take(Request::BYTES);
             self.begin(request, device);
         }
         Ok(())
@@ -147,7 +108,7 @@ impl Client {
             self.has_ended = true; // and is not answered
             return;
         }
-        let wrong = wrong(&request, u64::from(device.pages()) * PAGE as u64);
+        let wrong = request.check(u64::from(device.pages()) * PAGE as u64).err();
         let is_read = request.command == Command::Read && wrong.is_none();
         let read_bytes = if is_read { request.bytes as usize } else { 0 };
         let job = device.begin(self.number, request.cookie, read_bytes);
@@ -200,13 +161,13 @@ impl Client {
                 return false;
             }
             if current.command == Command::Write {
-                let Some(bytes) = self.inward[self.from..self.until].get(..len) else {
+                let Some(bytes) = self.stream.received().get(..len) else {
                     return false;
                 };
                 if !current.is_void {
                     device.write(current.job, page, from, bytes, current.is_durable);
                 }
-                self.from += len;
+                self.stream.take(len);
             } else if len == PAGE {
                 device.zero(page);
             } else if current.command == Command::WriteZeroes {
@@ -226,30 +187,7 @@ impl Client {
 
 impl AsFd for Client {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
-
-/// What cannot be done, as `transmit` has it for leases.
-fn wrong(request: &Request, device_bytes: u64) -> Option<Fault> {
-    let known = match request.command {
-        Command::WriteZeroes => flag::FUA | flag::NO_HOLE | flag::FAST_ZERO,
-        _ => flag::FUA,
-    };
-    if request.flags & !known != 0 {
-        return Some(Fault::Invalid);
-    }
-    let is_beyond = request
-        .offset
-        .checked_add(u64::from(request.bytes))
-        .is_none_or(|end| end > device_bytes);
-    match request.command {
-        Command::Read if request.bytes > MOST_BYTES => Some(Fault::TooLarge),
-        Command::Write | Command::WriteZeroes if is_beyond => Some(Fault::NoSpace),
-        Command::Read | Command::Trim | Command::Cache if is_beyond => Some(Fault::Invalid),
-        Command::Flush if request.bytes != 0 || request.offset != 0 => Some(Fault::Invalid),
-        Command::Unknown(_) => Some(Fault::Invalid),
-        _ => None,
+        self.stream.stream().as_fd()
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Whatever takes its time is done elsewhere and told: connecting ([`connect`]), the disk, asking the recruiter.
 
+mod buffered;
 mod client;
 mod connect;
 mod disk;
@@ -10,12 +11,11 @@ mod server;
 mod status;
 mod turn;
 
-pub use connect::Source;
 pub use disk::DiskError;
 pub use status::{DeviceStatus, ServerStatus};
 
 use super::engine::{Device, Settings};
-use crate::nbd::client::{ConnectError, Export, Wire};
+use crate::nbd::client::{ConnectError, Export, Source, Wire};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,26 +1,20 @@
 //! One connection to a memory server, from its first request on: nothing here waits.
 
+use super::buffered::BufferedStream;
 use crate::device::frames::{PAGE, PageBytes};
 use crate::nbd::client::Wire;
 use crate::nbd::wire::{Command, Fault, Request, SimpleReply};
 use rustix::net::sockopt::set_socket_linger;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Room for answers that came together.
-const ROOM: usize = 256 << 10;
 /// In a cookie: an answer without an error is followed by a page.
 const READS: u64 = 1 << 63;
 
 /// Requests out, answers in.
 pub(super) struct Connection {
-    wire: Wire,
-    outward: Vec<u8>,
-    sent: usize,
-    inward: Vec<u8>,
-    from: usize,
-    until: usize,
+    stream: BufferedStream<Wire>,
 }
 
 /// What came.
@@ -36,12 +30,7 @@ impl Connection {
         // Closed, it is over at once: pages that were not sent must not come to the server when it has other ones there.
         set_socket_linger(&wire, Some(Duration::ZERO))?;
         Ok(Self {
-            wire,
-            outward: Vec::with_capacity(ROOM),
-            sent: 0,
-            inward: vec![0; ROOM],
-            from: 0,
-            until: 0,
+            stream: BufferedStream::new(wire),
         })
     }
 
@@ -57,7 +46,7 @@ impl Connection {
             offset: u64::from(slot) * PAGE as u64,
             bytes: PAGE as u32,
         };
-        self.outward.extend(request.encode());
+        self.stream.push(&request.encode());
     }
 
     pub(super) fn read(&mut self, op: u64, slot: u32) {
@@ -66,24 +55,17 @@ impl Connection {
 
     pub(super) fn write(&mut self, op: u64, slot: u32, bytes: &PageBytes) {
         self.push(Command::Write, op, slot);
-        self.outward.extend(bytes.0);
+        self.stream.push(&bytes.0);
     }
 
     /// Sends as much as is taken; whether something is left.
     pub(super) fn send(&mut self) -> io::Result<bool> {
-        while self.sent < self.outward.len() {
-            match self.wire.write(&self.outward[self.sent..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => self.sent += count,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
+        if self.stream.send()? {
+            return Ok(true);
         }
-        self.outward.clear();
-        self.sent = 0;
-        while self.wire.wants_write() {
-            match self.wire.flush() {
+        let wire = self.stream.stream_mut();
+        while wire.wants_write() {
+            match wire.flush() {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
@@ -98,20 +80,7 @@ impl Connection {
     /// # Errors
     /// The end of the connection is one.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
-        self.inward.copy_within(self.from..self.until, 0);
-        (self.from, self.until) = (0, self.until - self.from);
-        loop {
-            match self.wire.read(&mut self.inward[self.until..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    self.until += count;
-                    return Ok(true);
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
+        self.stream.receive()
     }
 
     /// The next answer that came whole.
@@ -119,30 +88,26 @@ impl Connection {
     /// # Errors
     /// [`io::ErrorKind::InvalidData`]: nothing after it can be understood.
     pub(super) fn next_reply(&mut self) -> io::Result<Option<Reply<'_>>> {
-        let came = &mut self.inward[self.from..self.until];
-        let Some((head, rest)) = came.split_first_chunk_mut::<{ SimpleReply::BYTES }>() else {
+        let Some(head) = self.stream.received().first_chunk() else {
             return Ok(None);
         };
         let reply = SimpleReply::decode(head).ok_or(io::ErrorKind::InvalidData)?;
         let op = reply.cookie & !READS;
-        if reply.error != 0 {
-            self.from += SimpleReply::BYTES;
-            return Ok(Some(Reply::Failed(op, Fault::from_number(reply.error))));
-        }
-        if reply.cookie & READS == 0 {
-            self.from += SimpleReply::BYTES;
-            return Ok(Some(Reply::Wrote(op)));
-        }
-        let Some(bytes) = rest.first_chunk_mut::<PAGE>() else {
+        let has_page = reply.error == 0 && reply.cookie & READS != 0;
+        let page_bytes = if has_page { PAGE } else { 0 };
+        let Some(taken) = self.stream.take(SimpleReply::BYTES + page_bytes) else {
             return Ok(None);
         };
-        self.from += SimpleReply::BYTES + PAGE;
-        Ok(Some(Reply::Read(op, bytes)))
+        Ok(Some(match taken.last_chunk_mut() {
+            _ if reply.error != 0 => Reply::Failed(op, Fault::from_number(reply.error)),
+            Some(page) if has_page => Reply::Read(op, page),
+            _ => Reply::Wrote(op),
+        }))
     }
 }
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wire.as_fd()
+        self.stream.stream().as_fd()
     }
 }

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::log::MOST_CLIENTS;
 use gleaner_paging::store;
 use gleaner_policy::lending::{Action, Cause, Event};
-use gleaner_schemas::lending::{Answer, Asked, GivenBack, Outcome, Request};
+use gleaner_schemas::lending::{Answer, Asked, GivenBack, GrantRequest, Outcome, Request};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
@@ -139,12 +139,12 @@ impl Core {
         }
         let request = Request {
             request_id: 0,
-            asked: Asked::Grant {
+            asked: Asked::Grant(GrantRequest {
                 client: "standalone".to_owned(),
                 key: "standalone".to_owned(),
                 bytes: standalone.bytes(),
                 term_ms: i64::MAX / 4,
-            },
+            }),
         };
         let fresh_id = super::fresh_id().ok()?;
         Some(Event::Request {

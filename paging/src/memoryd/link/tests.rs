@@ -5,8 +5,8 @@ use crate::core::{Links, Told};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_paging::store::{Options, Store};
 use gleaner_schemas::lending::{
-    Announcement, Answer, Asked, FromHost, HostQuota, Lease, Outcome, Refusal, RefusalKind,
-    Request, Revocations, SLAB_BYTES, ToHost, VERSION,
+    Announcement, Answer, Asked, FromHost, GrantRequest, HostQuota, Lease, Outcome, Refusal,
+    RefusalKind, Request, Revocations, SLAB_BYTES, ToHost, VERSION,
 };
 use gleaner_trust::{Authority, ClientPaths, Role, ServerPaths, ServerTrust};
 use std::path::Path;
@@ -167,12 +167,12 @@ async fn ask<S>(socket: &mut WebSocketStream<S>, request_id: u64)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
-    let asked = Asked::Grant {
+    let asked = Asked::Grant(GrantRequest {
         client: "c".to_owned(),
         key: "k".to_owned(),
         bytes: 1,
         term_ms: 1,
-    };
+    });
     let request = ToHost::Request(Request { request_id, asked });
     let text = serde_json::to_string(&request).unwrap();
     socket.send(Message::Text(text.into())).await.unwrap();

@@ -28,6 +28,19 @@ pub enum Server {
     Unix(PathBuf),
 }
 
+impl Server {
+    /// Whether what is sent there stays on this machine: a Unix socket, or a loopback address with its port.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address
+                .parse::<SocketAddr>()
+                .is_ok_and(|address| address.ip().is_loopback()),
+            Self::Unix(_) => true,
+        }
+    }
+}
+
 /// By which a server shows that it is the one that is meant.
 #[derive(Clone, Debug)]
 pub struct Tls {

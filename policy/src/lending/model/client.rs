@@ -2,7 +2,7 @@
 
 use super::{SLAB, TERM_MS};
 use crate::lending::Event;
-use gleaner_schemas::lending::{Asked, Lease, Request};
+use gleaner_schemas::lending::{Asked, GrantRequest, Lease, Request};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client {
@@ -92,12 +92,12 @@ impl Message {
     pub(super) fn event(&self, fresh_id: &str) -> Event {
         let client = client_name(self.client);
         let asked = match &self.what {
-            What::Grant(slabs) => Asked::Grant {
+            What::Grant(slabs) => Asked::Grant(GrantRequest {
                 client,
                 key: "k".into(),
                 bytes: slabs * SLAB,
                 term_ms: TERM_MS,
-            },
+            }),
             What::Renew(lease_id) => Asked::Renew {
                 client: Some(client),
                 lease_id: lease_id.clone(),

@@ -46,12 +46,12 @@ fn request() -> impl Strategy<Value = Event> {
             let client = client.to_string();
             let lease_id = format!("{id:032x}");
             let asked = match what {
-                0 => Asked::Grant {
+                0 => Asked::Grant(GrantRequest {
                     client,
                     key: key.to_string(),
                     bytes,
                     term_ms,
-                },
+                }),
                 1 => Asked::Renew {
                     client: (!is_admin).then_some(client),
                     lease_id,

@@ -97,12 +97,12 @@ impl Host {
     }
 
     pub(super) fn grant(&mut self, key: &str, slabs: u64, now_ms: i64) -> (Vec<Action>, Outcome) {
-        let asked = Asked::Grant {
+        let asked = Asked::Grant(GrantRequest {
             client: "c".into(),
             key: key.into(),
             bytes: slabs * SLAB,
             term_ms: 300,
-        };
+        });
         self.ask(asked, now_ms)
     }
 

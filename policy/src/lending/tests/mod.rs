@@ -167,12 +167,12 @@ fn refusals_say_what_why_and_when() {
     assert_eq!((kind, retry), (RefusalKind::Malformed, None));
     assert!(detail.contains("\"a\" has a lease of 4.0 MiB"), "{detail}");
     for (key, bytes, term_ms) in [("", 1, 1), ("k", 0, 1), ("k", u64::MAX, 1), ("k", 1, 0)] {
-        let asked = Asked::Grant {
+        let asked = Asked::Grant(GrantRequest {
             client: "c".into(),
             key: key.into(),
             bytes,
             term_ms,
-        };
+        });
         let (_, outcome) = host.ask(asked, 2000);
         assert!(
             matches!(&outcome, Outcome::Refused(r) if r.kind == RefusalKind::Malformed),
@@ -451,11 +451,13 @@ fn only_news_is_announced() {
         request: Request { request_id, asked },
         fresh_id: "f".into(),
     };
-    let grant = || Asked::Grant {
-        client: "c".into(),
-        key: "k".into(),
-        bytes: 1,
-        term_ms: 100,
+    let grant = || {
+        Asked::Grant(GrantRequest {
+            client: "c".into(),
+            key: "k".into(),
+            bytes: 1,
+            term_ms: 100,
+        })
     };
     assert!(is_told(request(1, grant()), 5));
     assert!(!is_told(request(2, grant()), 6));

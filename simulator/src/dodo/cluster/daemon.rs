@@ -5,7 +5,7 @@ use crate::event::{MS, Ticket};
 use crate::hosts::{self, Change, Presence};
 use gleaner_policy::eviction::Order;
 use gleaner_policy::lending::{Action, Cause, Event, Lender, Settings};
-use gleaner_schemas::lending::{Asked, Outcome, QuotaReason, Request};
+use gleaner_schemas::lending::{Asked, GrantRequest, Outcome, QuotaReason, Request};
 
 /// One host.
 #[derive(Clone, Debug)]
@@ -67,12 +67,12 @@ pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
         link: 0,
         request: Request {
             request_id: 0,
-            asked: Asked::Grant {
+            asked: Asked::Grant(GrantRequest {
                 client: client.to_owned(),
                 key: region.to_string(),
                 bytes,
                 term_ms: i64::MAX,
-            },
+            }),
         },
         fresh_id: region.to_string(),
     }

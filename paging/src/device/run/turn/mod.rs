@@ -3,13 +3,14 @@
 mod servers;
 
 use super::client::Client;
-use super::connect::{Attempts, Source};
+use super::connect::Attempts;
 use super::disk::{Disk, Done, Wanted};
 use super::server::{Connection, Reply};
 use super::status::{DeviceStatus, ServerStatus};
 use super::{Handle, Message, Told};
 use crate::device::engine::{Action, Device, Distrust};
 use crate::device::frames::PAGE;
+use crate::nbd::client::Source;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -31,12 +31,22 @@ impl Visitor<'_> for Whole {
     }
 }
 
-/// For `deserialize_with`.
+/// Reads a whole number, for `deserialize_with`.
 pub(super) fn number<'de, D: Deserializer<'de>>(value: D) -> Result<i64, D::Error> {
     value.deserialize_any(Whole)
 }
 
-/// The same where `null` is nothing.
+/// Reads a count or a size. A number that the type has no room for, a negative one above all, reads as 0, which no bound of
+/// the API allows: the request is then refused with words about that bound.
+pub(super) fn count<'de, T, D>(value: D) -> Result<T, D::Error>
+where
+    T: TryFrom<i64> + Default,
+    D: Deserializer<'de>,
+{
+    number(value).map(|number| T::try_from(number).unwrap_or_default())
+}
+
+/// Reads a whole number that may be `null`.
 pub(super) fn or_none<'de, D: Deserializer<'de>>(value: D) -> Result<Option<i64>, D::Error> {
     #[derive(serde::Deserialize)]
     struct Number(#[serde(deserialize_with = "number")] i64);
@@ -62,5 +72,17 @@ mod tests {
         ] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn counts_without_room_are_no_count() {
+        let read = |text: &str| {
+            let of = &mut serde_json::Deserializer::from_str(text);
+            super::count::<u32, _>(of).ok()
+        };
+        assert_eq!(read("16.0"), Some(16));
+        assert_eq!(read("-1"), Some(0));
+        assert_eq!(read("4294967296"), Some(0));
+        assert_eq!(read("0.5"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! One connection, from the first announcement to the end.
 
-use super::Ask;
-use crate::http::App;
+use crate::links::Ask;
 use crate::registry::{HostId, check_answer, replaced};
+use crate::state::RecruiterState;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use gleaner_listen::Caller;
 use gleaner_schemas::lending::{
@@ -39,40 +39,40 @@ pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
 
 /// Speaks with the memory server of `host_id` until one of both ends.
 pub(crate) async fn converse(
-    app: Arc<App>,
+    state: Arc<RecruiterState>,
     host_id: HostId,
     caller: Caller,
     mut socket: WebSocket,
 ) {
-    let number = app.links.next_number();
+    let number = state.links.next_number();
     let mut conversation = Conversation {
-        app: &app,
+        state: &state,
         host_id: &host_id,
         caller: &caller,
         number,
         asks: None,
         takes_revocations: false,
-        revocations: app.revocations.follow(),
+        revocations: state.revocations.follow(),
         last_id: 0,
         unanswered: HashMap::new(),
         heard: Instant::now(),
     };
     let said = conversation.run(&mut socket).await;
     if conversation.asks.take().is_some() {
-        app.links.ended(&host_id, number);
-        app.registry().disconnected(&host_id, number);
+        state.links.ended(&host_id, number);
+        state.registry().disconnected(&host_id, number);
     }
     drop(conversation);
     if let Err(refusal) = said {
-        app.complain(&format!("host {host_id}"), &refusal.detail);
-        app.metrics.refused(refusal.kind);
+        state.complain(&format!("host {host_id}"), &refusal.detail);
+        state.metrics.refused(refusal.kind);
         let _ = send(&mut socket, &ToHost::Refused(refusal)).await; // it may be gone
     }
     let _ = timeout(SEND, socket.send(Message::Close(None))).await;
 }
 
 struct Conversation<'a> {
-    app: &'a Arc<App>,
+    state: &'a Arc<RecruiterState>,
     host_id: &'a HostId,
     caller: &'a Caller,
     number: u64,
@@ -122,7 +122,7 @@ impl Conversation<'_> {
                     }
                 }
                 Next::Ask(None) => {
-                    return Err(replaced(self.app.judging().gone_after_ms()));
+                    return Err(replaced(self.state.judging().gone_after_ms()));
                 }
                 Next::Silence => {
                     return Err(Refusal {
@@ -136,7 +136,7 @@ impl Conversation<'_> {
     }
 
     async fn next(&mut self, socket: &mut WebSocket) -> Next {
-        let gone_after = self.app.judging().gone_after_ms();
+        let gone_after = self.state.judging().gone_after_ms();
         let silence = match &self.asks {
             Some(_) => Duration::from_millis(u64::try_from(gone_after).unwrap_or_default()),
             None => FIRST,
@@ -151,7 +151,7 @@ impl Conversation<'_> {
         tokio::select! {
             heard = socket.recv() => Next::Heard(heard),
             ask = ask => Next::Ask(ask),
-            // The sender is the app's, which lasts.
+            // The sender is in the state, which lasts.
             _ = self.revocations.changed(), if self.takes_revocations => Next::Revocations,
             () = sleep_until(self.heard + silence) => Next::Silence,
         }
@@ -170,13 +170,13 @@ impl Conversation<'_> {
             .map_err(|e| malformed(format!("a message of the link cannot be read: {e}")))?;
         match said {
             FromHost::Announcement(said) => {
-                let now_ms = self.app.now_ms();
+                let now_ms = self.state.now_ms();
                 let takes_revocations = said.takes_revocations;
-                let mut registry = self.app.registry();
+                let mut registry = self.state.registry();
                 registry.announced(self.host_id, self.number, *said, now_ms)?;
                 if self.asks.is_none() {
                     // Under the registry's lock: whoever finds the host there finds its link.
-                    self.asks = Some(self.app.links.take_over(self.host_id, self.number));
+                    self.asks = Some(self.state.links.take_over(self.host_id, self.number));
                 }
                 self.takes_revocations = takes_revocations;
             }
@@ -198,8 +198,8 @@ impl Conversation<'_> {
             return Ok(());
         };
         check_answer(&asked, &answer.outcome)?;
-        let now_ms = self.app.now_ms();
-        let mut registry = self.app.registry();
+        let now_ms = self.state.now_ms();
+        let mut registry = self.state.registry();
         registry.answered(self.host_id, self.number, &answer, now_ms);
         drop(registry);
         let _ = asker.send(answer.outcome); // it may have given up; the lease is known by its key
@@ -208,7 +208,7 @@ impl Conversation<'_> {
 
     async fn ask(&mut self, socket: &mut WebSocket, ask: Ask) -> Result<(), Refusal> {
         let Ask { asked, answer } = ask;
-        if answer.is_closed() && matches!(asked, Asked::Grant { .. } | Asked::Renew { .. }) {
+        if answer.is_closed() && matches!(asked, Asked::Grant(_) | Asked::Renew { .. }) {
             return Ok(()); // nobody waits for it any more
         }
         if self.unanswered.len() >= UNANSWERED {

@@ -1,66 +1,61 @@
 //! A request for leases, carried out: hosts are asked one after another, those of copies at the same time, until there are as
 //! many leases as were asked for. All of them or none.
 
-mod choice;
-mod name;
-
-pub(crate) use choice::Choice;
-pub use name::PlacementName;
-
-use crate::http::App;
 use crate::links::Unanswered;
-use crate::registry::{HostId, LeaseView, Wanted};
+use crate::registry::HostId;
+use crate::state::RecruiterState;
 use gleaner_policy::placement::{Candidate, Request, Shortage};
-use gleaner_schemas::lending::{Asked, Lease, Outcome, Refusal, RefusalKind};
+use gleaner_schemas::lending::{
+    Asked, GrantRequest, Lease, LeaseRequest, LeaseView, Outcome, Refusal, RefusalKind,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// What came of a request.
+/// Leases of a request that was granted.
 #[derive(Clone, Debug)]
-pub(crate) struct Granted {
+pub(crate) struct Grant {
     pub(crate) leases: Vec<LeaseView>,
     /// Whether any was granted just now; else all were there by the key.
     pub(crate) is_new: bool,
 }
 
-/// Grants what is wanted. Goes on when its caller is dropped: what was granted is then found by its key.
+/// Grants a client's request. Goes on when its caller is dropped: what was granted is then found by its key.
 pub(crate) async fn grant(
-    app: Arc<App>,
-    wanted: Wanted,
-    term_ms: i64,
-    placement: PlacementName,
-) -> Result<Granted, Refusal> {
+    state: Arc<RecruiterState>,
+    client: String,
+    request: LeaseRequest,
+) -> Result<Grant, Refusal> {
     let work = tokio::spawn(async move {
-        let plan = app.registry().plan(&wanted, app.now_ms())?;
+        let plan = state.registry().plan(&client, &request, state.now_ms())?;
         for lease in &plan.superfluous {
-            release_later(&app, lease);
+            release_later(&state, lease);
         }
         if plan.missing == 0 {
-            return Ok(Granted {
+            return Ok(Grant {
                 leases: plan.found,
                 is_new: false,
             });
         }
         let ended = Ended {
-            app: Arc::clone(&app),
-            wanted: &wanted,
+            state: Arc::clone(&state),
+            client: &client,
+            key: &request.key,
         };
         let found = plan.found;
-        let granting = Granting {
-            app: &app,
-            wanted: &wanted,
-            term_ms,
-            placement,
+        let search = Search {
+            state: &state,
+            client: &client,
+            request: &request,
             missing: plan.missing,
             candidates: plan.candidates,
-            tries: plan.missing + app.asking().tries,
-            deadline: Instant::now() + app.asking().grant_within,
+            tries: plan.missing + state.asking().tries,
+            deadline: Instant::now() + state.asking().grant_within,
         };
-        let granted = granting.run().await;
+        let granted = search.run().await;
         drop(ended);
-        granted.map(|granted| Granted {
+        granted.map(|granted| Grant {
             leases: found.into_iter().chain(granted).collect(),
             is_new: true,
         })
@@ -76,21 +71,22 @@ pub(crate) async fn grant(
 
 /// Gives the request's place back, however it ends.
 struct Ended<'a> {
-    app: Arc<App>,
-    wanted: &'a Wanted,
+    state: Arc<RecruiterState>,
+    client: &'a str,
+    key: &'a str,
 }
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.app.registry().finished(self.wanted);
+        self.state.registry().finished(self.client, self.key);
     }
 }
 
-struct Granting<'a> {
-    app: &'a Arc<App>,
-    wanted: &'a Wanted,
-    term_ms: i64,
-    placement: PlacementName,
+/// Search for hosts that grant what is missing.
+struct Search<'a> {
+    state: &'a Arc<RecruiterState>,
+    client: &'a str,
+    request: &'a LeaseRequest,
     missing: usize,
     candidates: Vec<Candidate>,
     /// Hosts that may still be asked.
@@ -101,7 +97,7 @@ struct Granting<'a> {
 /// What a host made of it.
 type Told = (HostId, Result<Outcome, Unanswered>);
 
-impl Granting<'_> {
+impl Search<'_> {
     async fn run(mut self) -> Result<Vec<LeaseView>, Refusal> {
         let mut asked = JoinSet::new();
         let mut granted: Vec<LeaseView> = Vec::new();
@@ -135,8 +131,8 @@ impl Granting<'_> {
                     refused.push((host_id, unreachable(detail)));
                 }
                 Err(unanswered) => {
-                    let now_ms = self.app.now_ms();
-                    self.app.registry().failed(&host_id, now_ms);
+                    let now_ms = self.state.now_ms();
+                    self.state.registry().failed(&host_id, now_ms);
                     refused.push((host_id, unreachable(words(unanswered).to_owned())));
                 }
             }
@@ -148,7 +144,7 @@ impl Granting<'_> {
         asked.detach_all();
         let releases: JoinSet<()> = granted
             .iter()
-            .map(|lease| release(self.app, lease))
+            .map(|lease| release(self.state, lease))
             .collect();
         releases.join_all().await;
         Err(self.failed(granted.len(), &refused))
@@ -161,12 +157,13 @@ impl Granting<'_> {
         }
         self.tries -= copies;
         let request = Request {
-            client: &self.wanted.client,
-            bytes: self.wanted.slabs_bytes(),
+            client: self.client,
+            bytes: self.request.slabs_bytes(),
             copies,
         };
-        self.app
-            .choose(self.placement, &request, &mut self.candidates)
+        let usual = || self.state.asking().placement;
+        let placement = self.request.placement.unwrap_or_else(usual);
+        self.state.choose(placement, &request, &mut self.candidates)
     }
 
     /// There was room when it was looked, but not where it could be had now.
@@ -180,26 +177,26 @@ impl Granting<'_> {
 
     /// Asks one host; its bytes are spoken for meanwhile.
     fn ask(&self, host_id: HostId) -> impl Future<Output = Told> + use<> {
-        let bytes = self.wanted.slabs_bytes();
-        let asked = Asked::Grant {
-            client: self.wanted.client.clone(),
-            key: self.wanted.key.clone(),
+        let bytes = self.request.slabs_bytes();
+        let asked = Asked::Grant(GrantRequest {
+            client: self.client.to_owned(),
+            key: self.request.key.clone(),
             bytes,
-            term_ms: self.term_ms,
-        };
-        let app = Arc::clone(self.app);
-        app.registry().asking(&host_id, bytes);
+            term_ms: self.request.term_ms,
+        });
+        let state = Arc::clone(self.state);
+        state.registry().asking(&host_id, bytes);
         async move {
-            let patience = app.asking().answer_within;
-            let outcome = app.links.ask(&host_id, asked, patience).await;
-            app.registry().asked(&host_id, bytes);
+            let patience = state.asking().answer_within;
+            let outcome = state.links.ask(&host_id, asked, patience).await;
+            state.registry().asked(&host_id, bytes);
             (host_id, outcome)
         }
     }
 
     fn view(&self, host_id: &HostId, lease: Lease) -> LeaseView {
-        let now_ms = self.app.now_ms();
-        let known = self.app.registry().lease(&lease.lease_id, now_ms);
+        let now_ms = self.state.now_ms();
+        let known = self.state.registry().lease(&lease.lease_id, now_ms);
         known.unwrap_or_else(|| LeaseView {
             host_id: host_id.to_string(),
             address: None,
@@ -257,17 +254,20 @@ pub(crate) fn words(unanswered: Unanswered) -> &'static str {
     }
 }
 
-fn release(app: &Arc<App>, lease: &LeaseView) -> impl Future<Output = ()> + Send + use<> {
-    let app = Arc::clone(app);
+fn release(
+    state: &Arc<RecruiterState>,
+    lease: &LeaseView,
+) -> impl Future<Output = ()> + Send + use<> {
+    let state = Arc::clone(state);
     let (host_id, lease_id) = (HostId::from(&*lease.host_id), lease.lease.lease_id.clone());
     let client = Some(lease.lease.client.clone());
     async move {
         let asked = Asked::Release { client, lease_id };
-        let patience = Duration::min(app.asking().answer_within, Duration::from_secs(1));
-        let _ = app.links.ask(&host_id, asked, patience).await; // else it runs out
+        let patience = Duration::min(state.asking().answer_within, Duration::from_secs(1));
+        let _ = state.links.ask(&host_id, asked, patience).await; // else it runs out
     }
 }
 
-fn release_later(app: &Arc<App>, lease: &LeaseView) {
-    tokio::spawn(release(app, lease));
+fn release_later(state: &Arc<RecruiterState>, lease: &LeaseView) {
+    tokio::spawn(release(state, lease));
 }

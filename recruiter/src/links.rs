@@ -1,9 +1,5 @@
 //! Connections of memory servers: each opens one, announces itself over it, and is asked over it.
 
-mod conversation;
-
-pub(crate) use conversation::{bounded, converse};
-
 use crate::registry::HostId;
 use gleaner_schemas::lending::{Asked, Outcome};
 use std::collections::HashMap;
@@ -18,8 +14,8 @@ const WAITING: usize = 64;
 
 /// Something to be asked of a host.
 pub(crate) struct Ask {
-    asked: Asked,
-    answer: oneshot::Sender<Outcome>,
+    pub(crate) asked: Asked,
+    pub(crate) answer: oneshot::Sender<Outcome>,
 }
 
 /// Why a host did not answer.
@@ -47,19 +43,19 @@ pub(crate) struct Links {
 
 impl Links {
     /// A number for a new connection, higher than those of all before.
-    fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The connection `number` is now the host's; one that it had before is told by the end of its channel.
-    fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<Ask> {
+    pub(crate) fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<Ask> {
         let (asks, receiver) = mpsc::channel(WAITING);
         let link = Link { number, asks };
         self.open().insert(HostId::clone(host_id), link);
         receiver
     }
 
-    fn ended(&self, host_id: &HostId, number: u64) {
+    pub(crate) fn ended(&self, host_id: &HostId, number: u64) {
         let mut open = self.open();
         if open.get(host_id).is_some_and(|link| link.number == number) {
             open.remove(host_id);

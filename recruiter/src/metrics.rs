@@ -1,0 +1,124 @@
+//! Counters of what happened since the recruiter started. `/metrics` tells them.
+
+use gleaner_schemas::lending::RefusalKind;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+use std::time::Duration;
+
+/// Upper bounds of times to grant, in seconds.
+const GRANT_S: [f64; 11] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+];
+/// A series each from the start, so that a first refusal is an increase.
+const KINDS: [RefusalKind; 14] = [
+    RefusalKind::Busy,
+    RefusalKind::ClientLimit,
+    RefusalKind::Ending,
+    RefusalKind::InUse,
+    RefusalKind::Malformed,
+    RefusalKind::NoMemory,
+    RefusalKind::NotYours,
+    RefusalKind::Other,
+    RefusalKind::Paused,
+    RefusalKind::Reserve,
+    RefusalKind::Starting,
+    RefusalKind::TooLong,
+    RefusalKind::UnknownLease,
+    RefusalKind::Unreachable,
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    kind: String,
+}
+
+/// What is counted since the recruiter started.
+pub(crate) struct Metrics {
+    requests: Family<OfKind, Counter>,
+    refused: Family<OfKind, Counter>,
+    granted: Counter,
+    grant_time: Histogram,
+    connections: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            refused: Family::default(),
+            granted: Counter::default(),
+            grant_time: Histogram::new(GRANT_S),
+            connections: Gauge::default(),
+        }
+    }
+}
+
+/// An open connection, until it is dropped.
+pub(crate) struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    pub(crate) fn connection(&self) -> OpenConnection {
+        self.connections.inc();
+        OpenConnection(self.connections.clone())
+    }
+
+    pub(crate) fn requested(&self, kind: &str) {
+        let kind = kind.to_owned();
+        self.requests.get_or_create(&OfKind { kind }).inc();
+    }
+
+    pub(crate) fn granted(&self, took: Duration, is_granted: bool) {
+        if is_granted {
+            self.granted.inc();
+            self.grant_time.observe(took.as_secs_f64());
+        }
+    }
+
+    pub(crate) fn refused(&self, kind: RefusalKind) {
+        self.refused_for(&name(kind));
+    }
+
+    pub(crate) fn refused_for(&self, kind: &str) {
+        let kind = kind.to_owned();
+        self.refused.get_or_create(&OfKind { kind }).inc();
+    }
+
+    /// Registers every counter, each kind from 0 on.
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        for kind in ["grant", "renew", "release"].map(str::to_owned) {
+            let _ = self.requests.get_or_create(&OfKind { kind });
+        }
+        for kind in KINDS.map(name) {
+            let _ = self.refused.get_or_create(&OfKind { kind });
+        }
+        let help = "Requests about leases, by kind";
+        registry.register("requests", help, self.requests.clone());
+        let help = "Requests, links and connections refused, by kind";
+        registry.register("refused", help, self.refused.clone());
+        let help = "Requests for leases that were granted";
+        registry.register("granted", help, self.granted.clone());
+        let help = "Time from a request for leases to their grant";
+        let grant_time = self.grant_time.clone();
+        registry.register_with_unit("grant_time", help, Unit::Seconds, grant_time);
+        let connections = self.connections.clone();
+        registry.register("connections", "Open connections", connections);
+    }
+}
+
+/// The name of a kind, as in JSON.
+pub(crate) fn name(kind: RefusalKind) -> String {
+    match serde_json::to_value(kind) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => "other".to_owned(),
+    }
+}

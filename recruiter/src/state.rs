@@ -1,0 +1,97 @@
+//! What the recruiter knows, counts and remembers: shared by conversations with hosts, requests under way and HTTP.
+
+use crate::choice::Choice;
+use crate::config::{Asking, Config};
+use crate::links::Links;
+use crate::metrics::Metrics;
+use crate::registry::{Registry, Settings};
+use crate::revocations::RevocationNotice;
+use gleaner_listen::Log;
+use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
+
+/// State of a recruiter, all of it lost with the process: hosts announce themselves again.
+pub(crate) struct RecruiterState {
+    registry: Mutex<Registry>,
+    settings: RwLock<(Settings, Asking)>,
+    pub(crate) links: Links,
+    pub(crate) revocations: RevocationNotice,
+    choice: Mutex<Choice>,
+    pub(crate) metrics: Metrics,
+    complained: Log,
+    started: Instant,
+}
+
+impl RecruiterState {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            registry: Mutex::new(Registry::new(config.registry.clone(), 0)),
+            settings: RwLock::new((config.registry.clone(), config.asking.clone())),
+            links: Links::default(),
+            revocations: RevocationNotice::default(),
+            choice: Mutex::default(),
+            metrics: Metrics::default(),
+            complained: Log::default(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Since the start: a clock that does not go back. Never held while something is waited for.
+    pub(crate) fn now_ms(&self) -> i64 {
+        i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// How the registry judges.
+    pub(crate) fn judging(&self) -> Settings {
+        self.read_settings().0.clone()
+    }
+
+    /// How hosts are asked.
+    pub(crate) fn asking(&self) -> Asking {
+        self.read_settings().1.clone()
+    }
+
+    /// Judges and asks otherwise from now on.
+    pub(crate) fn configure(&self, config: &Config) {
+        self.registry().configure(config.registry.clone());
+        let settings = self.settings.write();
+        *settings.unwrap_or_else(PoisonError::into_inner) =
+            (config.registry.clone(), config.asking.clone());
+    }
+
+    fn read_settings(&self) -> RwLockReadGuard<'_, (Settings, Asking)> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the hosts to be asked next out of `candidates`: one for each copy.
+    pub(crate) fn choose(
+        &self,
+        placement: Placement,
+        request: &Request<'_>,
+        candidates: &mut Vec<Candidate>,
+    ) -> Result<Vec<Candidate>, Shortage> {
+        let now_ms = self.now_ms();
+        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = choice.choose(placement, request, candidates, now_ms)?;
+        drop(choice);
+        let hosts = chosen.iter().map(|&i| candidates[i].clone()).collect();
+        let mut i = 0;
+        candidates.retain(|_| {
+            i += 1;
+            !chosen.contains(&(i - 1))
+        });
+        Ok(hosts)
+    }
+
+    /// To the log, if it is news.
+    pub(crate) fn complain(&self, sender: &str, words: &str) {
+        if let Some(line) = self.complained.news(sender, words) {
+            eprintln!("gleaner-recruiter: refused {line}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Bodies of the recruiter's lease API (`/v1/leases`), as clients and recruiters write and read them.
+
+use super::{Lease, Placement, SLAB_BYTES, whole};
+use serde::{Deserialize, Serialize};
+
+/// Longest list of hosts to avoid that recruiters accept.
+pub const MOST_AVOIDED: usize = 64;
+
+/// Request for leases of memory: docs/recruiter.md has each field's bounds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LeaseRequest {
+    /// Size of each lease; rounded up to whole slabs of 2 MiB.
+    #[serde(deserialize_with = "whole::count")]
+    #[cfg_attr(feature = "openapi", schema(value_type = i64, minimum = 1, maximum = 1125899906842624_i64))]
+    pub bytes: u64,
+    /// Of the client's choice, one for each request: asking again by the same key gives the same leases.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 64))]
+    pub key: String,
+    /// Leases, each on a host of its own: all of them or none.
+    #[serde(default = "one_copy", deserialize_with = "whole::count")]
+    #[cfg_attr(feature = "openapi", schema(value_type = i64, default = 1, minimum = 1, maximum = 16))]
+    pub copies: u32,
+    /// Time until the leases end unless they are renewed; a host may grant less.
+    #[serde(default = "usual_term_ms", deserialize_with = "whole::number")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(default = 60000, minimum = 1000, maximum = 86400000)
+    )]
+    pub term_ms: i64,
+    /// Time for which as much should stay free of its owner, at least, with the confidence that the recruiter is
+    /// configured for; absent: for as long as it will.
+    #[serde(
+        default,
+        deserialize_with = "whole::or_none",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 2592000000_i64))]
+    pub least_ms: Option<i64>,
+    /// How hosts are chosen; absent: as the recruiter is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
+    /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago. An id that no host has is ignored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 64))]
+    pub avoid: Vec<String>,
+}
+
+impl LeaseRequest {
+    /// Returns the request that JSON with these two fields alone stands for: one lease, for a minute.
+    #[must_use]
+    pub fn new(bytes: u64, key: String) -> Self {
+        Self {
+            bytes,
+            key,
+            copies: one_copy(),
+            term_ms: usual_term_ms(),
+            least_ms: None,
+            placement: None,
+            avoid: Vec::new(),
+        }
+    }
+
+    /// Size of each lease in whole slabs.
+    #[must_use]
+    pub fn slabs_bytes(&self) -> u64 {
+        self.bytes
+            .checked_next_multiple_of(SLAB_BYTES)
+            .unwrap_or(u64::MAX - u64::MAX % SLAB_BYTES)
+    }
+}
+
+/// Request that a lease goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RenewalRequest {
+    /// Time from now until the lease ends; a host may grant less.
+    #[serde(default = "usual_term_ms", deserialize_with = "whole::number")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(default = 60000, minimum = 1000, maximum = 86400000)
+    )]
+    pub term_ms: i64,
+}
+
+fn one_copy() -> u32 {
+    1
+}
+
+fn usual_term_ms() -> i64 {
+    60_000
+}
+
+/// A lease and the host that it is on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LeaseView {
+    /// The lease itself.
+    #[serde(flatten)]
+    pub lease: Lease,
+    /// Id of the host: the name on that host's certificate.
+    pub host_id: String,
+    /// Address where the host serves pages, as `HOST:PORT`; absent: nowhere yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Whether the host is linked now: else it cannot be renewed or ended through this recruiter.
+    #[serde(default)] // older recruiters left it out
+    #[cfg_attr(feature = "openapi", schema(required = true))]
+    pub is_reachable: bool,
+}
+
+/// List of leases.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Leases))]
+pub struct LeaseList {
+    /// Each on a host of its own where they are copies.
+    pub leases: Vec<LeaseView>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json, to_value};
+
+    #[test]
+    fn what_a_client_leaves_out_is_as_the_document_says() {
+        let least = json!({"bytes": 4096.0, "key": "k"});
+        let request: LeaseRequest = from_value(least).unwrap();
+        assert_eq!(request, LeaseRequest::new(4096, "k".to_owned()));
+        let written = json!({"bytes": 4096, "copies": 1, "key": "k", "term_ms": 60_000});
+        assert_eq!(to_value(&request).unwrap(), written);
+        let renewal: RenewalRequest = from_value(json!({})).unwrap();
+        assert_eq!(renewal.term_ms, 60_000);
+        for wrong in [
+            json!({"bytes": 1}),
+            json!({"bytes": 1, "key": "k", "size": 1}),
+            json!({"bytes": 1, "key": "k", "placement": "best"}),
+            json!({"bytes": 1, "key": "k", "term_ms": null}),
+        ] {
+            assert!(
+                from_value::<LeaseRequest>(wrong.clone()).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn answers_of_older_recruiters_are_read() {
+        let older = json!({"leases": [{"lease_id": "a", "generation": 1, "key": "k", "host_id": "h",
+            "granted_bytes": 1, "held_bytes": 1, "expires_in_ms": 1}]});
+        let LeaseList { leases } = from_value(older).unwrap();
+        assert_eq!(leases[0].lease.client, "");
+        assert_eq!((leases[0].is_reachable, &leases[0].address), (false, &None));
+    }
+
+    #[test]
+    fn sizes_are_rounded_up_to_whole_slabs() {
+        let slabs = |bytes| LeaseRequest::new(bytes, String::new()).slabs_bytes() / SLAB_BYTES;
+        assert_eq!([1, SLAB_BYTES, SLAB_BYTES + 1].map(slabs), [1, 1, 2]);
+        assert_eq!(slabs(u64::MAX), u64::MAX / SLAB_BYTES);
+    }
+}

@@ -1,0 +1,103 @@
+//! Names of the ways to choose hosts. Each is carried out by `gleaner_policy::placement`.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How hosts are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PlacementName))]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Any host with room, each as likely (Dodo; Acharya & Setia, section 5).
+    Random,
+    /// The host with the fewest pages stored (Anemone).
+    FewestPages,
+    /// The host that serves the fewest requests (Anemone).
+    FewestRequests,
+    /// The host that this client has the least on: spread equally (Felten & Zahorjan).
+    Spread,
+    /// The host that this client found good before, as long as it has room (Felten & Zahorjan); at first any.
+    Stick,
+    /// As likely as the host's share of all free memory at the start of the epoch, less what was placed there since
+    /// (GMS: weights w_i). Once they are used up a new epoch begins.
+    EpochWeights,
+    /// The host on which so much is most likely to stay for as long as asked (ours): by the forecast, which counts as
+    /// even where it knows nothing; then the one that has been idle for longest, which is likelier to stay so.
+    #[default]
+    LongestAvailable,
+}
+
+impl Placement {
+    /// Each of them.
+    pub const ALL: [Self; 7] = [
+        Self::Random,
+        Self::FewestPages,
+        Self::FewestRequests,
+        Self::Spread,
+        Self::Stick,
+        Self::EpochWeights,
+        Self::LongestAvailable,
+    ];
+
+    /// As configurations and requests spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::FewestPages => "fewest-pages",
+            Self::FewestRequests => "fewest-requests",
+            Self::Spread => "spread",
+            Self::Stick => "stick",
+            Self::EpochWeights => "epoch-weights",
+            Self::LongestAvailable => "longest-available",
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that no placement has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPlacement(pub String);
+
+impl fmt::Display for UnknownPlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Placement::ALL.map(Placement::name).join(", ");
+        write!(
+            f,
+            "there is no placement {:?}: choose one of {names}",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for UnknownPlacement {}
+
+impl FromStr for Placement {
+    type Err = UnknownPlacement;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPlacement> {
+        let found = Self::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| UnknownPlacement(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelt_alike_in_json_and_by_themselves() {
+        for placement in Placement::ALL {
+            let json = serde_json::to_value(placement).unwrap();
+            assert_eq!(json, placement.name());
+            assert_eq!(placement.name().parse(), Ok(placement));
+        }
+    }
+}
