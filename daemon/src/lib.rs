@@ -1,5 +1,7 @@
 //! What every daemon does in the same way: its configuration ([`config`]), its places on the disk ([`folders`]), what it
 //! tells the service manager ([`notify`]), and how it says why it failed ([`causes`]).
+//!
+//! Rooms, from the top; each uses only those after it: `config`, `folders`, `notify`, `causes`, `terminal`.
 
 pub mod causes;
 pub mod config;
