@@ -16,7 +16,6 @@ const NOT_YET: &[(&str, usize, usize)] = &[
     ("analysis", 25, 9),
     ("cli", 12, 7),
     ("collector", 2, 0),
-    ("dataset", 8, 8),
     ("paging", 8, 2),
     ("recruiter", 10, 5),
     ("regions", 3, 3),

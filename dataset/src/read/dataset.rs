@@ -1,10 +1,11 @@
 //! Reading: one host without the rest, or everything day by day.
 
+use crate::file::open_files::OpenFiles;
 use crate::manifest::Manifest;
-use crate::open_files::OpenFiles;
-use crate::{DatasetError, FileEntry, Result, order};
+use crate::rows::{order, projected};
+use crate::{DatasetError, FileEntry, Result};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
@@ -209,20 +210,4 @@ impl Dataset {
             .and_then(|sorted| sorted.with_schema(Arc::clone(wanted)))
             .map_err(DatasetError::rows(table.name))
     }
-}
-
-/// The table's schema cut down to `columns`.
-pub(crate) fn projected(table: &Table, columns: &[&str]) -> Result<SchemaRef> {
-    let whole = schema(table);
-    let fields = columns
-        .iter()
-        .map(|name| match whole.field_with_name(name) {
-            Ok(field) => Ok(field.clone()),
-            Err(_) => Err(DatasetError::UnknownColumn {
-                table: table.name.to_owned(),
-                column: (*name).to_owned(),
-            }),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(Arc::new(Schema::new_with_metadata(fields, whole.metadata)))
 }

@@ -1,11 +1,12 @@
 //! What is kept for how long, and how densely: whole UTC days, a step at a time.
 
+use crate::file::mapped::Mapped;
+use crate::file::staged::StagedFile;
 use crate::layout;
 use crate::manifest::FileEntry;
-use crate::mapped::Mapped;
-use crate::staged::StagedFile;
-use crate::thin::Thinning;
-use crate::{DatasetError, Result, Writer, order};
+use crate::rows::order;
+use crate::upkeep::thin::Thinning;
+use crate::{DatasetError, Result, Writer};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::arrow::schema;

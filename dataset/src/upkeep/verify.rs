@@ -1,9 +1,9 @@
 //! Whether what lies on the disk is what was sealed: every problem, not the first alone.
 
-use crate::index::{HostRows, Part};
+use crate::file::index::{HostRows, Part};
+use crate::file::mapped::Mapped;
 use crate::layout;
 use crate::manifest::FileEntry;
-use crate::mapped::Mapped;
 use crate::{Dataset, DatasetError};
 use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::rows::table;

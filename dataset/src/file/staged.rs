@@ -1,12 +1,12 @@
 //! One Arrow file, written aside host by host, and its entry in the manifest.
 
-use crate::hashing::HashingWriter;
-use crate::identity::Identities;
-use crate::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
+use crate::file::hashing::HashingWriter;
+use crate::file::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
+use crate::file::mapped::footer_bytes;
 use crate::layout;
+use crate::layout::names::WriterName;
 use crate::manifest::FileEntry;
-use crate::mapped::footer_bytes;
-use crate::names::WriterName;
+use crate::rows::identity::Identities;
 use crate::{DatasetError, Result};
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;

@@ -1,6 +1,6 @@
 //! Decoded batches that several hosts share, kept for the next host: one a file, and bounded for all files together.
 
-use crate::index::Part;
+use crate::file::index::Part;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use std::collections::VecDeque;

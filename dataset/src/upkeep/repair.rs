@@ -1,12 +1,12 @@
 //! Repair: what is damaged is set aside, what of it holds is saved, the rest is counted.
 
+use crate::layout::lock::Lock;
+use crate::layout::names::WriterName;
 use crate::layout::{self, DAMAGED, LOCK};
-use crate::lock::Lock;
 use crate::manifest::{FileEntry, Manifest};
-use crate::names::WriterName;
-use crate::rebuild::{entry_of, rebuilt};
-use crate::salvage::Salvage;
-use crate::verify::{Problem, ProblemKind, problem};
+use crate::upkeep::rebuild::{entry_of, rebuilt};
+use crate::upkeep::salvage::Salvage;
+use crate::upkeep::verify::{Problem, ProblemKind, problem};
 use crate::{DatasetError, Result, Writer};
 use gleaner_schemas::rows::table;
 use std::fs;

@@ -1,9 +1,9 @@
 //! Compaction: small files of one table and day become few large ones, a step at a time.
 
+use crate::file::mapped::Mapped;
 use crate::layout;
 use crate::manifest::FileEntry;
-use crate::mapped::Mapped;
-use crate::merge::Merge;
+use crate::upkeep::merge::Merge;
 use crate::{DatasetError, Result, Writer};
 use gleaner_schemas::column::Table;
 use std::collections::BTreeMap;

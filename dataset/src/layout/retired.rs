@@ -1,6 +1,7 @@
 //! What a newer file replaced is kept for a while, for readers who opened the dataset before.
 
-use crate::layout::{self, RETIRED};
+use super::durable::{create_folders, entries, put, remove, sync_folder};
+use super::places::RETIRED;
 use crate::{DatasetError, Result};
 use std::fs::{self, File};
 use std::io;
@@ -32,9 +33,9 @@ pub(crate) fn retire(root: &Path, relative: &str) -> Result<()> {
     file.set_modified(SystemTime::now())
         .map_err(DatasetError::io("date", &place))?;
     let folder = relative.rsplit_once('/').map_or("", |(folder, _)| folder);
-    layout::create_folders(root, &format!("{RETIRED}/{folder}"))?;
-    layout::put(&place, &root.join(RETIRED).join(relative))?;
-    place.parent().map_or(Ok(()), layout::sync_folder)
+    create_folders(root, &format!("{RETIRED}/{folder}"))?;
+    put(&place, &root.join(RETIRED).join(relative))?;
+    place.parent().map_or(Ok(()), sync_folder)
 }
 
 /// Deletes what was retired longer than `grace` ago.
@@ -47,7 +48,7 @@ pub(crate) fn purge(root: &Path, grace: Duration) -> Result<()> {
 }
 
 fn purge_folder(folder: &Path, now: SystemTime, grace: Duration) -> Result<()> {
-    for path in layout::entries(folder)? {
+    for path in entries(folder)? {
         if path.is_dir() {
             purge_folder(&path, now, grace)?;
             continue;
@@ -57,7 +58,7 @@ fn purge_folder(folder: &Path, now: SystemTime, grace: Duration) -> Result<()> {
             other => other.map_err(DatasetError::io("look at", &path))?,
         };
         match now.duration_since(retired) {
-            Ok(age) if age >= grace => layout::remove(&path)?,
+            Ok(age) if age >= grace => remove(&path)?,
             Ok(_) => {}
             // The clock was set back: the grace begins anew.
             Err(_) => File::options()

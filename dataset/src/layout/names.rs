@@ -1,6 +1,7 @@
 //! What a writer calls its own: the one writer of a dataset, or one of several that write hosts of their own.
 
-use crate::layout::{self, LOCK, MANIFEST, STAGING};
+use super::durable::entries;
+use super::places::{LOCK, MANIFEST, STAGING};
 use crate::{DatasetError, Result};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +34,7 @@ impl WriterName {
         }
         let folder = root.join(MANIFESTS);
         if folder.is_dir() {
-            for path in layout::entries(&folder)? {
+            for path in entries(&folder)? {
                 let name = path.file_name().and_then(|n| n.to_str());
                 let name = name.and_then(|n| n.strip_suffix(".json"));
                 found.extend(name.and_then(|name| Self::new(name).ok()));

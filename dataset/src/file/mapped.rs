@@ -1,11 +1,12 @@
 //! One sealed Arrow file, mapped: only the batches and columns asked for are decompressed, and only
 //! after their bytes were found to be those that were sealed.
 
-use crate::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
-use crate::kept::{KeptBatches, Slot};
+use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
+use crate::file::kept::{KeptBatches, Slot};
+use crate::layout::retired;
 use crate::manifest::FileEntry;
-use crate::reader::projected;
-use crate::{DatasetError, Result, retired};
+use crate::rows::projected;
+use crate::{DatasetError, Result};
 use arrow::array::{AsArray, new_null_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};

@@ -1,7 +1,8 @@
 //! One writer's part of a dataset at an instant, for who copies it to another place.
 
-use crate::names::WriterName;
-use crate::{DatasetError, FileEntry, Manifest, Result, retired};
+use crate::layout::names::WriterName;
+use crate::layout::retired;
+use crate::{DatasetError, FileEntry, Manifest, Result};
 use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs::File;
 use std::path::{Path, PathBuf};

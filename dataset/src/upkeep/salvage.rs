@@ -5,12 +5,12 @@
 //! that was cut off no hash is left, and a batch is taken for sound when all of it can be decoded, its rows
 //! are of the file's day and its hosts follow those before.
 
-use crate::identity::Identities;
-use crate::index::Index;
+use crate::file::index::Index;
+use crate::file::mapped::{Mapped, conformed};
+use crate::file::staged::{BATCH_ROWS, StagedFile};
 use crate::layout;
 use crate::manifest::FileEntry;
-use crate::mapped::{Mapped, conformed};
-use crate::staged::{BATCH_ROWS, StagedFile};
+use crate::rows::identity::Identities;
 use crate::{DatasetError, Result};
 use arrow::buffer::Buffer;
 use arrow::compute::concat_batches;
@@ -65,7 +65,7 @@ impl Salvage {
                 index: Some(file.index),
             });
         }
-        let data = crate::mapped::map_file(root, &entry.path).ok()?;
+        let data = crate::file::mapped::map_file(root, &entry.path).ok()?;
         let mut found = Self {
             schema: Arc::new(schema(table)),
             version: MetadataVersion::V5,
@@ -222,5 +222,5 @@ fn is_plausible(schema: &SchemaRef, block: &Block, data: &Buffer) -> bool {
 }
 
 fn bytes(data: &Buffer, block: &Block) -> Option<Buffer> {
-    crate::mapped::slice(data, block)
+    crate::file::mapped::slice(data, block)
 }

@@ -1,13 +1,15 @@
 //! Sealing: rows are sorted and written aside, moved to their place, and only then named in the manifest.
 //! A writer killed at any point leaves the dataset as it was, or as it was to be.
 
-use crate::identity::Identities;
-use crate::index::HostRows;
+use crate::file::index::HostRows;
 use crate::layout;
+use crate::layout::retired;
 use crate::manifest::{FileEntry, Manifest};
-use crate::pending::Pending;
-use crate::reader::projected;
-use crate::{DatasetError, FORMAT_VERSION, Result, Writer, order, retired};
+use crate::rows::identity::Identities;
+use crate::rows::order;
+use crate::rows::projected;
+use crate::write::pending::Pending;
+use crate::{DatasetError, FORMAT_VERSION, Result, Writer};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::SCHEMA_VERSION;

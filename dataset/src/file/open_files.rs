@@ -3,9 +3,9 @@
 //! A mapped file takes no descriptor, so that thousands stay open: a dataset of years is walked once a host.
 
 use crate::Result;
-use crate::kept::KeptBatches;
+use crate::file::kept::KeptBatches;
+use crate::file::mapped::Mapped;
 use crate::manifest::FileEntry;
-use crate::mapped::Mapped;
 use arrow::datatypes::SchemaRef;
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! How far each host's databases are sealed.
 
 use crate::Result;
-use crate::identity::Identities;
+use crate::file::mapped::Mapped;
 use crate::manifest::Manifest;
-use crate::mapped::Mapped;
+use crate::rows::identity::Identities;
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! A part of a table: some hosts, a span of time, some columns; the rest is neither opened nor decompressed.
 
-use crate::reader::projected;
+use crate::rows::projected;
 use crate::{Dataset, DatasetError, FileEntry, Result};
 use arrow::array::AsArray;
 use arrow::compute::concat_batches;

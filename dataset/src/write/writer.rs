@@ -1,15 +1,16 @@
 //! Adding rows: collected in memory, sealed all at once.
 
-use crate::identity::Identities;
+use crate::file::open_files::OpenFiles;
+use crate::file::staged::StagedFile;
+use crate::layout::lock::Lock;
+use crate::layout::names::{MANIFESTS, WriterName};
+use crate::layout::retired;
 use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
-use crate::lock::Lock;
 use crate::manifest::{Manifest, SourceEntry};
-use crate::marks::Marks;
-use crate::names::{MANIFESTS, WriterName};
-use crate::open_files::OpenFiles;
-use crate::pending::Pending;
-use crate::staged::StagedFile;
-use crate::{DatasetError, Result, retired};
+use crate::rows::identity::Identities;
+use crate::write::marks::Marks;
+use crate::write::pending::Pending;
+use crate::{DatasetError, Result};
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;

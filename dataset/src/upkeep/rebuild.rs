@@ -1,12 +1,12 @@
 //! A manifest made anew from the files: what each holds, its own footer says.
 
-use crate::identity::Identities;
-use crate::index::{HostRows, Index};
+use crate::file::index::{HostRows, Index};
+use crate::file::mapped::{Mapped, map_file};
 use crate::layout;
+use crate::layout::names::WriterName;
 use crate::manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
-use crate::mapped::{Mapped, map_file};
-use crate::names::WriterName;
-use crate::reader::projected;
+use crate::rows::identity::Identities;
+use crate::rows::projected;
 use crate::{DatasetError, Result};
 use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::rows::table;
@@ -88,9 +88,10 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     let hosts: Vec<HostRows> = if is_indexed {
         file.hosts().collect::<Result<_>>()?
     } else {
-        let index = Index::inline(&entry.hosts).map_err(DatasetError::malformed(root, entry))?;
+        let index =
+            Index::inline(&entry.hosts).map_err(DatasetError::malformed(root, &entry.path))?;
         let hosts = index.hosts().collect::<Result<_, _>>();
-        hosts.map_err(DatasetError::malformed(root, entry))?
+        hosts.map_err(DatasetError::malformed(root, &entry.path))?
     };
     entry.hosts_count = hosts.len() as u64;
     let id = |host: Option<&HostRows>| host.map(|h| h.host_id.clone()).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! Tables of changes are made whole at each kept sample, since the samples that the changes belong to
 //! are gone.
 
-use crate::identity::Identities;
+use crate::rows::identity::Identities;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, TimestampMillisecondArray, UInt32Array,
 };

@@ -1,6 +1,6 @@
 //! One writer of a name at a time.
 
-use crate::names::WriterName;
+use super::names::WriterName;
 use crate::{DatasetError, Result};
 use std::fs::{File, TryLockError};
 use std::path::Path;

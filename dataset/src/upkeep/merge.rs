@@ -1,8 +1,9 @@
 //! The rows of several files of one table and day, host by host, each once.
 
-use crate::index::HostRows;
-use crate::mapped::Mapped;
-use crate::{DatasetError, Result, order};
+use crate::file::index::HostRows;
+use crate::file::mapped::Mapped;
+use crate::rows::order;
+use crate::{DatasetError, Result};
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
