@@ -1,10 +1,15 @@
 //! The configuration's table `[ship]`.
 
-use crate::ship::folder::{AUTHORITY, HOST};
 use gleaner_daemon::config::values;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The authority's certificate.
+pub(crate) const AUTHORITY: &str = "authority.crt";
+
+/// This host's certificate and its private key: in one file, so that both are replaced at once.
+pub(crate) const HOST: &str = "host.pem";
 
 /// The tracing interval: sending more often would send batches of nothing.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);

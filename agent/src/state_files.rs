@@ -1,17 +1,21 @@
 //! Files beside the database, opened so that nobody can lead the agent elsewhere: the state folder belongs to the service's
 //! user, and commands there run as root as well.
 
+use crate::Error;
+use gleaner_daemon::folders::give_to_owner_of;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions, metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Opens the file at `path` itself, never what a link there leads to. It is looked at through its descriptor, so nothing can
 /// be put in its place between the look and the use.
 ///
 /// # Errors
 /// What the system said; a link, a special file, a file with several names, or one of another user is refused.
-pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Without O_NONBLOCK a FIFO would hold the agent until somebody opens its other end.
     let file = options
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -37,6 +41,33 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
+/// The file `path` with `ending` after its name: what belongs to a database lies beside it.
+#[must_use]
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// A lock of the database at `path` for one purpose; `None` when another process holds it.
+pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
+    let path_of_lock = beside(path, ending);
+    let failed = |source| Error::Write {
+        path: path_of_lock.clone(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640);
+    let file = open_own(&path_of_lock, &mut options).map_err(failed)?;
+    // A command that root ran must not keep the service out afterwards.
+    give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(e) => Err(failed(e.into())),
+    }
+}
+
 fn refused(why: &str) -> io::Error {
     let text = format!("{why}: look at who put it there, and remove it");
     io::Error::new(io::ErrorKind::InvalidInput, text)
@@ -44,8 +75,8 @@ fn refused(why: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use super::lock_beside;
     use crate::identity::FileIdKey;
-    use crate::trace::store::lock_beside;
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
     use std::path::Path;

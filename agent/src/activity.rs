@@ -3,6 +3,7 @@
 
 use crate::Error;
 use crate::absence::{Absences, Absent, Reason};
+use crate::config::Settings;
 use crate::read::access::{AccessWatch, News, Watched};
 use crate::read::input::InputDevices;
 use crate::read::logind::Sessions;
@@ -75,6 +76,17 @@ pub struct Roots {
     pub sys: PathBuf,
     /// `/run`, or a captured tree.
     pub run: PathBuf,
+}
+
+impl Roots {
+    /// Folders with the sources of the owner's activity.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            dev: settings.dev_root.clone(),
+            sys: settings.sys_root.clone(),
+            run: settings.run_root.clone(),
+        }
+    }
 }
 
 impl ActivityWatch {

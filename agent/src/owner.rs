@@ -1,10 +1,8 @@
 //! The owner: whether they are away, when they return, and whether the host counts as idle by
 //! [`gleaner_policy::idle`]. Decides; waits for nothing and writes nowhere.
 
-pub mod activity;
-
+use crate::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
 use crate::clock::Moment;
-use crate::owner::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
 use crate::sample::Sample;
 use crate::trace::events;
 use crate::trace::gap;

@@ -1,16 +1,21 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
+//! Each room takes its own part of it.
+
+mod settings;
+mod ship;
+
+pub use settings::{Limits, Settings, Units};
+pub use ship::ShipSettings;
+pub(crate) use ship::{AUTHORITY, HOST};
 
 use crate::Error;
 use crate::args::GlobalArgs;
-use crate::sample::processes::Units;
-use crate::sample::sampler::Settings;
-use crate::ship::settings::{ShipSettings, ShipTable};
-use crate::trace::retention;
 use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
 use gleaner_daemon::folders;
-use gleaner_policy::quota::Limits;
+use gleaner_policy::quota;
 use gleaner_trust::Address;
 use serde::Deserialize;
+use ship::ShipTable;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -102,7 +107,7 @@ pub struct Config {
     /// What may leave the host.
     pub privacy: Privacy,
     /// How much of the trace is kept.
-    pub limits: retention::Limits,
+    pub limits: Limits,
     /// What to sample.
     pub settings: Settings,
     /// Where to ship it.
@@ -140,7 +145,7 @@ impl Config {
     }
 
     fn of(args: GlobalArgs, file: ConfigFile) -> Self {
-        let kept = retention::Limits::default();
+        let kept = Limits::default();
         let default_units = Units {
             page_size_bytes: rustix::param::page_size() as u64,
             ticks_per_second: rustix::param::clock_ticks_per_second(),
@@ -161,7 +166,7 @@ impl Config {
                 .mem_available_interval
                 .unwrap_or(DEFAULT_MEM_AVAILABLE_INTERVAL),
             privacy: file.privacy,
-            limits: retention::Limits {
+            limits: Limits {
                 age: file.retention.unwrap_or(kept.age),
                 database_bytes: file.database_limit.unwrap_or(kept.database_bytes),
             },
@@ -176,7 +181,7 @@ impl Config {
                 },
                 headroom_share: file
                     .headroom_share
-                    .unwrap_or(Limits::default().headroom_share),
+                    .unwrap_or(quota::Limits::default().headroom_share),
                 always_active: file.always_active,
                 guest_processes: file.guest_processes,
                 always_active_cgroups: file.always_active_cgroups,
@@ -300,14 +305,14 @@ mod tests {
         );
         assert_eq!(config.privacy, Privacy::Hashed);
         assert_eq!(config.settings.headroom_share, 0.15);
-        assert_eq!(config.limits, retention::Limits::default());
+        assert_eq!(config.limits, Limits::default());
         assert!(!config.settings.damon && !config.settings.opens);
     }
 
     /// The file that documents every key sets none, and its values are those that an empty one gives.
     #[test]
     fn the_documented_values_are_the_defaults() {
-        let documented = include_str!("../../docs/agent.toml");
+        let documented = include_str!("../../../docs/agent.toml");
         let as_is = resolve(documented, GlobalArgs::default()).unwrap();
         let empty = resolve("", GlobalArgs::default()).unwrap();
         assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
