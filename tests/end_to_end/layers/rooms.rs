@@ -21,7 +21,6 @@ const NOT_YET: &[(&str, usize, usize)] = &[
     ("reports", 3, 9),
     ("simulator", 8, 2),
     ("traces", 10, 0),
-    ("trust", 4, 4),
 ];
 
 /// What is wrong with a crate's rooms.
