@@ -20,7 +20,6 @@ const NOT_YET: &[(&str, usize, usize)] = &[
     ("regions", 3, 3),
     ("reports", 3, 9),
     ("simulator", 8, 2),
-    ("traces", 10, 0),
 ];
 
 /// What is wrong with a crate's rooms.
