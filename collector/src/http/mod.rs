@@ -16,7 +16,6 @@ mod extent;
 mod metrics;
 mod page;
 mod permissions;
-pub(crate) mod problems;
 mod refusal;
 pub(crate) mod status;
 mod stream;

@@ -1,9 +1,8 @@
 //! The status page: `GET /`. One file that asks nothing of anybody but this collector.
 
 use super::App;
-use super::problems::{Problem, Severity};
 use super::refusal::Refusal;
-use super::status::{self, HostStatus, State, Status};
+use super::status::{self, HostStatus, Problem, Severity, State, Status};
 use crate::wording::{clock, count, length, short, thousands, utc};
 use askama::Template;
 use axum::extract::{Extension, Query, State as Shared};

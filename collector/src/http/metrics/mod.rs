@@ -4,9 +4,8 @@
 mod hosts;
 
 use super::App;
-use super::problems::Kind;
 use super::refusal::Refusal;
-use super::status::{self, State as HostState, Status};
+use super::status::{self, Kind, State as HostState, Status};
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
