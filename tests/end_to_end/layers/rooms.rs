@@ -18,7 +18,6 @@ const NOT_YET: &[(&str, usize, usize)] = &[
     ("recruiter", 10, 5),
     ("regions", 3, 3),
     ("reports", 3, 9),
-    ("simulator", 8, 2),
 ];
 
 /// What is wrong with a crate's rooms.

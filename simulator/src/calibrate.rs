@@ -4,7 +4,7 @@
 //! speedup of each, which is by how much I/O slows the program down on that client. It falls as the program computes for longer, so
 //! one time alone gives it; nothing about clusters comes into it.
 
-use super::Application;
+use crate::applications::Application;
 use crate::dodo::{Scenario, SimulationError, reference};
 
 /// Halvings of the interval in which the time lies.
