@@ -6,7 +6,9 @@ use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
 use crate::http::{self, App};
-use gleaner_listen::{Limits, Signals, allow_descriptors, bind, follow_files, serve, until_ended};
+use gleaner_daemon::listen::{
+    Limits, Signals, allow_descriptors, bind, follow_files, serve, until_ended,
+};
 use gleaner_trust::ServerTrust;
 use std::net::SocketAddr;
 use std::sync::Arc;

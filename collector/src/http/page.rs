@@ -10,7 +10,7 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

@@ -9,7 +9,7 @@ use crate::placing::Choice;
 use crate::registry::{Registry, Settings};
 use crate::revocations::RevocationNotice;
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::{Log, Server};
+use gleaner_daemon::listen::{Log, Server};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};

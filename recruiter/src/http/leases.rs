@@ -14,7 +14,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{Asked, Outcome, Refusal, RefusalKind};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -144,14 +144,27 @@ fn heavy_dependencies_stay_in_their_crates() {
     }
 }
 
+/// The members that turn on a feature of one of our crates.
+fn members_that_turn_on(feature: &str, of: &str) -> Vec<String> {
+    let turns_on = |member: &String| {
+        let dependency = manifest(member)["dependencies"].get(of).cloned();
+        dependency.is_some_and(|d| d.to_string().contains(feature))
+    };
+    members().into_iter().filter(turns_on).collect()
+}
+
 #[test]
 fn the_command_alone_carries_json_schemas() {
-    for member in members() {
-        let manifest = manifest(&member);
-        let dependency = manifest["dependencies"].get("gleaner-schemas");
-        let turned_on = dependency.is_some_and(|d| d.to_string().contains("json-schema"));
-        assert_eq!(turned_on, member == "cli", "{member}");
-    }
+    assert_eq!(
+        members_that_turn_on("json-schema", "gleaner-schemas"),
+        ["cli"]
+    );
+}
+
+#[test]
+fn the_servers_alone_carry_the_http_server() {
+    let servers = members_that_turn_on("listen", "gleaner-daemon");
+    assert_eq!(servers, ["collector", "recruiter"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::status::{self, Kind, State as HostState, Status};
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use hosts::HostSeries;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;

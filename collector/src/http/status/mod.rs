@@ -14,7 +14,7 @@ use crate::journal::free_bytes;
 use crate::now_ms;
 use axum::Json;
 use axum::extract::{Extension, State as Shared};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use problems::problems;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Connections: accepted, shaken hands with, and given up when they are slow.
 
-use crate::Caller;
+use super::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, header};

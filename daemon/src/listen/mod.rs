@@ -1,8 +1,6 @@
 //! Connections for a router of axum's, as collector and recruiter take them: TLS with certificates of the deployment, or plain
 //! HTTP from this machine; who is slow is given up; each request says who asks ([`Caller`], among its extensions).
 //! Upgraded connections (WebSocket) and answers that never end are let be. [`until_ended`] is their life as a service.
-//!
-//! Rooms, from the top; each uses only those after it: `service`, `serve`, `caller`, `log`, `sockets`.
 
 mod caller;
 mod log;

@@ -1,7 +1,7 @@
 //! A server as a service: ready, well, read again, ended.
 
-use gleaner_daemon::notify::ServiceManager;
-use gleaner_daemon::terminal;
+use crate::notify::ServiceManager;
+use crate::terminal;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
