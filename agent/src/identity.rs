@@ -1,7 +1,6 @@
 //! Names that leave the host: hashes of what must not.
 
-use crate::trace::own;
-use crate::trace::store::beside;
+use crate::state_files::{beside, open_own};
 use gleaner_schemas::units::stored;
 use gleaner_trust::{hex, random};
 use std::fs::OpenOptions;
@@ -29,7 +28,7 @@ impl FileIdKey {
     /// # Errors
     /// When the file can neither be read nor made, or is not 32 bytes long.
     pub fn load_or_create(path: &Path) -> io::Result<Self> {
-        match own::open(path, OpenOptions::new().read(true)) {
+        match open_own(path, OpenOptions::new().read(true)) {
             Ok(mut file) => {
                 let mut key = [0; 32];
                 file.read_exact(&mut key)?;
@@ -45,7 +44,7 @@ impl FileIdKey {
                 }
                 let mut options = OpenOptions::new();
                 options.write(true).create_new(true).mode(0o600);
-                let mut file = own::open(&unfinished, &mut options)?;
+                let mut file = open_own(&unfinished, &mut options)?;
                 file.write_all(&key.0)?;
                 file.sync_all()?;
                 std::fs::rename(&unfinished, path)?;

@@ -1,12 +1,12 @@
 //! What has been recorded about the people at this host, in plain words.
 
 use crate::Error;
+use crate::config::Limits;
 use crate::interval;
 use crate::print::printable;
 use crate::ship::mark::Shipped;
+use crate::state_files::beside;
 use crate::trace::database::{columns, meta, open_to_read};
-use crate::trace::retention::Limits;
-use crate::trace::store::beside;
 use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;

@@ -2,9 +2,9 @@
 
 use crate::Error;
 use crate::ship::mark::Shipped;
+use crate::state_files::beside;
 use crate::trace::damage;
 use crate::trace::database::{meta, open_to_read};
-use crate::trace::store::beside;
 use gleaner_schemas::units::{Bytes, Seconds};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;

@@ -4,6 +4,9 @@
 //! A batch's journey: [`http`] asks who sends it and decodes it, [`journal`] makes it durable, the sender
 //! is told; later [`sealer`] moves it into the dataset, and [`publish`] puts a copy of that on an object
 //! store. [`hosts`] remembers how far each host has come.
+//!
+//! Rooms, from the top; each uses only those after it: `run`, `ask`, `http`, `config`, `args`, `sealer`,
+//! `hosts`, `publish`, `journal`, `upkeep`, `wording`, `error`.
 
 pub mod args;
 pub mod ask;

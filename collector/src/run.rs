@@ -8,7 +8,9 @@ use crate::http::{self, App};
 use crate::journal::{self, Header, Journal};
 use crate::publish::Publisher;
 use crate::sealer::Sealer;
-use gleaner_listen::{Limits, Signals, allow_descriptors, follow_files, serve, until_ended};
+use gleaner_daemon::listen::{
+    Limits, Signals, allow_descriptors, follow_files, serve, until_ended,
+};
 use gleaner_trust::{ServerPaths, ServerTrust};
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
@@ -230,5 +232,5 @@ fn trust(certificates: &Certificates) -> Result<Arc<ServerTrust>, Error> {
 /// Binds; the address with the port that was given, where 0 asked for any.
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { address, source };
-    gleaner_listen::bind(address).await.map_err(failed)
+    gleaner_daemon::listen::bind(address).await.map_err(failed)
 }

@@ -135,12 +135,12 @@ impl DatasetError {
         }
     }
 
-    /// For `map_err`: what `entry` says of its hosts cannot be parsed.
+    /// For `map_err`: what the file `relative` says of its hosts cannot be parsed.
     pub(crate) fn malformed(
         root: &std::path::Path,
-        entry: &crate::FileEntry,
+        relative: &str,
     ) -> impl Fn(serde_json::Error) -> Self {
-        let path = root.join(&entry.path);
+        let path = root.join(relative);
         move |error| Self::Altered {
             path: path.clone(),
             detail: format!("its index is malformed: {error}"),

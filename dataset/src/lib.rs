@@ -16,52 +16,30 @@
 //!
 //! Invariant: a record, named by host, database and sequence, is held once, however often it is
 //! appended.
+//!
+//! Rooms, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
+//! `layout`, `batch`, `rows`, `error`.
 
 pub mod batch;
-mod compact;
 mod error;
-mod hashing;
-mod identity;
-mod index;
-mod kept;
+mod file;
 mod layout;
-mod lock;
 mod manifest;
-mod mapped;
-mod marks;
-mod merge;
-mod names;
-mod open_files;
-mod order;
-mod pending;
-mod reader;
-mod rebuild;
-mod repair;
-mod retain;
-mod retired;
+mod read;
 mod rows;
-mod salvage;
-mod seal;
-mod selection;
-mod snapshot;
-mod staged;
-mod thin;
-mod verify;
-mod writer;
+mod upkeep;
+mod write;
 
 pub use batch::{Batch, BatchError};
-pub use compact::{Compacted, Compaction};
 pub use error::{DatasetError, Result};
 pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest, SourceColumn, SourceEntry};
-pub use reader::Dataset;
-pub use repair::{Lost, Repaired, repair};
-pub use retain::{DETAILS, Policy, Retained};
+pub use read::{Dataset, Selection, Snapshot, instant_ms};
 pub use rows::{Identity, RowsBuilder};
-pub use seal::Summary;
-pub use selection::{Selection, instant_ms};
-pub use snapshot::Snapshot;
-pub use verify::{Problem, ProblemKind, Verified};
-pub use writer::Writer;
+pub use upkeep::{
+    Compacted, Compaction, DETAILS, Lost, Policy, Problem, ProblemKind, Repaired, Retained,
+    Verified, repair,
+};
+pub use write::{Summary, Writer};
 
 /// Version of the layout and of `manifest.json`; what the columns are is
 /// [`gleaner_schemas::SCHEMA_VERSION`].

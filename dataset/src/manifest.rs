@@ -1,7 +1,7 @@
 //! `manifest.json`: which files belong. Where in each a host's rows lie, its own index says.
 
 use crate::layout;
-use crate::names::WriterName;
+use crate::layout::names::WriterName;
 use crate::{DatasetError, FORMAT_VERSION, Result};
 use gleaner_schemas::SCHEMA_VERSION;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,6 @@
 //! Tests of built programs: a program that runs beside a test and is heard, and waits for conditions.
+//!
+//! Rooms, from the top; each uses only those after it: `running`.
 
 mod running;
 

@@ -3,6 +3,8 @@
 //!
 //! - [`recorded`]: the order of samples, the interval in force, gaps, runs of samples without a gap.
 //! - [`derived`]: categories of a sample, idle periods, returns, footprints at a return.
+//!
+//! Rooms, from the top; each uses only those after it: `derived`, `recorded`.
 
 // A test's list of one run.
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]

@@ -3,6 +3,9 @@
 //!
 //! Pure: no clock, no randomness, no I/O. Time comes in as an argument. What was simulated is what
 //! runs.
+//!
+//! Rooms, from the top; each uses only those after it: `lending`, `outlook`, `placement`, `refraction`,
+//! `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `active`, `accounting`.
 
 pub mod accounting;
 pub mod active;

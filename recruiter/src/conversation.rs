@@ -4,7 +4,7 @@ use crate::links::Ask;
 use crate::registry::{HostId, check_answer, replaced};
 use crate::state::RecruiterState;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{
     Answer, Asked, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost,
 };

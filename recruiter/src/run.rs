@@ -7,7 +7,9 @@ use crate::export::Targets;
 use crate::forecasts::Forecasts;
 use crate::http::{self, App};
 use crate::state::RecruiterState;
-use gleaner_listen::{Limits, Signals, allow_descriptors, bind, follow_files, serve, until_ended};
+use gleaner_daemon::listen::{
+    Limits, Signals, allow_descriptors, bind, follow_files, serve, until_ended,
+};
 use gleaner_trust::ServerTrust;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::links::Links;
 use crate::metrics::Metrics;
 use crate::registry::{Registry, Settings};
 use crate::revocations::RevocationNotice;
-use gleaner_listen::Log;
+use gleaner_daemon::listen::Log;
 use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;

@@ -4,6 +4,10 @@
 //! Every stored column is declared once, in [`rows`]; the Arrow schemas
 //! ([`arrow`]), the published description (`schemas/SCHEMA.md`) and the statements over SQLite's tables
 //! ([`sql`]) are made from that.
+//!
+//! Rooms, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
+//! `diagnosis`, `cache_replay`, `live`, `lending`, `markdown`, `arrow`, `sql`, `rows`, `column`, `interval`,
+//! `units`.
 
 pub mod arrow;
 pub mod availability;

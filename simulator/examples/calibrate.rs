@@ -2,7 +2,8 @@
 //! found from their ideal speedups in the study's Table 5 and from nothing else, beside those that are built in; and what the
 //! ideal speedups of hotcold and random then are, which were not fitted to.
 
-use gleaner_simulator::applications::{Application, calibrate};
+use gleaner_simulator::applications::Application;
+use gleaner_simulator::calibrate;
 use gleaner_simulator::dodo::{Scenario, reference};
 use gleaner_traces::published;
 

@@ -3,7 +3,8 @@
 //! `-b` make. A scenario's settings hold for all programs; on another client than the study's, dmine, db2 and lu are calibrated anew.
 
 use gleaner_dataset::{Dataset, instant_ms};
-use gleaner_simulator::applications::{Application, calibrate};
+use gleaner_simulator::applications::Application;
+use gleaner_simulator::calibrate;
 use gleaner_simulator::dodo::{Client, Outcome, Scenario, simulate};
 use gleaner_simulator::hosts::read;
 use gleaner_traces::published::{Published, acharya_setia};

@@ -4,7 +4,8 @@
 
 use gleaner_dataset::Dataset;
 use gleaner_schemas::lending::Mode;
-use gleaner_simulator::applications::{Application, calibrate};
+use gleaner_simulator::applications::Application;
+use gleaner_simulator::calibrate;
 use gleaner_simulator::dodo::{Borrower, Scenario, reference, simulate, simulate_clients};
 use gleaner_simulator::event::{DAY, HOUR};
 use gleaner_simulator::hosts::{Presence, Timeline, read};

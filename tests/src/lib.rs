@@ -1,4 +1,6 @@
 //! What the end-to-end tests share: where the built programs lie, and when two places hold the same rows.
+//!
+//! Rooms, from the top; each uses only those after it: `fuzz`, `mutate`, `same_rows`.
 
 pub mod fuzz;
 pub mod mutate;

@@ -2,6 +2,7 @@
 
 use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::{Peer, check_host_id};
+use crate::profile::Validity;
 use crate::register::{Record, Register, State};
 use crate::revocation::Revocations;
 use crate::{Dates, Result, Role, TrustError, certificate, files, profile, request};
@@ -10,29 +11,6 @@ use rustls::pki_types::CertificateDer;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-/// A clock that is behind by less than this takes a certificate made just now.
-const BACKDATED: Duration = Duration::from_secs(86_400);
-
-/// How long a certificate is to be valid.
-#[derive(Debug, Clone, Copy)]
-pub struct Validity {
-    /// First moment.
-    pub from: SystemTime,
-    /// Last moment. The authority's own end comes first if it is earlier.
-    pub until: SystemTime,
-}
-
-impl Validity {
-    /// From now on (a day earlier, for clocks that are behind) for so many days.
-    pub fn days(days: u32) -> Self {
-        let now = SystemTime::now();
-        Self {
-            from: now - BACKDATED,
-            until: now + Duration::from_secs(u64::from(days) * 86_400),
-        }
-    }
-}
 
 /// A certificate and its key, both in PEM form.
 pub struct Issued {

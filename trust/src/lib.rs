@@ -5,6 +5,10 @@
 //! their replacement without a restart; [`Peer`] says who the other side of a connection is.
 //!
 //! The crate has the clients' way to a server as well: [`Address`], [`http`], [`Backoff`].
+//!
+//! Rooms, from the top; each uses only those after it: `http`, `client`, `server`, `authority`, `register`,
+//! `revocation`, `profile`, `request`, `token`, `watched`, `received`, `identity`, `host`, `certificate`,
+//! `files`, `backoff`, `address`, `random`, `hex`, `error`.
 
 mod address;
 mod authority;
@@ -28,13 +32,14 @@ pub mod token;
 mod watched;
 
 pub use address::{Address, AddressError};
-pub use authority::{Authority, Issued, Validity};
+pub use authority::{Authority, Issued};
 pub use backoff::Backoff;
 pub use certificate::{Dates, fingerprint};
 pub use client::{ClientPaths, ClientTrust, Credentials};
 pub use error::TrustError;
 pub use host::{host_id, this_host_id};
 pub use identity::{Peer, Role};
+pub use profile::Validity;
 #[doc(hidden)]
 pub use received::count_signed_lists;
 pub use received::{MOST_RECEIVED_BYTES, RevocationSummary};

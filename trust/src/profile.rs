@@ -1,6 +1,5 @@
 //! What is in the certificates that are made here (RFC 5280): names, purposes, numbers and dates.
 
-use crate::authority::Validity;
 use crate::{Result, Role, TrustError, hex, random};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -12,6 +11,29 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const COLLECTOR: &str = "Gleaner collector";
 /// Common name of a recruiter's certificate, by which the register tells it from a collector's.
 pub(crate) const RECRUITER: &str = "Gleaner recruiter";
+
+/// A clock that is behind by less than this takes a certificate made just now.
+const BACKDATED: Duration = Duration::from_secs(86_400);
+
+/// How long a certificate is to be valid.
+#[derive(Debug, Clone, Copy)]
+pub struct Validity {
+    /// First moment.
+    pub from: SystemTime,
+    /// Last moment. The authority's own end comes first if it is earlier.
+    pub until: SystemTime,
+}
+
+impl Validity {
+    /// From now on (a day earlier, for clocks that are behind) for so many days.
+    pub fn days(days: u32) -> Self {
+        let now = SystemTime::now();
+        Self {
+            from: now - BACKDATED,
+            until: now + Duration::from_secs(u64::from(days) * 86_400),
+        }
+    }
+}
 
 /// 128 bits without the first (numbers are positive), the second set (no leading zeros).
 pub(crate) fn new_serial() -> Result<[u8; 16]> {

@@ -39,7 +39,7 @@ impl Socket {
             let mut folders = DirBuilder::new();
             folders.recursive(true).mode(FOLDER_MODE).create(folder)?;
         }
-        let lock = lock(&crate::trace::store::beside(path, "-lock"))?;
+        let lock = lock(&crate::state_files::beside(path, "-lock"))?;
         match std::fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
             Ok(_) => return Err(Error::new(ErrorKind::AlreadyExists, "it is no socket")),

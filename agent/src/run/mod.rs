@@ -9,6 +9,7 @@ mod watcher;
 use self::progress::Progress;
 use self::watcher::Watcher;
 use crate::Error;
+use crate::activity::{ActivityWatch, Roots};
 use crate::args::GlobalArgs;
 use crate::clock::Moment;
 use crate::config::{Config, Privacy};
@@ -16,15 +17,14 @@ use crate::identity::FileIdKey;
 use crate::interval;
 use crate::live::Server;
 use crate::owner::Owner;
-use crate::owner::activity::ActivityWatch;
 use crate::sample::Sample;
 use crate::sample::sampler::Sampler;
 use crate::sample::stat_files;
 use crate::service::{Service, taken_up};
+use crate::state_files::beside;
 use crate::ticker::{Due, Ticker};
 use crate::trace::events::{self, Clocks};
 use crate::trace::recorder::{Recorder, say};
-use crate::trace::store::beside;
 use rustix::event::PollFlags;
 use signal_hook::consts::SIGXFSZ;
 use std::path::Path;
@@ -162,7 +162,7 @@ impl Run {
         say(&format!("{begun}; end with Ctrl-C"));
         let progress = Arc::new(Progress::new());
         let watcher = Watcher::start(
-            ActivityWatch::new(config.settings.roots(), now.time_ms),
+            ActivityWatch::new(Roots::of(&config.settings), now.time_ms),
             Owner::new(config.interval_ms(), config.owner_quiet_ms()),
             listen(&config),
             Arc::clone(&progress),

@@ -3,10 +3,10 @@
 use super::progress::Progress;
 use super::watcher::Watcher;
 use crate::absence::{Absences, Absent, Reason};
+use crate::activity::{ActivityWatch, Look, Roots};
 use crate::clock::Moment;
 use crate::live::Server;
 use crate::owner::Owner;
-use crate::owner::activity::{ActivityWatch, Look, Roots};
 use crate::sample::Sample;
 use gleaner_schemas::live::{Message, OwnerState, SILENT_AFTER_MS};
 use gleaner_schemas::rows::{ActivityRow, SampleRow};

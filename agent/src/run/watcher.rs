@@ -7,10 +7,10 @@
 use super::progress::Progress;
 use crate::Error;
 use crate::absence::Absences;
+use crate::activity::{Activity, ActivityWatch, Look, Sign};
 use crate::clock::Moment;
 use crate::live::Server;
 use crate::owner::Owner;
-use crate::owner::activity::{Activity, ActivityWatch, Look, Sign};
 use crate::priority;
 use crate::sample::Sample;
 use crate::trace::store::Event;

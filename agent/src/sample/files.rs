@@ -7,7 +7,7 @@
 use crate::absence::{Absences, Absent, Reason};
 use crate::read::Tree;
 use crate::read::maps::{complement, union};
-use crate::sample::mapped::{Mapped, gather};
+use crate::sample::mapped::{Mapped, Most, gather};
 use crate::sample::residency::{CachedFile, Residency};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
@@ -22,33 +22,6 @@ use std::path::Path;
 
 /// Kept for `maps` from one walk to the next: some hundred mappings; a process with very many needs MiB.
 const MAPS_BYTES: usize = 64 << 10;
-
-/// Bounds of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
-/// the unit ends the agent at 128 MiB.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
-    /// Files that one process has open.
-    pub(crate) of_process: usize,
-    /// Files of a sample.
-    pub(crate) files: usize,
-}
-
-impl Default for Most {
-    fn default() -> Self {
-        Self {
-            of_process: 8192,
-            files: 16_384,
-        }
-    }
-}
-
-impl Most {
-    /// A file beyond those of a sample.
-    pub(crate) fn beyond(self) -> Absent {
-        let detail = format!("files beyond {} of one sample", self.files);
-        Absent::new(Reason::Exceeded, detail)
-    }
-}
 
 /// Device and inode, by which a file is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,15 +1,41 @@
 //! The files that processes map, gathered from `/proc/[pid]/maps`.
 
-use crate::absence::{Absences, Absent};
+use crate::absence::{Absences, Absent, Reason};
 use crate::read::maps::file_mapping;
 use crate::read::{Tree, lines};
-use crate::sample::files::Most;
 use rustix::fs::makedev;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Bounds of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
+/// the unit ends the agent at 128 MiB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// Files that one process has open.
+    pub(crate) of_process: usize,
+    /// Files of a sample.
+    pub(crate) files: usize,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self {
+            of_process: 8192,
+            files: 16_384,
+        }
+    }
+}
+
+impl Most {
+    /// A file beyond those of a sample.
+    pub(crate) fn beyond(self) -> Absent {
+        let detail = format!("files beyond {} of one sample", self.files);
+        Absent::new(Reason::Exceeded, detail)
+    }
+}
 
 /// A mapped file, and how to reach it.
 pub(crate) struct Mapped {

@@ -1,6 +1,7 @@
 //! The walk over processes: which are active, and whose memory is whose.
 
 use crate::absence::{Absences, Absent, Reason};
+use crate::config::Units;
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
 use crate::sample::proportional::{Choice, Reading, Size, choose};
@@ -22,15 +23,6 @@ const OLDER: &str = "status: RssAnon, RssFile and RssShmem are there since Linux
 /// `ProtectProc=`): how many there are more is not known, nor what they hold.
 const HIDDEN: &str =
     "hidepid: other users' processes are hidden; their memory and files count as available";
-
-/// What the numbers in the files mean.
-#[derive(Clone, Copy, Debug)]
-pub struct Units {
-    /// Page size.
-    pub page_size_bytes: u64,
-    /// Clock ticks a second.
-    pub ticks_per_second: u64,
-}
 
 /// What one walk found.
 #[derive(Debug, Default)]

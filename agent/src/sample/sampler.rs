@@ -2,9 +2,10 @@
 
 use crate::Error;
 use crate::absence::{Absences, Absent};
+use crate::activity::{Activity, ActivityWatch, Look, Roots, owner_idle_ms};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
+use crate::config::Settings;
 use crate::identity::{FileIdKey, boot_id};
-use crate::owner::activity::{Activity, ActivityWatch, Look, Roots, owner_idle_ms};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
 use crate::read::{Tree, logind, number, words};
@@ -13,50 +14,12 @@ use crate::sample::figures::Figures;
 use crate::sample::files::{FileWalk, FilesInUse};
 use crate::sample::nodes;
 use crate::sample::opens::{OpenWatch, OpenedFiles};
-use crate::sample::processes::{CpuTimes, ProcessWalk, Units};
+use crate::sample::processes::{CpuTimes, ProcessWalk};
 use crate::sample::{Sample, in_use, note_what_is_absent, row};
 use gleaner_policy::guest_load::GuestLoad;
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use gleaner_schemas::units::{pages_to_bytes, stored};
-use std::path::{Path, PathBuf};
-
-/// What to sample, and how.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// `/proc`, or a captured tree.
-    pub proc_root: PathBuf,
-    /// `/sys`, or a captured tree.
-    pub sys_root: PathBuf,
-    /// `/dev`, or a captured tree.
-    pub dev_root: PathBuf,
-    /// `/run`, or a captured tree.
-    pub run_root: PathBuf,
-    /// Page size and tick length of that host.
-    pub units: Units,
-    /// Share of physical memory that is never lent.
-    pub headroom_share: f64,
-    /// Further names of always-active processes.
-    pub always_active: Vec<String>,
-    /// Names of others' memory servers that live from the quota.
-    pub guest_processes: Vec<String>,
-    /// Control groups of always-active processes, groups below them included.
-    pub always_active_cgroups: Vec<String>,
-    /// Whether DAMON's estimate is read.
-    pub damon: bool,
-    /// Whether every open of a file is watched.
-    pub opens: bool,
-}
-
-impl Settings {
-    /// Returns the folders with the sources of the owner's activity.
-    pub(crate) fn roots(&self) -> Roots {
-        Roots {
-            dev: self.dev_root.clone(),
-            sys: self.sys_root.clone(),
-            run: self.run_root.clone(),
-        }
-    }
-}
+use std::path::Path;
 
 /// Takes samples of one host.
 pub struct Sampler {
@@ -109,7 +72,7 @@ impl Sampler {
             .read("sys/kernel/random/boot_id", &mut text)
             .ok()
             .and_then(|()| boot_id(&text));
-        let watch = ActivityWatch::new(settings.roots(), Moment::now().time_ms);
+        let watch = ActivityWatch::new(Roots::of(&settings), Moment::now().time_ms);
         Ok(Self {
             activity: Box::new(watch),
             cgroups: Cgroups::new(settings.always_active_cgroups.clone()),
@@ -355,6 +318,7 @@ fn unreadable(proc: &Tree, errno: rustix::io::Errno) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Units;
 
     #[test]
     fn a_dip_between_two_samples_is_in_the_second_alone() {

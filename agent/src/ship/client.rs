@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::clock::Moment;
+use crate::config::ShipSettings;
 use crate::ship::answer::{Answer, Reply, Trouble};
-use crate::ship::settings::ShipSettings;
 use gleaner_dataset::batch::MEDIA_TYPE;
 use gleaner_trust::http::{HttpClient, Limits};
 use gleaner_trust::{Address, ClientPaths, ClientTrust, Credentials};

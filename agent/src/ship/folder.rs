@@ -10,12 +10,6 @@ use std::path::Path;
 /// The collector's address.
 pub(crate) const COLLECTOR: &str = "collector.url";
 
-/// The authority's certificate.
-pub(crate) const AUTHORITY: &str = "authority.crt";
-
-/// This host's certificate and its private key: in one file, so that both are replaced at once.
-pub(crate) const HOST: &str = "host.pem";
-
 /// Key and request of an enrolment that has no answer yet.
 pub(crate) const REQUEST: &str = "request.pem";
 
@@ -81,6 +75,7 @@ fn share(file: &File, path: &Path, mode: u32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::HOST;
 
     #[test]
     fn files_are_replaced_whole_and_keys_are_their_owners() {

@@ -1,11 +1,11 @@
 //! Certificates from the collector's authority: the first one for a token, and each next one in time.
 
 use crate::Error;
-use crate::config::Config;
+use crate::config::{AUTHORITY, Config, HOST};
 use crate::host;
 use crate::ship::answer::{Reply, Trouble};
 use crate::ship::client::Client;
-use crate::ship::folder::{self, AUTHORITY, COLLECTOR, HOST, PUBLIC, REQUEST, SECRET};
+use crate::ship::folder::{self, COLLECTOR, PUBLIC, REQUEST, SECRET};
 use crate::trace::database::{meta, open_to_read};
 use gleaner_trust::{
     Address, ClientPaths, ClientTrust, Credentials, KeyAndRequest, fingerprint, token,

@@ -2,8 +2,8 @@
 //! shipping writes.
 
 use crate::Error;
+use crate::state_files::beside;
 use crate::trace::database::{last_sequence, meta, records_tables};
-use crate::trace::store::beside;
 use gleaner_schemas::units::Seconds;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};

@@ -11,15 +11,14 @@ pub(crate) mod client;
 pub(crate) mod folder;
 pub mod grant;
 pub mod mark;
-pub mod settings;
 pub(crate) mod shipper;
 pub mod summary;
 
 use crate::Error;
 use crate::config::Config;
 use crate::interval;
+use crate::state_files::lock_beside;
 use crate::trace::recorder::say;
-use crate::trace::store::lock_beside;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_trust::{Backoff, random};
 use shipper::Shipper;

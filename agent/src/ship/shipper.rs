@@ -2,15 +2,15 @@
 
 use crate::Error;
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::ShipSettings;
+use crate::config::{Config, HOST};
 use crate::ship::answer::{Answer, Finality, Trouble};
 use crate::ship::batch::{self, MOST_BYTES, MOST_RECORDS, Travelling};
 use crate::ship::client::{self, Client};
-use crate::ship::folder::{COLLECTOR, HOST};
+use crate::ship::folder::COLLECTOR;
 use crate::ship::grant;
 use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, Shipped};
 use crate::ship::rest;
-use crate::ship::settings::ShipSettings;
 use crate::ship::summary::Summary;
 use crate::trace::damage;
 use crate::trace::database::open_to_read;

@@ -1,8 +1,8 @@
 //! A database that is damaged: found, and set aside with all that belongs to it.
 
 use crate::Error;
+use crate::state_files::beside;
 use crate::trace::database::columns;
-use crate::trace::store::beside;
 use gleaner_schemas::rows::TABLES;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};

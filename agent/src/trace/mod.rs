@@ -7,7 +7,6 @@ pub(crate) mod events;
 pub mod export;
 pub mod gap;
 pub(crate) mod history;
-pub(crate) mod own;
 pub(crate) mod recorder;
 pub mod retention;
 pub(crate) mod rows;

@@ -5,28 +5,11 @@
 //! begins with a whole state, and what is gone from its middle is a gap to every reader.
 
 use crate::clock::Moment;
+use crate::config::Limits;
 use crate::trace::gap::CLOCK_STEP_MS;
 use gleaner_schemas::rows::TABLES;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::time::{Duration, Instant};
-
-/// How much is kept; the newest stretch from a whole state on (of one UTC day at most) always is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Records older than this go.
-    pub age: Duration,
-    /// Size of the database, free pages not counted, beyond which the oldest records go.
-    pub database_bytes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            age: Duration::from_secs(60 * 24 * 3600),
-            database_bytes: 512 << 20,
-        }
-    }
-}
 
 /// No more work is begun in a transaction after this long.
 const SLICE: Duration = Duration::from_millis(5);

@@ -2,14 +2,14 @@
 
 use crate::Error;
 use crate::clock::Moment;
+use crate::config::Limits;
+use crate::state_files::{beside, lock_beside};
 use crate::trace::damage::{
     SetAside, check_columns, look_through, refuse_lost_beginning, set_aside,
 };
 use crate::trace::database::{FLOOR, last_sequence, migrate};
 use crate::trace::gap::LastSample;
-use crate::trace::own;
-use crate::trace::retention::{Limits, Retention};
-use gleaner_daemon::folders::give_to_owner_of;
+use crate::trace::retention::Retention;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
@@ -18,8 +18,6 @@ use gleaner_schemas::rows::{
 use gleaner_schemas::sql::insert;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params_from_iter};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -343,31 +341,4 @@ pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     lock_beside(path, "-lock")?.ok_or_else(|| Error::Locked {
         path: path.to_owned(),
     })
-}
-
-/// A lock of the database at `path` for one purpose; `None` when another process holds it.
-pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
-    let path_of_lock = beside(path, ending);
-    let failed = |source| Error::Write {
-        path: path_of_lock.clone(),
-        source,
-    };
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o640);
-    let file = own::open(&path_of_lock, &mut options).map_err(failed)?;
-    // A command that root ran must not keep the service out afterwards.
-    give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(e) => Err(failed(e.into())),
-    }
-}
-
-/// The file `path` with `ending` after its name: what belongs to a database lies beside it.
-#[must_use]
-pub fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
 }

@@ -1,9 +1,10 @@
 //! Gives the disk back what deletion left free in the database, at once and all of it.
 
 use crate::Error;
+use crate::state_files::beside;
 use crate::trace::database::open_to_write;
 use crate::trace::retention::{INCREMENTAL, free_pages, pragma};
-use crate::trace::store::{beside, lock};
+use crate::trace::store::lock;
 use gleaner_schemas::units::Bytes;
 use rusqlite::Connection;
 use serde::Serialize;

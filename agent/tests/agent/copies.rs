@@ -1,9 +1,9 @@
 //! Copies of the captured trees, to be altered.
 
 use crate::trees::TREES;
+use gleaner_agent::config::{Settings, Units};
 use gleaner_agent::identity::FileIdKey;
-use gleaner_agent::sample::processes::Units;
-use gleaner_agent::sample::sampler::{Sampler, Settings};
+use gleaner_agent::sample::sampler::Sampler;
 use gleaner_schemas::column::{Row, Value};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
     for round in 0..number("GLEANER_DAMAGE_ROUNDS", 60) {
         let folder = tempfile::tempdir().unwrap();
         let database = copy(&original, folder.path());
-        let log = gleaner_agent::trace::store::beside(&database, "-wal");
+        let log = gleaner_agent::state_files::beside(&database, "-wal");
         let victim = if random.below(2) == 0 {
             &database
         } else {

@@ -88,7 +88,7 @@ fn killed_at_work_again_and_again_nothing_is_half_there() {
         folder.path().join("trace.db"),
         folder.path().join("dataset"),
     );
-    let log = gleaner_agent::trace::store::beside(&database, "-wal");
+    let log = gleaner_agent::state_files::beside(&database, "-wal");
     let mut in_transaction = 0;
     let mut known = 0;
     for round in 0..rounds {

@@ -1,9 +1,9 @@
 //! Very many processes, processes that come and go, and process ids that are used again.
 
 use crate::trace::{new_trace, number, on, signal, wait_for_samples};
+use gleaner_agent::config::{Settings, Units};
 use gleaner_agent::identity::FileIdKey;
-use gleaner_agent::sample::processes::Units;
-use gleaner_agent::sample::sampler::{Sampler, Settings};
+use gleaner_agent::sample::sampler::Sampler;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

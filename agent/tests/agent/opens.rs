@@ -93,7 +93,7 @@ fn programs_that_open_the_trace_do_not_cost_the_agent_its_locks() {
     let (_dir, database) = new_trace();
     let mut agent = start(&database, "opens = true\n");
     wait_for_samples(&database, &mut agent.0, 1);
-    let index = gleaner_agent::trace::store::beside(&database, "-shm");
+    let index = gleaner_agent::state_files::beside(&database, "-shm");
     let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&index).unwrap());
     let (pid, file) = (format!(" {} ", agent.0.id()), format!(":{inode} "));
     for samples in 2..6 {

@@ -1,7 +1,8 @@
 //! What is kept of a trace, by the built agent, and `vacuum`.
 
 use crate::{agent, fail, succeed};
-use gleaner_agent::trace::store::{Record, Store, beside};
+use gleaner_agent::state_files::beside;
+use gleaner_agent::trace::store::{Record, Store};
 use gleaner_schemas::rows::{FileRow, HostRow, SampleRow};
 use rusqlite::Connection;
 use serde_json::Value as Json;

@@ -127,7 +127,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     wait_for_samples(&database, &mut child, 2);
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
-    let commits = commits(&gleaner_agent::trace::store::beside(&database, "-wal"));
+    let commits = commits(&gleaner_agent::state_files::beside(&database, "-wal"));
     assert_eq!(query::<String>(&database, "PRAGMA integrity_check"), "ok");
     let samples = number(&database, "SELECT count(*) FROM samples");
     assert!(samples >= 2, "two were seen before the kill: {samples}");
@@ -178,7 +178,7 @@ fn a_signal_ends_the_agent_cleanly_and_a_second_agent_is_refused() {
         signal(&child, end);
         assert_eq!(child.wait().unwrap().code(), Some(0));
         assert!(
-            !gleaner_agent::trace::store::beside(&database, "-wal").exists(),
+            !gleaner_agent::state_files::beside(&database, "-wal").exists(),
             "closed cleanly"
         );
     }
@@ -280,7 +280,7 @@ fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
     let (_dir, database) = new_trace();
     let mut agent = start(&database);
     wait_for_samples(&database, &mut agent, 1);
-    let index = gleaner_agent::trace::store::beside(&database, "-shm");
+    let index = gleaner_agent::state_files::beside(&database, "-shm");
     let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&index).unwrap());
     let agent_id = agent.id();
     let locked = || {

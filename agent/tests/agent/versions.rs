@@ -154,9 +154,9 @@ fn state(path: &Path) -> (i64, i64, i64, i64) {
 fn cut(path: &Path, folder: &Path) -> PathBuf {
     let copy = folder.join("trace.db");
     for ending in ["", "-wal"] {
-        let from = gleaner_agent::trace::store::beside(path, ending);
+        let from = gleaner_agent::state_files::beside(path, ending);
         if from.exists() {
-            let to = gleaner_agent::trace::store::beside(&copy, ending);
+            let to = gleaner_agent::state_files::beside(&copy, ending);
             std::fs::copy(from, to).unwrap();
         }
     }
@@ -197,7 +197,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
         (i64::from(SCHEMA_VERSION), 0, 1, 1)
     );
     // Cut after each frame that the agent wrote: the one state or the other.
-    let log = std::fs::read(gleaner_agent::trace::store::beside(&path, "-wal")).unwrap();
+    let log = std::fs::read(gleaner_agent::state_files::beside(&path, "-wal")).unwrap();
     let frame_bytes = 24 + u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
     let frames_count = (log.len() - 32) / frame_bytes;
     assert!(frames_count > 1, "nothing to cut");

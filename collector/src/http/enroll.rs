@@ -9,7 +9,7 @@ use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_trust::{Authority, HOST_DAYS, TrustError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

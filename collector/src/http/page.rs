@@ -1,9 +1,8 @@
 //! The status page: `GET /`. One file that asks nothing of anybody but this collector.
 
 use super::App;
-use super::problems::{Problem, Severity};
 use super::refusal::Refusal;
-use super::status::{self, HostStatus, State, Status};
+use super::status::{self, HostStatus, Problem, Severity, State, Status};
 use crate::wording::{brief_length, clock, count, short, thousands, utc};
 use askama::Template;
 use axum::extract::{Extension, Query, State as Shared};
@@ -11,7 +10,7 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::units::Bytes;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

@@ -3,7 +3,7 @@
 use super::App;
 use super::refusal::Refusal;
 use crate::config::LocalAccess;
-use gleaner_listen::{Caller, Who};
+use gleaner_daemon::listen::{Caller, Who};
 use gleaner_trust::{Peer, TrustError};
 use rustls::pki_types::CertificateDer;
 

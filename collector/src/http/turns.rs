@@ -1,7 +1,7 @@
 //! One batch of a host at a time, so that no host takes the others' memory.
 
 use super::permissions::Writer;
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

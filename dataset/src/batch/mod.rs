@@ -16,7 +16,7 @@ mod frames;
 
 pub use decode::{BatchError, Limits};
 
-use crate::identity::Identities;
+use crate::rows::identity::Identities;
 use arrow::record_batch::RecordBatch;
 use gleaner_schemas::column::Table;
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use crate::args::LocalAccess;
 use crate::config::Config;
 use crate::state::RecruiterState;
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Server;
+use gleaner_daemon::listen::Server;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

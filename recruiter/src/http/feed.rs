@@ -6,7 +6,7 @@ use crate::registry::Changes;
 use axum::extract::{Extension, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::Quotas;
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{
     Asked, LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, Outcome, Refusal, RefusalKind,
     RenewalRequest,

@@ -7,7 +7,7 @@ use crate::registry::QuotaSeen;
 use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::HostQuota;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;

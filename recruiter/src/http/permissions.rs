@@ -4,7 +4,7 @@ use super::App;
 use super::problem::Problem;
 use crate::args::LocalAccess;
 use axum::http::HeaderMap;
-use gleaner_listen::{Caller, Who};
+use gleaner_daemon::listen::{Caller, Who};
 use gleaner_trust::Peer;
 
 /// By which programs of this machine, and administrators, say for whom they ask.

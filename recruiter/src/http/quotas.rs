@@ -6,7 +6,7 @@ use crate::registry::QuotaSeen;
 use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{HostQuota, Quotas};
 use std::sync::Arc;
 

@@ -10,9 +10,8 @@
 //!
 //! Sizes are the study's (Acharya & Setia, section 3.2), and so are requests where it tells of them: the three real programs'
 //! traces were never published. Each generator says what of it is assumed. The time that a program computes between two
-//! requests is the study's for hotcold and random; for the others it is calibrated to one figure each, see [`calibrate`].
+//! requests is the study's for hotcold and random; for the others it is calibrated to one figure each, see [`calibrate`](crate::calibrate()).
 
-mod calibrate;
 mod db2;
 mod dmine;
 mod hotcold;
@@ -20,7 +19,6 @@ mod layout;
 mod lu;
 mod random;
 
-pub use calibrate::calibrate;
 pub use layout::Layout;
 
 use crate::Request;
@@ -86,7 +84,7 @@ impl Application {
     }
 
     /// How long it computes before each request. **Calibrated** for dmine, db2 and lu: so that the ideal speedup on the study's
-    /// client is the one in its Table 5 ([`calibrate`]; `tests/calibration.rs` finds the same). The study's for the others
+    /// client is the one in its Table 5 ([`calibrate`](crate::calibrate()); `tests/calibration.rs` finds the same). The study's for the others
     /// (section 3.2: 10 ms).
     #[must_use]
     pub const fn think_ns(self) -> u64 {

@@ -4,8 +4,8 @@ use super::check::Violation;
 use super::cluster::{Cluster, Found, NEVER};
 use super::local::Local;
 use super::machine::Machine;
-use super::outcome::{Counts, Run};
-use super::running::{Process, Running, Stage, Step};
+use super::outcome::Counts;
+use super::process::{Process, Stage, Step};
 use crate::Request;
 use crate::applications::Layout;
 
@@ -86,41 +86,6 @@ pub(super) struct Workstation {
     pub(super) machine: Machine,
     pub(super) local: Local,
     pub(super) counts: Counts,
-}
-
-/// A single client, and what it is connected to.
-pub(super) struct Engine<'a> {
-    pub(super) client: Workstation,
-    /// None where there is no remote memory.
-    pub(super) cluster: Option<Cluster<'a>>,
-}
-
-impl Engine<'_> {
-    /// One run of the program by so many processes; `None` where it has not ended by `until_ns`.
-    pub(super) fn run(
-        &mut self,
-        number: u64,
-        requests: impl Iterator<Item = Request>,
-        processes: u32,
-        begin_ns: u64,
-        until_ns: u64,
-    ) -> Result<Option<Run>, Violation> {
-        let Self { client, cluster } = self;
-        let before = client.counts;
-        let mut running = Running::new(requests, processes, begin_ns, client);
-        loop {
-            let next = running.next();
-            if running.at_ns(next) > until_ns {
-                break;
-            }
-            running.go_on(next, client, cluster)?;
-        }
-        let (waiting, end_ns) = (running.waiting(), running.end_ns);
-        client.check(number, &before, waiting)?;
-        cluster.as_ref().map_or(Ok(()), Cluster::check)?;
-        let run = Run { begin_ns, end_ns };
-        Ok((waiting == 0 && end_ns <= until_ns).then_some(run))
-    }
 }
 
 impl Workstation {

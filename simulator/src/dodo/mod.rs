@@ -10,7 +10,7 @@
 //! - `scenario`: everything that can be set, with the study's values and where they are from; `outcome`: what came of it.
 //! - `machine`: disks, string, network: whoever comes first is served first.
 //! - `local`, `cluster`: who has what. The cluster knows what is true; the client knows what it was told.
-//! - `client`: a workstation, request by request; `running`: a program's processes on it; `check`: what must hold in every run.
+//! - `client`: a workstation, request by request; `process`, `running`: a program's processes on it; `check`: what must hold in every run.
 //! - `simulate`: a week of runs, beside the same without remote memory and with as much as it wants. `shared`: several clients at
 //!   once, each of which runs its program once.
 
@@ -22,6 +22,7 @@ mod local;
 mod machine;
 mod outcome;
 mod owners;
+mod process;
 mod running;
 mod scenario;
 mod shared;

@@ -6,69 +6,9 @@
 use super::check::Violation;
 use super::client::Workstation;
 use super::cluster::{Cluster, NEVER};
-use super::outcome::Counts;
+use super::outcome::{Counts, Run};
+use super::process::{Process, Stage, Step};
 use crate::Request;
-
-/// What a process does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// It asks for its data.
-    Ask,
-    /// It reads or writes them, or all of the region for a storing, on disk.
-    Disk,
-    /// The disk's data go over the string.
-    String,
-    /// The region goes to its host.
-    Store,
-    /// Another process fetches the region.
-    Parked,
-}
-
-/// One process.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
-    /// When it goes on.
-    at_ns: u64,
-    pub(super) stage: Stage,
-    pub(super) request: Request,
-    pub(super) region: u32,
-    /// The storing that it is about, if any.
-    pub(super) storing: Option<u64>,
-    /// Its answer does not come before: what is sent beside the disk's work.
-    pub(super) not_before_ns: u64,
-}
-
-impl Process {
-    /// One that has nothing to do.
-    const IDLE: Self = Self {
-        at_ns: NEVER,
-        stage: Stage::Ask,
-        request: Request {
-            object: 0,
-            bytes: 0,
-            is_write: false,
-            think_ns: 0,
-        },
-        region: 0,
-        storing: None,
-        not_before_ns: 0,
-    };
-
-    /// It waits for what another one fetches.
-    fn is_parked(&self) -> bool {
-        self.stage == Stage::Parked
-    }
-}
-
-/// What comes of a step.
-pub(super) enum Step {
-    /// The request is answered.
-    Answered(u64),
-    /// It goes on with this.
-    Next(Stage, u64),
-    /// It goes on when another process has fetched the region.
-    Park,
-}
 
 /// A run of a program.
 pub(super) struct Running<I> {
@@ -150,6 +90,41 @@ impl<I: Iterator<Item = Request>> Running<I> {
     pub(super) fn waiting(&self) -> u64 {
         let waits = |p: &&Process| p.at_ns != NEVER || p.is_parked();
         self.processes.iter().filter(waits).count() as u64
+    }
+}
+
+/// A single client, and what it is connected to.
+pub(super) struct Engine<'a> {
+    pub(super) client: Workstation,
+    /// None where there is no remote memory.
+    pub(super) cluster: Option<Cluster<'a>>,
+}
+
+impl Engine<'_> {
+    /// One run of the program by so many processes; `None` where it has not ended by `until_ns`.
+    pub(super) fn run(
+        &mut self,
+        number: u64,
+        requests: impl Iterator<Item = Request>,
+        processes: u32,
+        begin_ns: u64,
+        until_ns: u64,
+    ) -> Result<Option<Run>, Violation> {
+        let Self { client, cluster } = self;
+        let before = client.counts;
+        let mut running = Running::new(requests, processes, begin_ns, client);
+        loop {
+            let next = running.next();
+            if running.at_ns(next) > until_ns {
+                break;
+            }
+            running.go_on(next, client, cluster)?;
+        }
+        let (waiting, end_ns) = (running.waiting(), running.end_ns);
+        client.check(number, &before, waiting)?;
+        cluster.as_ref().map_or(Ok(()), Cluster::check)?;
+        let run = Run { begin_ns, end_ns };
+        Ok((waiting == 0 && end_ns <= until_ns).then_some(run))
     }
 }
 

@@ -1,12 +1,13 @@
 //! A week of runs, beside the same without remote memory and with as much as the program wants.
 
 use super::check::Violation;
-use super::client::{Engine, Geometry, Workstation};
+use super::client::{Geometry, Workstation};
 use super::cluster::Cluster;
 use super::local::Local;
 use super::machine::Machine;
 use super::outcome::{Counts, Hour, Outcome, Run};
 use super::owners::PageIn;
+use super::running::Engine;
 use super::scenario::{Network, Overlap, Recruitment, Remote, Scenario};
 use crate::applications::Program;
 use crate::event::HOUR;

@@ -82,3 +82,16 @@ impl Divided {
         at_ns - self.first_ns
     }
 }
+
+/// Divides a stream among its clients, in the order of their numbers; all of it is held in memory, 24 bytes a request. Regions will have
+/// `region_bytes`, or as much as the largest object.
+///
+/// # Errors
+/// The stream's own; or a client has more data than are told apart (2³² blocks, or objects).
+pub fn replayed(
+    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
+    stored: Stored,
+    region_bytes: u64,
+) -> Result<Vec<Replayed>, StreamError> {
+    Divided::read(stream, None)?.into_replayed(stored, region_bytes)
+}

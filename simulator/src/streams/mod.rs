@@ -12,8 +12,8 @@ mod replayed;
 pub mod read;
 pub mod write;
 
-pub use divided::Divided;
+pub use divided::{Divided, replayed};
 pub use error::StreamError;
 pub use objects::Objects;
 pub use recorded::{Client, Recorded, of_program};
-pub use replayed::{Replayed, Requests, Stored, replayed};
+pub use replayed::{Replayed, Requests, Stored};

@@ -1,7 +1,7 @@
 //! A client's recorded requests, as a program that a simulation runs.
 
 use super::read::BlockBytes;
-use super::{Client, Divided, Objects, Recorded, StreamError};
+use super::{Client, Objects, StreamError};
 use crate::Request;
 use crate::applications::{Layout, Program};
 use std::sync::Arc;
@@ -116,19 +116,6 @@ impl Iterator for Requests {
     }
 }
 
-/// Divides a stream among its clients, in the order of their numbers; all of it is held in memory, 24 bytes a request. Regions will have
-/// `region_bytes`, or as much as the largest object.
-///
-/// # Errors
-/// The stream's own; or a client has more data than are told apart (2³² blocks, or objects).
-pub fn replayed(
-    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
-    stored: Stored,
-    region_bytes: u64,
-) -> Result<Vec<Replayed>, StreamError> {
-    Divided::read(stream, None)?.into_replayed(stored, region_bytes)
-}
-
 /// What would make a simulation's time run over, or reach into another block.
 fn refuse_what_cannot_be(
     client: Client,
@@ -226,6 +213,7 @@ fn as_objects(requests: &mut [Request], region_bytes: u64) -> Option<Layout> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streams::{Recorded, replayed};
 
     fn asked(client: u32, at_ns: u64, object: u64, bytes: u32) -> Result<Recorded, StreamError> {
         Ok(Recorded {

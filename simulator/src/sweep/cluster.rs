@@ -1,7 +1,9 @@
 //! A dataset, and the time of it that is simulated.
 
 use super::{LearntBy, SweepError};
+use crate::dodo::Recruitment;
 use crate::event::MS;
+use crate::hosts::Foresight;
 use gleaner_dataset::{Dataset, instant_ms};
 use gleaner_policy::forecast::table::Table;
 use gleaner_schemas::column::Row;
@@ -67,5 +69,26 @@ impl Cluster {
             dataset,
             tables: Vec::new(),
         })
+    }
+
+    /// Takes in what was learnt, of the time before [`Cluster::from_ms`] alone.
+    pub fn learnt(&mut self, by: LearntBy, table: Table) {
+        self.tables.push((by, Arc::new(table)));
+    }
+
+    /// What hosts are expected to keep, where the recruitment asks for it.
+    pub(super) fn foresight(
+        &self,
+        recruitment: &Recruitment,
+    ) -> Result<Option<Foresight>, SweepError> {
+        let Some(wanted) = LearntBy::of(recruitment) else {
+            return Ok(None);
+        };
+        match self.tables.iter().find(|(by, _)| *by == wanted) {
+            Some((_, table)) => Ok(recruitment.foresight(table)),
+            None => Err(SweepError::NotLearnt {
+                name: self.name.clone(),
+            }),
+        }
     }
 }

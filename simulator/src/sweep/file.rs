@@ -3,7 +3,7 @@
 use super::SweepError;
 use super::clients::ClientTable;
 use super::key::{self, Swept};
-use super::plan::Workload;
+use super::workload::Workload;
 use crate::applications::Application;
 use gleaner_dataset::instant_ms;
 use serde::Deserialize;

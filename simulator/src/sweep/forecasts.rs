@@ -1,11 +1,8 @@
 //! What is to be learnt before a plan can be run, of each dataset's time before its begin.
 
-use super::{Cluster, Plan, SweepError};
+use super::Plan;
 use crate::dodo::{Recruitment, ZoneName};
-use crate::hosts::Foresight;
-use gleaner_policy::forecast::table::Table;
 use gleaner_policy::idle::IdleRule;
-use std::sync::Arc;
 
 /// What a forecast table depends on, beside its dataset and the begin. Who learns one is told this.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +25,7 @@ impl LearntBy {
 }
 
 impl Plan {
-    /// What must be learnt ([`Cluster::learnt`]) before it is run: datasets by their place, each with every way of learning that a
+    /// What must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their place, each with every way of learning that a
     /// case of it needs.
     #[must_use]
     pub fn forecasts(&self) -> Vec<(usize, LearntBy)> {
@@ -38,28 +35,5 @@ impl Plan {
             wanted.extend(by.filter(|by| !wanted.contains(by)));
         }
         wanted
-    }
-}
-
-impl Cluster {
-    /// Takes in what was learnt, of the time before [`Cluster::from_ms`] alone.
-    pub fn learnt(&mut self, by: LearntBy, table: Table) {
-        self.tables.push((by, Arc::new(table)));
-    }
-
-    /// What hosts are expected to keep, where the recruitment asks for it.
-    pub(super) fn foresight(
-        &self,
-        recruitment: &Recruitment,
-    ) -> Result<Option<Foresight>, SweepError> {
-        let Some(wanted) = LearntBy::of(recruitment) else {
-            return Ok(None);
-        };
-        match self.tables.iter().find(|(by, _)| *by == wanted) {
-            Some((_, table)) => Ok(recruitment.foresight(table)),
-            None => Err(SweepError::NotLearnt {
-                name: self.name.clone(),
-            }),
-        }
     }
 }

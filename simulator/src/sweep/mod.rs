@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - `file`: a scenario as TOML. `key`: dotted paths into [`Scenario`](crate::dodo::Scenario), and lists of values for them.
-//! - `plan`: every combination, looked at before anything is run. `cluster`: a dataset and the time of it that is simulated.
+//! - `workload`: a program or recorded clients. `plan`: every combination, looked at before anything is run. `cluster`: a dataset and the time of it that is simulated.
 //! - `forecasts`: what must be learnt of the time before, where hosts lend only what is expected to stay.
 //! - `clients`: recorded streams in the place of programs, as a file says them; `borrowers`: their requests, read once.
 //! - `run`: hosts are read once for each way of reading them; how many threads there are changes nothing in the rows.
@@ -26,6 +26,7 @@ mod run;
 mod shipped;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 pub use clients::{ClientTable, Recording, Store};
 pub use cluster::Cluster;
@@ -34,7 +35,8 @@ pub use file::ScenarioFile;
 pub use forecasts::LearntBy;
 pub use key::Swept;
 pub use measure::{MEASURES, Measure, Unit};
-pub use plan::{Case, Plan, Workload};
+pub use plan::{Case, Plan};
 pub use row::{Row, Spread};
 pub use run::run;
 pub use shipped::{SHIPPED, Shipped};
+pub use workload::Workload;

@@ -1,11 +1,9 @@
 //! Every combination of what a file asks for, looked at before anything is run.
 
 use super::key::{self, Swept};
-use super::{Recording, ScenarioFile, SweepError};
-use crate::applications::Application;
+use super::{Recording, ScenarioFile, SweepError, Workload};
 use crate::dodo::{Scenario, check};
 use crate::event::{DAY, MS};
-use std::fmt;
 use toml::Table;
 
 /// The longest that is simulated.
@@ -13,24 +11,6 @@ const MOST_DAYS: f64 = 36_600.0;
 
 /// Settings that are programs' alone: recorded clients have times to compute of their own, and run once.
 const OF_PROGRAMS: [&str; 3] = ["think_ns", "pause_ns", "reference_runs"];
-
-/// What borrows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// A program, again and again.
-    Program(Application),
-    /// The plan's recorded clients, all at once.
-    Streams,
-}
-
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Program(program) => program.fmt(f),
-            Self::Streams => f.write_str("streams"),
-        }
-    }
-}
 
 /// One combination; each seed of the plan is a run of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,8 @@
 //! What is told of a case.
 
 use super::measure::MEASURES;
-use super::plan::{Case, Workload};
+use super::plan::Case;
+use super::workload::Workload;
 use crate::dodo::ClientOutcome;
 use serde::Serialize;
 

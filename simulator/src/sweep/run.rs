@@ -1,8 +1,8 @@
 //! All runs of a plan.
 
 use super::borrowers;
-use super::plan::Workload;
 use super::row::{Row, Told};
+use super::workload::Workload;
 use super::{Case, Cluster, MEASURES, Plan, SweepError, measure, parallel};
 use crate::dodo::{Borrower, Scenario, SimulationError, simulate, simulate_clients};
 use crate::hosts::{Reading, Timeline, read};

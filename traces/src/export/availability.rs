@@ -8,6 +8,7 @@
 //! Rows are in the order of the hosts' ids, and of time. Columns, types and units: docs/exports.md.
 
 use super::file::OpenFile;
+use super::names::AVAILABILITY;
 use super::{ByHost, Exported, Format, folder};
 use crate::{ExportError, Result};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, TimestampMillisecondArray};
@@ -22,9 +23,6 @@ use std::collections::HashMap;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Names of the files, without their endings.
-pub(super) const FILES: [&str; 2] = ["periods", "samples"];
 
 /// The two files on their way.
 pub struct Availability {
@@ -52,7 +50,7 @@ impl Availability {
             let path = out_dir.join(format!("{name}.{}", format.ending()));
             OpenFile::create(path, &schema, format, is_compressed)
         };
-        let [periods, samples] = FILES;
+        let [periods, samples] = AVAILABILITY;
         Ok(Self {
             out_dir: out_dir.to_owned(),
             region_bytes: question.region_bytes,

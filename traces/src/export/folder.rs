@@ -1,7 +1,7 @@
 //! The folder of an export: whose it is, and what is left of the export before.
 
 use super::unfinished::hidden;
-use super::{Format, availability, fta, simgrid};
+use super::{Format, names};
 use crate::{ExportError, Result};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::rows::DATASET_TABLES;
@@ -67,20 +67,20 @@ fn remove_export(out_dir: &Path) -> io::Result<()> {
         }
         remove_if_empty(&folder)?;
     }
-    let columns = availability::FILES
+    let columns = names::AVAILABILITY
         .iter()
         .flat_map(|name| Format::ALL.map(|format| format!("{name}.{}", format.ending())));
-    let texts = fta::FILES.into_iter().chain([simgrid::PLATFORM]);
+    let texts = names::FTA.into_iter().chain([names::PLATFORM]);
     for name in columns.chain(texts.map(str::to_owned)) {
         remove(&out_dir.join(name))?;
     }
-    let profiles = out_dir.join(simgrid::PROFILES);
+    let profiles = out_dir.join(names::PROFILES);
     for path in entries(&profiles)? {
         // Those that are not whole have one ending more.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".unfinished").unwrap_or(&name);
         let is_ours = |ending: &str| name.rsplit_once('.').is_some_and(|(_, e)| e == ending);
-        if simgrid::ENDINGS.into_iter().any(is_ours) {
+        if names::ENDINGS.into_iter().any(is_ours) {
             fs::remove_file(&path)?;
         }
     }

@@ -10,6 +10,7 @@
 //! The archive's own readers split at any white space and count the fields: no field is empty or has spaces in it.
 //! What each field is, and which codes: docs/exports.md.
 
+use super::names::FTA;
 use super::text::{Seconds, TextFile};
 use super::{ByHost, Exported, folder};
 use crate::Result;
@@ -19,13 +20,6 @@ use gleaner_schemas::interval;
 use std::path::Path;
 use std::time::Duration;
 
-/// Names of the files.
-pub(super) const FILES: [&str; 4] = [
-    "event_trace.tab",
-    "node.tab",
-    "component.tab",
-    "platform.tab",
-];
 const EVENT_FIELDS: &str = "# event_id\tcomponent_id\tnode_id\tplatform_id\tnode_name\tevent_type\tevent_start_time\tevent_stop_time\tevent_end_reason";
 const NODE_FIELDS: &str = "# node_id\tplatform_id\tnode_name\tnode_ip\tnode_location\ttimezone\tproc_model\tos_name\tcores_per_proc\tnum_procs\tmem_size\tdisk_size\tup_bw\tdown_bw\tmetric_id\tnotes";
 const COMPONENT_FIELDS: &str =
@@ -57,7 +51,7 @@ impl Fta {
             file.line(fields)?;
             Ok(file)
         };
-        let [events, nodes, components, platforms] = FILES;
+        let [events, nodes, components, platforms] = FTA;
         let mut platforms = begin(platforms, PLATFORM_FIELDS)?;
         platforms.line(format_args!(
             "0\tgleaner\t{NULL}\tdesktop_grid\t{}",

@@ -15,6 +15,7 @@ pub mod availability;
 mod file;
 mod folder;
 pub mod fta;
+mod names;
 pub mod simgrid;
 pub mod tables;
 mod text;

@@ -10,6 +10,7 @@
 //! SimGrid knows no memory of hosts. A host here stands for its memory: its speed is as many flop/s as it has bytes,
 //! so that `get_speed() * get_available_speed()` is what is available, in bytes. More: docs/exports.md.
 
+use super::names::{ENDINGS, PLATFORM, PROFILES};
 use super::text::{Seconds, TextFile};
 use super::{ByHost, Exported, folder};
 use crate::{ExportError, Result};
@@ -19,12 +20,6 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the platform's file.
-pub(super) const PLATFORM: &str = "platform.xml";
-/// Folder of the profiles.
-pub(super) const PROFILES: &str = "profiles";
-/// Endings of their names.
-pub(super) const ENDINGS: [&str; 2] = ["state", "share"];
 /// Digits of a share: a millionth of 16 GiB is 16 KiB.
 const SHARE_UNITS: f64 = 1e6;
 

@@ -2,8 +2,7 @@
 
 use super::nominal;
 use super::readings::{Beside, Row, Stop};
-use super::{Facts, Reading, Readings, Values};
-use serde::Serialize;
+use super::{Facts, Mended, Reading, Readings, Values};
 
 /// Readings of a machine that are no further apart are one sample, unless the machine is recorded that often.
 const MOMENT_MS: i64 = 500;
@@ -32,102 +31,6 @@ pub struct Observation<'r> {
     pub values: Values<'r>,
     /// What it says of the machine.
     pub facts: &'r Facts,
-}
-
-/// What was found in a machine's rows, and what was done about it. Every row is a sample, or is counted once
-/// among those that became none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Mended {
-    /// Rows read, without the header and empty lines.
-    pub rows_count: u64,
-    /// Samples made of them.
-    pub samples_count: u64,
-    /// No sample: rows that could not be read.
-    pub unreadable_count: u64,
-    /// The first of those: its line and what is wrong with it.
-    pub first_unreadable: Option<String>,
-    /// No sample: rows that repeat another in everything that is imported.
-    pub repeated_count: u64,
-    /// No sample: rows of the time of another that say otherwise. The one that leaves least available is kept.
-    pub contradicted_count: u64,
-    /// No sample: rows within 500 ms of an earlier one, whose sample has what they alone give.
-    pub merged_count: u64,
-    /// No sample: rows without memory provisioned.
-    pub without_memory_count: u64,
-    /// Rows that stood before an earlier one, and were put in their place.
-    pub out_of_order_count: u64,
-    /// Samples that used more than there was: available is 0.
-    pub overused_count: u64,
-    /// Samples that are said to use no memory at all; taken as they are.
-    pub unused_count: u64,
-    /// Times of a sample or row that came in seconds, where the header says ms.
-    pub in_seconds_count: u64,
-    /// Changes of memory, CPUs or what else is said of the machine, on the way.
-    pub changes_count: u64,
-    /// Gaps: more than two intervals between samples, or the source says that the recording stopped.
-    pub gaps_count: u64,
-    /// From the first sample to the last, ms; of several machines their sum.
-    pub span_ms: u64,
-    /// Of that, time between samples without a gap between them.
-    pub recorded_ms: u64,
-    /// The machine's nominal interval, ms: stated, or found in the steps between its samples; absent of several
-    /// machines, or of one sample.
-    pub nominal_interval_ms: Option<i64>,
-}
-
-impl Mended {
-    /// Whether rows were left out, moved or altered.
-    #[must_use]
-    pub fn is_mended(&self) -> bool {
-        self.rows_count != self.samples_count || self.out_of_order_count + self.overused_count > 0
-    }
-
-    /// Adds what was found elsewhere.
-    pub fn add(&mut self, other: &Self) {
-        let Self {
-            rows_count,
-            samples_count,
-            unreadable_count,
-            first_unreadable: _, // of one machine
-            repeated_count,
-            contradicted_count,
-            merged_count,
-            without_memory_count,
-            out_of_order_count,
-            overused_count,
-            unused_count,
-            in_seconds_count,
-            changes_count,
-            gaps_count,
-            span_ms,
-            recorded_ms,
-            nominal_interval_ms: _, // of one machine
-        } = other;
-        self.rows_count += rows_count;
-        self.samples_count += samples_count;
-        self.unreadable_count += unreadable_count;
-        self.repeated_count += repeated_count;
-        self.contradicted_count += contradicted_count;
-        self.merged_count += merged_count;
-        self.without_memory_count += without_memory_count;
-        self.out_of_order_count += out_of_order_count;
-        self.overused_count += overused_count;
-        self.unused_count += unused_count;
-        self.in_seconds_count += in_seconds_count;
-        self.changes_count += changes_count;
-        self.gaps_count += gaps_count;
-        self.span_ms += span_ms;
-        self.recorded_ms += recorded_ms;
-    }
-
-    /// Share of the span that lies between samples without a gap; 1 where there is no span.
-    #[must_use]
-    pub fn coverage(&self) -> f64 {
-        if self.span_ms == 0 {
-            return 1.0;
-        }
-        self.recorded_ms as f64 / self.span_ms as f64
-    }
 }
 
 impl Readings<'_> {

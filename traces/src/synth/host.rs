@@ -1,13 +1,12 @@
 //! One host's trace, record after record.
 
-use super::cluster::Parameters;
 use super::dice::Dice;
 use super::fleet::{Class, Fleet, Habit};
 use super::life::{Life, Moment};
 use super::power::{Cause, Interruption, interruption};
 use super::record::{Record, Rows, SampleRows};
 use super::rows::{At, FileRows, HEADROOM_SHARE, Memory, ProcessRows, Sources, nodes};
-use super::{MIB, PAGE_BYTES};
+use super::{MIB, PAGE_BYTES, Parameters};
 use gleaner_schemas::rows::{AbsenceRow, EventRow, GapRow, HostRow, SampleRow};
 use std::collections::VecDeque;
 use std::sync::Arc;

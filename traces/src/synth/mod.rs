@@ -23,6 +23,7 @@ mod error;
 mod fleet;
 mod host;
 mod life;
+mod parameters;
 mod power;
 mod preset;
 mod record;
@@ -30,7 +31,7 @@ mod rows;
 mod spread;
 mod write;
 
-pub use cluster::{Cluster, Parameters};
+pub use cluster::Cluster;
 pub use error::SynthError;
 pub use fleet::{
     Away, Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names, Owner,
@@ -38,6 +39,7 @@ pub use fleet::{
 };
 pub use host::HostTrace;
 pub use life::{Life, Moment};
+pub use parameters::Parameters;
 pub use preset::Preset;
 pub use record::{Record, Rows, SampleRows};
 pub use write::{Progress, Written, write};

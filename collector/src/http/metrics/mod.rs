@@ -4,13 +4,12 @@
 mod hosts;
 
 use super::App;
-use super::problems::Kind;
 use super::refusal::Refusal;
-use super::status::{self, State as HostState, Status};
+use super::status::{self, Kind, State as HostState, Status};
 use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use gleaner_listen::Caller;
+use gleaner_daemon::listen::Caller;
 use hosts::HostSeries;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;

@@ -1,7 +1,6 @@
 //! Figures with a unit: what a column of the file is worth in ours.
 
-use super::keys::{Column, FigureKeys};
-use super::mapping::ABSENT;
+use super::keys::{ABSENT, Column, FigureKeys};
 use crate::import::MEMORY_BYTES;
 use crate::import::files::cut;
 use gleaner_schemas::column::Column as Stored;

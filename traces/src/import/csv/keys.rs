@@ -4,6 +4,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
+/// What says that there is no value, beside nothing at all.
+pub(super) const ABSENT: [&str; 5] = ["-", "NA", "NaN", "nan", "null"];
+
 /// A column of the file: by its name in the header, or by its number from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]

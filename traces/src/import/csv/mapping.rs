@@ -2,7 +2,7 @@
 //! before any row is looked at.
 
 use super::figure::Figure;
-use super::keys::{Column, FigureKeys, File, GivenKeys, TimeKeys};
+use super::keys::{ABSENT, Column, FigureKeys, File, GivenKeys, TimeKeys};
 use super::time::TimeFormat;
 use crate::import::{Filled, ImportError};
 use gleaner_schemas::column::{Column as Stored, Kind, Row as _, Value};
@@ -12,8 +12,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// What says that there is no value, beside nothing at all.
-pub(super) const ABSENT: [&str; 5] = ["-", "NA", "NaN", "nan", "null"];
 /// Columns of `samples` that follow from others.
 const DERIVED: [&str; 2] = ["interval_ms", "boottime_ms"];
 /// Facts of a host that a file may have, as text.

@@ -1,0 +1,419 @@
+//! The owner's activity: what each source says, how long the owner has been idle, and the first sign of
+//! their return.
+
+use crate::Error;
+use crate::absence::{Absences, Absent, Reason};
+use crate::config::Settings;
+use crate::read::access::{AccessWatch, News, Watched};
+use crate::read::input::InputDevices;
+use crate::read::logind::Sessions;
+use crate::read::{report, terminal};
+use gleaner_schemas::rows::ActivityRow;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A reporter tells of one activity again and again, each time reckoned anew from how long ago it was: less
+/// than this later is no other activity.
+pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
+
+/// A source of the owner's activity for samples: a watch, or the thread that has one.
+pub trait Activity: Send {
+    /// Asks all sources.
+    ///
+    /// # Errors
+    /// [`Error::Wait`] when the thread that watches has ended.
+    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error>;
+}
+
+/// A sample's question about the owner's activity, with the answers that take the sample longest to get.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Wall-clock time of the sample.
+    pub now_ms: i64,
+    /// Terminals that control a process, as (major, minor).
+    pub terminals: BTreeSet<(u32, u32)>,
+    /// Sessions as logind sees them.
+    pub sessions: Result<Sessions, Absent>,
+}
+
+/// Watches all sources; remembers the last activity that each saw.
+///
+/// A source that has seen none counts from the first look: the owner has been idle at least since,
+/// and what was before is not known.
+#[derive(Debug)]
+pub struct ActivityWatch {
+    roots: Roots,
+    first_look_ms: i64,
+    devices: InputDevices,
+    last_input_ms: Option<i64>,
+    last_terminal_ms: Option<i64>,
+    last_session_ms: Option<i64>,
+    last_logind_ms: Option<i64>,
+    /// Terminals that controlled a process at the last look.
+    terminals: BTreeSet<(u32, u32)>,
+    /// Whether the owner is away and waited for.
+    armed: bool,
+    accesses: Option<AccessWatch>,
+}
+
+/// The first that was seen of the owner after a time away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// Which source saw it.
+    pub source: &'static str,
+    /// When, on the wall clock.
+    pub time_ms: i64,
+}
+
+/// Where the sources are.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    /// `/dev`, or a captured tree.
+    pub dev: PathBuf,
+    /// `/sys`, or a captured tree.
+    pub sys: PathBuf,
+    /// `/run`, or a captured tree.
+    pub run: PathBuf,
+}
+
+impl Roots {
+    /// Folders with the sources of the owner's activity.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            dev: settings.dev_root.clone(),
+            sys: settings.sys_root.clone(),
+            run: settings.run_root.clone(),
+        }
+    }
+}
+
+impl ActivityWatch {
+    /// Begins to watch at the wall-clock time `now_ms`: input devices queue events from here on.
+    #[must_use]
+    pub fn new(roots: Roots, now_ms: i64) -> Self {
+        let mut watch = Self {
+            roots,
+            first_look_ms: now_ms,
+            devices: InputDevices::default(),
+            last_input_ms: None,
+            last_terminal_ms: None,
+            last_session_ms: None,
+            last_logind_ms: None,
+            terminals: BTreeSet::new(),
+            armed: false,
+            accesses: None,
+        };
+        let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
+        watch
+    }
+
+    /// Asks all sources but logind, whose answer is in `look`.
+    pub fn look(&mut self, look: Look, absences: &mut Absences) -> Vec<ActivityRow> {
+        let now_ms = look.now_ms;
+        self.terminals = look.terminals;
+        let input = self.input(now_ms);
+        let input = row("input", input, self.devices.count(), absences);
+        let (terminal, count) = self.terminal(now_ms, absences);
+        let terminal = row("terminal", terminal, count, absences);
+        let (session, count) = self.session(now_ms);
+        let session = row("session", session, count, absences);
+        let (logind, count) = self.logind(now_ms, look.sessions);
+        vec![
+            input,
+            terminal,
+            session,
+            row("logind", logind, count, absences),
+        ]
+    }
+
+    /// Begins, or goes on, to wait for the owner: terminals, reporters and devices that have come since
+    /// the last time are waited for as well. What came between the last look and now is found here.
+    ///
+    /// # Errors
+    /// Why terminals and reporters cannot be waited for; input devices can nevertheless.
+    pub fn arm(&mut self, now_ms: i64) -> Result<Option<Sign>, Errno> {
+        self.armed = true;
+        let mut accesses = match self.accesses.take() {
+            Some(accesses) => accesses,
+            None => AccessWatch::new()?,
+        };
+        let Roots { dev, sys, run } = &self.roots;
+        for node in terminal::nodes(dev, sys, &self.terminals) {
+            accesses.add(Watched::Terminal, &node);
+        }
+        for user in std::fs::read_dir(run.join("user"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            accesses.add(Watched::Report, &user.path().join(report::FILE_NAME));
+        }
+        accesses.add(Watched::Terminals, &dev.join("pts"));
+        accesses.add(Watched::Devices, &dev.join("input"));
+        self.accesses = Some(accesses);
+        let read_ms = terminal::last_access(dev, sys, &self.terminals).newest_ms;
+        let was_read = read_ms > self.last_terminal_ms;
+        let terminal = was_read.then(|| self.terminal_was_read(now_ms));
+        Ok(self.first_sign(now_ms).or(terminal))
+    }
+
+    /// Ceases to wait.
+    pub fn disarm(&mut self) {
+        if std::mem::take(&mut self.armed)
+            && let Some(accesses) = &mut self.accesses
+        {
+            accesses.clear();
+        }
+    }
+
+    /// What can be read when the owner may have returned: nothing, unless armed.
+    pub fn wait_on(&self) -> Vec<BorrowedFd<'_>> {
+        if !self.armed {
+            return Vec::new();
+        }
+        let accesses = self.accesses.iter().map(AccessWatch::wait_on);
+        self.devices.wait_on().chain(accesses).collect()
+    }
+
+    /// Reads what has come at [`Self::wait_on`]; `None` when it was no sign of the owner: a reporter that
+    /// repeats itself, a device that was plugged in.
+    pub fn first_sign(&mut self, now_ms: i64) -> Option<Sign> {
+        let mut news = News::default();
+        if let Some(accesses) = &mut self.accesses {
+            news = accesses.read();
+            for terminal in &news.new_terminals {
+                accesses.add(Watched::Terminal, terminal);
+            }
+        }
+        if news.device {
+            let _ = self.devices.open_new(&self.roots.dev, &self.roots.sys); // a sample tells what is amiss
+        }
+        if let Ok(Some(time_ms)) = self.devices.drain() {
+            self.last_input_ms = self.last_input_ms.max(Some(time_ms));
+            let time_ms = time_ms.min(now_ms);
+            return Some(Sign {
+                source: "input",
+                time_ms,
+            });
+        }
+        if news.terminal {
+            return Some(self.terminal_was_read(now_ms));
+        }
+        if news.report
+            && let Ok(time_ms) = report::read(&self.roots.run, now_ms).newest_ms
+            && self
+                .last_session_ms
+                .is_none_or(|last_ms| time_ms > last_ms + ACTIVITY_JITTER_MS)
+        {
+            self.last_session_ms = Some(time_ms);
+            let time_ms = time_ms.min(now_ms);
+            return Some(Sign {
+                source: "session",
+                time_ms,
+            });
+        }
+        None
+    }
+
+    /// The wall clock was set: what was remembered stays as long ago as it was.
+    pub fn clock_stepped(&mut self, stepped_ms: i64) {
+        self.first_look_ms += stepped_ms;
+        let remembered = [
+            &mut self.last_input_ms,
+            &mut self.last_terminal_ms,
+            &mut self.last_session_ms,
+            &mut self.last_logind_ms,
+        ];
+        for time_ms in remembered.into_iter().flatten() {
+            *time_ms += stepped_ms;
+        }
+    }
+
+    fn terminal_was_read(&mut self, now_ms: i64) -> Sign {
+        self.last_terminal_ms = self.last_terminal_ms.max(Some(now_ms));
+        Sign {
+            source: "terminal",
+            time_ms: now_ms,
+        }
+    }
+
+    fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
+        let newest_ms = self.devices.newest_ms(&self.roots.dev, &self.roots.sys)?;
+        Ok(idle_ms(
+            &mut self.last_input_ms,
+            newest_ms,
+            self.first_look_ms,
+            now_ms,
+        ))
+    }
+
+    fn terminal(&mut self, now_ms: i64, absences: &mut Absences) -> (Result<i64, Absent>, usize) {
+        if !terminal::exist(&self.roots.dev) {
+            return (Err(Absent::new(Reason::Unsupported, "no terminal")), 0);
+        }
+        let seen = terminal::last_access(&self.roots.dev, &self.roots.sys, &self.terminals);
+        for _ in 0..seen.vanished {
+            absences.note(
+                "activity",
+                Absent::new(Reason::Vanished, "terminal without a node"),
+            );
+        }
+        let idle = idle_ms(
+            &mut self.last_terminal_ms,
+            seen.newest_ms,
+            self.first_look_ms,
+            now_ms,
+        );
+        (Ok(idle), seen.count)
+    }
+
+    fn session(&mut self, now_ms: i64) -> (Result<i64, Absent>, usize) {
+        let reports = report::read(&self.roots.run, now_ms);
+        let last_ms = &mut self.last_session_ms;
+        let idle = reports
+            .newest_ms
+            .map(|newest_ms| idle_ms(last_ms, Some(newest_ms), self.first_look_ms, now_ms));
+        (idle, reports.count)
+    }
+
+    fn logind(
+        &mut self,
+        now_ms: i64,
+        sessions: Result<Sessions, Absent>,
+    ) -> (Result<i64, Absent>, usize) {
+        match sessions {
+            Ok(seen) if seen.count == 0 => {
+                let absent = Absent::new(Reason::Unsupported, "logind: no session with a hint");
+                (Err(absent), 0)
+            }
+            Ok(seen) => {
+                let last_ms = &mut self.last_logind_ms;
+                let idle_ms = idle_ms(last_ms, seen.newest_ms, self.first_look_ms, now_ms);
+                (Ok(idle_ms), seen.count)
+            }
+            Err(absent) => (Err(absent), 0),
+        }
+    }
+}
+
+impl Activity for ActivityWatch {
+    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error> {
+        Ok(Self::look(self, look, absences))
+    }
+}
+
+/// Time since the newest activity known; a time ahead of the clock is now.
+fn idle_ms(
+    last_ms: &mut Option<i64>,
+    newest_ms: Option<i64>,
+    first_look_ms: i64,
+    now_ms: i64,
+) -> i64 {
+    *last_ms = (*last_ms).max(newest_ms).map(|t| t.min(now_ms));
+    // A file's times are its owner's to set.
+    let last_ms = last_ms.unwrap_or(first_look_ms);
+    now_ms.saturating_sub(last_ms).max(0)
+}
+
+fn row(
+    source: &str,
+    idle: Result<i64, Absent>,
+    devices: usize,
+    absences: &mut Absences,
+) -> ActivityRow {
+    let state = idle
+        .as_ref()
+        .map_or_else(|absent| absent.reason.as_str(), |_| "ok");
+    ActivityRow {
+        source: source.to_owned(),
+        state: state.to_owned(),
+        devices_count: devices as i64,
+        idle_ms: absences.keep("activity", idle),
+    }
+}
+
+/// How long the owner has been idle: by the least idle source.
+///
+/// # Errors
+/// When a source may not be read, makes no sense or has fallen silent, since someone may be active
+/// there unseen, or when there is no source.
+pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, Absent> {
+    for reason in [Reason::Denied, Reason::Malformed, Reason::Vanished] {
+        if let Some(blind) = sources.iter().find(|s| s.state == reason.as_str()) {
+            return Err(Absent::new(reason, blind.source.as_str()));
+        }
+    }
+    sources
+        .iter()
+        .filter_map(|s| s.idle_ms)
+        .min()
+        .ok_or_else(|| Absent::new(Reason::Unsupported, "no source of activity"))
+}
+
+/// The source that saw the owner last.
+pub(crate) fn least_idle(sources: &[ActivityRow]) -> Option<&str> {
+    let seen = sources.iter().filter(|s| s.idle_ms.is_some());
+    seen.min_by_key(|s| s.idle_ms).map(|s| s.source.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str, state: &str, idle_ms: Option<i64>) -> ActivityRow {
+        ActivityRow {
+            source: name.into(),
+            state: state.into(),
+            idle_ms,
+            devices_count: 1,
+        }
+    }
+
+    #[test]
+    fn the_least_idle_source_wins_and_a_blind_one_forbids_an_answer() {
+        let terminal = || source("terminal", "ok", Some(5000));
+        let cases = [
+            (vec![source("input", "ok", Some(700)), terminal()], Ok(700)),
+            (
+                vec![source("input", "unsupported", None), terminal()],
+                Ok(5000),
+            ),
+            (
+                vec![source("input", "denied", None), terminal()],
+                Err(Reason::Denied),
+            ),
+            (
+                vec![source("input", "malformed", None), terminal()],
+                Err(Reason::Malformed),
+            ),
+            (
+                vec![terminal(), source("session", "vanished", None)],
+                Err(Reason::Vanished),
+            ),
+            (
+                vec![source("input", "unsupported", None)],
+                Err(Reason::Unsupported),
+            ),
+        ];
+        for (sources, idle) in cases {
+            assert_eq!(
+                owner_idle_ms(&sources).map_err(|a| a.reason),
+                idle,
+                "{sources:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn idle_since_the_last_activity_or_the_first_look() {
+        let mut last = None;
+        assert_eq!(idle_ms(&mut last, None, 1000, 4000), 3000);
+        assert_eq!(idle_ms(&mut last, Some(500), 1000, 4000), 3500); // known, though before the first look
+        assert_eq!(idle_ms(&mut last, None, 1000, 5000), 4500);
+        assert_eq!(idle_ms(&mut last, Some(9000), 1000, 6000), 0); // the clock was set back
+        assert_eq!(idle_ms(&mut last, None, 1000, 7000), 1000);
+        assert_eq!(idle_ms(&mut None, Some(i64::MIN), 1000, 7000), i64::MAX);
+    }
+}

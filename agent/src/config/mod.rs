@@ -1,0 +1,396 @@
+//! The configuration, resolved: the command line over the environment over the file over the defaults.
+//! Each room takes its own part of it.
+
+mod settings;
+mod ship;
+
+pub use settings::{Limits, Settings, Units};
+pub use ship::ShipSettings;
+pub(crate) use ship::{AUTHORITY, HOST};
+
+use crate::Error;
+use crate::args::GlobalArgs;
+use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::folders;
+use gleaner_policy::quota;
+use gleaner_trust::Address;
+use serde::Deserialize;
+use ship::ShipTable;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// As part of the names of the file and of variables.
+pub const DAEMON: &str = "agent";
+
+/// The paper's interval.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
+
+/// Between looks at MemAvailable: a dip that lasts longer is seen.
+const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Sampling more often would measure the agent.
+const SHORTEST_INTERVAL_MS: u64 = 100;
+
+/// The owner is waited for once they have been idle for so long. Far below the five minutes of the idle
+/// rule, so that they are waited for before anybody counts on their absence; far above the pauses of one
+/// who reads or thinks, each of which would cost a wake.
+const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
+/// The trace is cut at most once a UTC day.
+const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
+
+/// Room for a few days of an ordinary workstation.
+const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
+
+/// What may leave the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Privacy {
+    /// No paths: files are known by a keyed hash.
+    #[default]
+    Hashed,
+    /// Paths as well.
+    Plain,
+}
+
+impl Privacy {
+    /// As stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hashed => "hashed",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// The file as written; unknown keys are refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ConfigFile {
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
+    interval: Option<Duration>,
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
+    mem_available_interval: Option<Duration>,
+    database: Option<PathBuf>,
+    socket: Option<PathBuf>,
+    #[serde(deserialize_with = "values::interval")]
+    owner_quiet: Option<Duration>,
+    privacy: Privacy,
+    #[serde(deserialize_with = "values::share")]
+    headroom_share: Option<f64>,
+    always_active: Vec<String>,
+    guest_processes: Vec<String>,
+    #[serde(deserialize_with = "values::interval_from::<SHORTEST_RETENTION_MS, _>")]
+    retention: Option<Duration>,
+    #[serde(deserialize_with = "values::size_from::<LEAST_DATABASE_LIMIT_BYTES, _>")]
+    database_limit: Option<u64>,
+    #[serde(deserialize_with = "cgroup_paths")]
+    always_active_cgroups: Vec<String>,
+    damon: bool,
+    opens: bool,
+    ship: ShipTable,
+}
+
+/// What the agent is to do.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The trace.
+    pub database: PathBuf,
+    /// Where local daemons listen; nowhere when absent.
+    pub socket: Option<PathBuf>,
+    /// How long the owner is idle before their return is waited for.
+    pub owner_quiet: Duration,
+    /// Time between samples.
+    pub interval: Duration,
+    /// Time between looks at MemAvailable.
+    pub mem_available_interval: Duration,
+    /// What may leave the host.
+    pub privacy: Privacy,
+    /// How much of the trace is kept.
+    pub limits: Limits,
+    /// What to sample.
+    pub settings: Settings,
+    /// Where to ship it.
+    pub ship: ShipSettings,
+}
+
+impl Config {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// What is wrong with them, the environment or the file.
+    pub fn resolve(args: GlobalArgs) -> Result<Self, ConfigError> {
+        Self::load(args).map(|loaded| loaded.values)
+    }
+
+    /// As [`Self::resolve`], and where it is from.
+    ///
+    /// # Errors
+    /// What is wrong with them, the environment or the file.
+    pub fn load(args: GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
+        let Loaded {
+            values: file,
+            origin,
+        } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
+        if let Some(interval) = args.interval {
+            let least = Duration::from_millis(SHORTEST_INTERVAL_MS);
+            let checked = values::check_interval(interval, least);
+            checked.map_err(|what| Origin::wrong_argument("--interval", what))?;
+        }
+        let values = Self::of(args, file);
+        if let Some(Err(error)) = values.ship.collector.as_deref().map(Address::parse) {
+            return Err(origin.wrong("ship.collector", Error::from(error).to_string()));
+        }
+        Ok(Loaded { values, origin })
+    }
+
+    fn of(args: GlobalArgs, file: ConfigFile) -> Self {
+        let kept = Limits::default();
+        let default_units = Units {
+            page_size_bytes: rustix::param::page_size() as u64,
+            ticks_per_second: rustix::param::clock_ticks_per_second(),
+        };
+        let database = args.database.or(file.database);
+        let database = database.unwrap_or_else(|| folders::state("").join("trace.db"));
+        Self {
+            ship: file.ship.resolve(&database),
+            database,
+            socket: match args.socket.or(file.socket) {
+                Some(none) if ["", "none"].map(Path::new).contains(&none.as_path()) => None,
+                Some(path) => Some(path),
+                None => folders::runtime().map(|folder| folder.join("agent.sock")),
+            },
+            owner_quiet: file.owner_quiet.unwrap_or(DEFAULT_OWNER_QUIET),
+            interval: args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL),
+            mem_available_interval: file
+                .mem_available_interval
+                .unwrap_or(DEFAULT_MEM_AVAILABLE_INTERVAL),
+            privacy: file.privacy,
+            limits: Limits {
+                age: file.retention.unwrap_or(kept.age),
+                database_bytes: file.database_limit.unwrap_or(kept.database_bytes),
+            },
+            settings: Settings {
+                proc_root: args.proc_root,
+                sys_root: args.sys_root,
+                dev_root: args.dev_root,
+                run_root: args.run_root,
+                units: Units {
+                    page_size_bytes: args.page_size.unwrap_or(default_units.page_size_bytes),
+                    ticks_per_second: args.ticks.unwrap_or(default_units.ticks_per_second),
+                },
+                headroom_share: file
+                    .headroom_share
+                    .unwrap_or(quota::Limits::default().headroom_share),
+                always_active: file.always_active,
+                guest_processes: file.guest_processes,
+                always_active_cgroups: file.always_active_cgroups,
+                damon: file.damon,
+                opens: file.opens,
+            },
+        }
+    }
+
+    /// This one as far as only a restart changes it, and all else of `next`; by which keys `next` differs from that.
+    #[must_use]
+    pub fn followed_by(&self, next: Self) -> (Self, Vec<&'static str>) {
+        let fixed = [
+            ("database", self.database != next.database),
+            ("socket", self.socket != next.socket),
+            ("ship", self.ship != next.ship),
+        ];
+        let left_out = fixed.into_iter().filter(|(_, differs)| *differs);
+        let left_out = left_out.map(|(key, _)| key).collect();
+        let taken_up = Self {
+            database: self.database.clone(),
+            socket: self.socket.clone(),
+            ship: self.ship.clone(),
+            ..next
+        };
+        (taken_up, left_out)
+    }
+
+    /// The interval as stored.
+    #[must_use]
+    pub fn interval_ms(&self) -> i64 {
+        milliseconds(self.interval)
+    }
+
+    /// [`Self::owner_quiet`] in milliseconds.
+    #[must_use]
+    pub fn owner_quiet_ms(&self) -> i64 {
+        milliseconds(self.owner_quiet)
+    }
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn cgroup_paths<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let paths = Vec::<String>::deserialize(value)?;
+    if paths.iter().all(|path| path.starts_with('/')) {
+        Ok(paths)
+    } else {
+        let message = "a control group is named by its path, like \"/system.slice/cron.service\"";
+        Err(serde::de::Error::custom(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str, args: GlobalArgs) -> Result<Config, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let config = Some(file.path().to_owned());
+        Config::resolve(GlobalArgs { config, ..args }).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
+        let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
+            always_active = [\"backup\"]\nguest_processes = [\"memcached\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
+            always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n\
+             retention = \"7d\"\ndatabase_limit = \"64MiB\"\n[ship]\ncollector = \"https://c:7443\"\n\
+             key = \"/k\"\ninterval = \"5m\"\ntimeout = \"9s\"\nrate = \"64KiB\"\n";
+        let config = resolve(text, GlobalArgs::default()).unwrap();
+        assert_eq!(config.interval, Duration::from_secs(60));
+        assert_eq!(config.mem_available_interval, Duration::from_secs(2));
+        assert_eq!(config.database, Path::new("/x/t.db"));
+        assert_eq!(config.socket.as_deref(), Some(Path::new("/x/s")));
+        assert_eq!(config.owner_quiet_ms(), 3000);
+        assert_eq!(config.privacy, Privacy::Plain);
+        assert_eq!(config.settings.headroom_share, 0.2);
+        assert_eq!(config.settings.always_active, ["backup"]);
+        assert_eq!(config.settings.guest_processes, ["memcached"]);
+        assert_eq!(config.limits.age, Duration::from_secs(7 * 86_400));
+        assert_eq!(config.limits.database_bytes, 64 << 20);
+        assert_eq!(
+            config.settings.always_active_cgroups,
+            ["/system.slice/cron.service"]
+        );
+        assert!(config.settings.damon && config.settings.opens);
+
+        assert_eq!(config.ship.collector.as_deref(), Some("https://c:7443"));
+        assert_eq!(config.ship.key, Path::new("/k"));
+        assert_eq!(config.ship.certificate, Path::new("/x/ship/host.pem"));
+        assert_eq!(config.ship.interval, Duration::from_secs(300));
+        assert_eq!(config.ship.timeout, Duration::from_secs(9));
+        assert_eq!(config.ship.rate_bytes, Some(64 << 10));
+
+        let typed = GlobalArgs {
+            interval: Some(Duration::from_secs(5)),
+            database: Some("/y/t.db".into()),
+            socket: Some("none".into()),
+            ..GlobalArgs::default()
+        };
+        let config = resolve(text, typed).unwrap();
+        assert_eq!(config.socket, None);
+        assert_eq!(config.interval, Duration::from_secs(5));
+        assert_eq!(config.database, Path::new("/y/t.db"));
+
+        let config = resolve("", GlobalArgs::default()).unwrap();
+        assert_eq!(config.interval, DEFAULT_INTERVAL);
+        assert_eq!(config.mem_available_interval, Duration::from_secs(5));
+        assert_eq!(config.owner_quiet_ms(), 60_000);
+        let socket = folders::runtime().map(|folder| folder.join("agent.sock"));
+        assert_eq!(config.socket, socket);
+        assert_eq!(
+            resolve("socket = \"\"", GlobalArgs::default())
+                .unwrap()
+                .socket,
+            None
+        );
+        assert_eq!(config.privacy, Privacy::Hashed);
+        assert_eq!(config.settings.headroom_share, 0.15);
+        assert_eq!(config.limits, Limits::default());
+        assert!(!config.settings.damon && !config.settings.opens);
+    }
+
+    /// The file that documents every key sets none, and its values are those that an empty one gives.
+    #[test]
+    fn the_documented_values_are_the_defaults() {
+        let documented = include_str!("../../../docs/agent.toml");
+        let as_is = resolve(documented, GlobalArgs::default()).unwrap();
+        let empty = resolve("", GlobalArgs::default()).unwrap();
+        assert_eq!(format!("{as_is:?}"), format!("{empty:?}"));
+        let documented = config::uncommented(documented);
+        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
+        keys.sort();
+        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
+        assert_eq!(keys, known);
+        let as_root = |text: &str| {
+            let args = GlobalArgs {
+                database: Some("/var/lib/gleaner/trace.db".into()),
+                ..GlobalArgs::default()
+            };
+            let mut config = resolve(text, args).unwrap();
+            config.socket = Some(config.socket.unwrap_or("/run/gleaner/agent.sock".into()));
+            format!("{config:?}")
+        };
+        for key in documented.iter().filter(|key| key.is_default) {
+            assert_eq!(as_root(&key.text), as_root(""), "{}", key.text);
+        }
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_stays_and_is_named() {
+        let config = |text| resolve(text, GlobalArgs::default()).unwrap();
+        let before = config("interval = \"2s\"\ndatabase = \"/x/t.db\"");
+        let next = config("interval = \"3s\"\ndatabase = \"/y/t.db\"\nprivacy = \"plain\"");
+        let (taken_up, left_out) = before.followed_by(next);
+        assert_eq!(left_out, ["database", "ship"]);
+        assert_eq!(taken_up.interval, Duration::from_secs(3));
+        assert_eq!(taken_up.privacy, Privacy::Plain);
+        assert_eq!(taken_up.database, Path::new("/x/t.db"));
+        assert_eq!(taken_up.ship, before.ship);
+        assert_eq!(before.followed_by(before.clone()).1, [""; 0]);
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_named_with_their_line() {
+        for (text, line, word) in [
+            ("\nintervall = \"90s\"\n", "line 2", "intervall"),
+            ("interval = \"soon\"\n", "line 1", "soon"),
+            ("headroom_share = 15\n", "line 1", "headroom_share"),
+            ("privacy = \"open\"\n", "line 1", "open"),
+            ("retention = \"23h\"\n", "line 1", "1d is the least"),
+            ("database_limit = \"512\"\n", "line 1", "512MiB or 2GiB"),
+            (
+                "database_limit = \"7MiB\"\n",
+                "line 1",
+                "8.0 MiB is the least",
+            ),
+            ("[ship]\nrate = \"fast\"\n", "line 2", "or none"),
+            ("[ship]\ninterval = \"5ms\"\n", "line 2", "too short"),
+            ("[ship]\nurl = \"https://c\"\n", "line 2", "url"),
+            (
+                "always_active_cgroups = [\"cron\"]\n",
+                "line 1",
+                "by its path",
+            ),
+        ] {
+            let message = resolve(text, GlobalArgs::default()).unwrap_err();
+            assert!(
+                message.contains(line) && message.contains(word),
+                "{message}"
+            );
+        }
+        let typed = GlobalArgs {
+            interval: Some(Duration::from_millis(99)),
+            ..GlobalArgs::default()
+        };
+        let message = resolve("", typed).unwrap_err();
+        assert_eq!(message, "--interval: 99ms is too short: 100ms is the least");
+        let message = resolve("interval = \"99ms\"", GlobalArgs::default()).unwrap_err();
+        assert!(message.contains("99ms is too short"), "{message}");
+        let text = "[ship]\ncollector = \"http://elsewhere:1\"";
+        let message = resolve(text, GlobalArgs::default()).unwrap_err();
+        assert!(message.contains("line 2: ship.collector: "), "{message}");
+        let message =
+            resolve("mem_available_interval = \"5ms\"", GlobalArgs::default()).unwrap_err();
+        assert!(message.contains("5ms is too short"), "{message}");
+    }
+}

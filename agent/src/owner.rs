@@ -1,0 +1,338 @@
+//! The owner: whether they are away, when they return, and whether the host counts as idle by
+//! [`gleaner_policy::idle`]. Decides; waits for nothing and writes nowhere.
+
+use crate::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
+use crate::clock::Moment;
+use crate::sample::Sample;
+use crate::trace::events;
+use crate::trace::gap;
+use crate::trace::store::Event;
+use gleaner_policy::guest_load::owner_load5;
+use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
+use gleaner_schemas::live::{HostState, Owner as Message, OwnerState};
+
+/// What is known of the owner.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    interval_ms: i64,
+    quiet_ms: i64,
+    rule: IdleRule,
+    idle: IdleState,
+    last: Option<Moment>,
+    /// While they are away: the sample that last found them so.
+    away: Option<Away>,
+    /// What was last told of them.
+    told: OwnerState,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Away {
+    at: Moment,
+    idle_ms: i64,
+}
+
+/// What a sample tells.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The host's state by the idle rule.
+    pub(crate) state: HostState,
+    /// What is to be told of the owner: their return, then what has changed.
+    pub(crate) messages: Vec<Message>,
+    /// The owner's return, where the sample is the first to see it.
+    pub(crate) event: Option<Event>,
+    /// Whether to wait for the owner's return.
+    pub(crate) is_away: bool,
+    /// Time since the sample before, unless there is a gap.
+    pub(crate) interval_ms: Option<i64>,
+}
+
+impl Owner {
+    /// An owner who is waited for once they have been idle for `quiet_ms`, sampled each `interval_ms`.
+    pub(crate) fn new(interval_ms: i64, quiet_ms: i64) -> Self {
+        Self {
+            interval_ms,
+            quiet_ms,
+            rule: IdleRule::default(),
+            idle: IdleState::default(),
+            last: None,
+            away: None,
+            told: OwnerState::Unknown,
+        }
+    }
+
+    /// Goes on with other lengths of time; what is known of the owner stays.
+    pub(crate) const fn configure(&mut self, interval_ms: i64, quiet_ms: i64) {
+        self.interval_ms = interval_ms;
+        self.quiet_ms = quiet_ms;
+    }
+
+    /// Takes a sample in.
+    pub(crate) fn sampled(&mut self, sample: &Sample) -> Found {
+        let now = sample.moment;
+        let before = self.last.replace(now);
+        let before = before.filter(|b| gap::between(b, &now, self.interval_ms).is_none());
+        let interval_ms = before.map(|before| now.boottime_ms - before.boottime_ms);
+        let verdict = self.verdict(sample, before.is_some());
+        let state = host_state(&now, verdict);
+        let source = least_idle(&sample.activity).unwrap_or("unknown");
+        let owner_idle_ms = sample.row.owner_idle_ms;
+        let away = owner_idle_ms.filter(|&idle_ms| idle_ms >= self.quiet_ms);
+        let away = away.map(|idle_ms| Away { at: now, idle_ms });
+        let before = std::mem::replace(&mut self.away, away);
+        let mut found = Found {
+            state,
+            messages: Vec::new(),
+            event: None,
+            is_away: away.is_some(),
+            interval_ms,
+        };
+        if let (Some(before), Some(idle_ms)) = (before, owner_idle_ms) {
+            // They may have come and gone since: then they are away for a shorter time than they were.
+            let away_ms = before.until(&now) - idle_ms;
+            if away.is_none() || away_ms > before.idle_ms + ACTIVITY_JITTER_MS {
+                let (time_ms, away_ms) = (now.time_ms - idle_ms, away_ms.max(0));
+                found
+                    .messages
+                    .push(self.active(time_ms, Some(away_ms), source));
+                found.event = Some(events::owner_returned(time_ms, away_ms, source));
+            }
+        }
+        let message = match (verdict, self.told) {
+            (Verdict::Idle { .. }, OwnerState::Idle)
+            | (Verdict::Unknown, OwnerState::Unknown)
+            | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::Active) => None,
+            (Verdict::Idle { .. }, _) => Some(self.tell(Message {
+                state: OwnerState::Idle,
+                time_ms: now.time_ms,
+                since_time_ms: state.since_time_ms(),
+                ..Message::default()
+            })),
+            (Verdict::Unknown, _) => Some(self.tell(Message {
+                state: OwnerState::Unknown,
+                time_ms: now.time_ms,
+                ..Message::default()
+            })),
+            (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
+            (Verdict::Waiting { .. }, _) => {
+                // They have not returned, and the rule begins anew: nothing is assumed across a gap.
+                let source = if away.is_some() { "gap" } else { source };
+                Some(self.active(now.time_ms, None, source))
+            }
+        };
+        found.messages.extend(message);
+        found
+    }
+
+    /// The first sign of the owner while they were waited for; `None` when they were not away.
+    pub(crate) fn returned(&mut self, now: &Moment, sign: Sign) -> Option<(Message, Event)> {
+        let away_ms = self.away.take()?.until(now);
+        let message = self.active(sign.time_ms, Some(away_ms), sign.source);
+        Some((
+            message,
+            events::owner_returned(sign.time_ms, away_ms, sign.source),
+        ))
+    }
+
+    fn verdict(&mut self, sample: &Sample, follows: bool) -> Verdict {
+        if !follows {
+            self.idle = IdleState::default();
+        }
+        let seen = Observation {
+            time_ms: sample.moment.boottime_ms, // the wall clock may be set
+            owner_idle_ms: sample.row.owner_idle_ms,
+            load5: owner_load5(sample.row.load5, sample.row.guest_load5),
+        };
+        self.idle.step(&self.rule, seen)
+    }
+
+    fn active(&mut self, time_ms: i64, away_ms: Option<i64>, source: &str) -> Message {
+        self.tell(Message {
+            state: OwnerState::Active,
+            time_ms,
+            away_ms,
+            source: Some(source.to_owned()),
+            ..Message::default()
+        })
+    }
+
+    fn tell(&mut self, message: Message) -> Message {
+        self.told = message.state;
+        message
+    }
+}
+
+impl Away {
+    /// How long the owner has been away at `now`, if they still are: by the clock that cannot be set.
+    const fn until(&self, now: &Moment) -> i64 {
+        self.idle_ms + (now.boottime_ms - self.at.boottime_ms)
+    }
+}
+
+/// A verdict's times are on the clock of boots; listeners want the wall's.
+fn host_state(now: &Moment, verdict: Verdict) -> HostState {
+    let on_the_wall = |boottime_ms: i64| now.time_ms - now.boottime_ms + boottime_ms;
+    match verdict {
+        Verdict::Idle { since_ms } => HostState::Idle {
+            since_time_ms: on_the_wall(since_ms),
+        },
+        Verdict::Waiting { at_ms } => HostState::Waiting {
+            at_time_ms: on_the_wall(at_ms),
+        },
+        Verdict::Loaded => HostState::Loaded,
+        Verdict::Unknown => HostState::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::absence::Absences;
+    use gleaner_schemas::rows::{ActivityRow, SampleRow};
+
+    const MINUTE: i64 = 60_000;
+    const BOOTED_AT_MS: i64 = 1_000_000;
+
+    fn moment(boottime_ms: i64) -> Moment {
+        Moment {
+            time_ms: BOOTED_AT_MS + boottime_ms,
+            boottime_ms,
+            monotonic_ms: boottime_ms,
+        }
+    }
+
+    fn sample(boottime_ms: i64, owner_idle_ms: Option<i64>, load5: f64) -> Sample {
+        Sample {
+            moment: moment(boottime_ms),
+            row: SampleRow {
+                owner_idle_ms,
+                load5: Some(load5),
+                ..SampleRow::default()
+            },
+            processes: Vec::new(),
+            files: Vec::new(),
+            activity: vec![ActivityRow {
+                source: "logind".into(),
+                state: "ok".into(),
+                idle_ms: owner_idle_ms,
+                devices_count: 1,
+            }],
+            nodes: Vec::new(),
+            cgroups: Vec::new(),
+            absences: Absences::default(),
+        }
+    }
+
+    fn owner() -> Owner {
+        Owner::new(MINUTE, MINUTE)
+    }
+
+    /// What is told: state, away, source.
+    fn told(found: &Found) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
+        assert!(found.messages.len() < 2, "{found:?}");
+        let message = found.messages.first()?;
+        Some((message.state, message.away_ms, message.source.as_deref()))
+    }
+
+    #[test]
+    fn told_once_of_each_change_and_waited_for_after_a_minute() {
+        let mut owner = owner();
+        let active = |source| Some((OwnerState::Active, None, Some(source)));
+        let steps = [
+            // minute, idle for, load → told, waited for
+            (1, Some(30_000), 0.1, active("logind"), false),
+            (2, Some(59_999), 0.1, None, false),
+            (3, Some(MINUTE), 0.1, None, true),
+            (4, Some(2 * MINUTE), 0.1, None, true),
+            (5, Some(3 * MINUTE), 0.1, None, true),
+            (6, Some(4 * MINUTE), 0.1, None, true),
+            (
+                7,
+                Some(5 * MINUTE),
+                0.1,
+                Some((OwnerState::Idle, None, None)),
+                true,
+            ),
+            (8, Some(6 * MINUTE), 0.1, None, true),
+            (9, Some(7 * MINUTE), 0.5, active("load"), true),
+            (
+                10,
+                None,
+                0.1,
+                Some((OwnerState::Unknown, None, None)),
+                false,
+            ),
+            (11, None, 0.1, None, false),
+        ];
+        for (minute, idle_ms, load5, expected, is_away) in steps {
+            let found = owner.sampled(&sample(minute * MINUTE, idle_ms, load5));
+            assert_eq!(told(&found), expected, "{minute}");
+            assert_eq!(found.is_away, is_away, "{minute}");
+            assert_eq!(found.event, None, "{minute}");
+        }
+    }
+
+    #[test]
+    fn a_return_says_how_long_the_owner_was_away_whoever_sees_it_first() {
+        let mut first = owner();
+        first.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
+        let sign = Sign {
+            source: "input",
+            time_ms: 777,
+        };
+        let now = moment(10 * MINUTE + 30_000);
+        let (message, event) = first.returned(&now, sign).unwrap();
+        assert_eq!((message.state, message.time_ms), (OwnerState::Active, 777));
+        assert_eq!(message.away_ms, Some(150_000));
+        assert_eq!((event.0, event.1.amount_ms), (777, Some(150_000)));
+        assert_eq!(first.returned(&now, sign), None); // once
+        let found = first.sampled(&sample(11 * MINUTE, Some(30_000), 0.1));
+        assert_eq!((told(&found), &found.event), (None, &None));
+
+        let mut second = owner();
+        second.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
+        let found = second.sampled(&sample(11 * MINUTE, Some(20_000), 0.1));
+        let away_ms = Some(160_000);
+        assert_eq!(
+            told(&found),
+            Some((OwnerState::Active, away_ms, Some("logind")))
+        );
+        let (time_ms, row) = found.event.unwrap();
+        assert_eq!(time_ms, BOOTED_AT_MS + 11 * MINUTE - 20_000);
+        assert_eq!(
+            (row.kind.as_str(), row.amount_ms),
+            ("owner_returned", away_ms)
+        );
+    }
+
+    #[test]
+    fn who_came_and_went_between_two_samples_has_returned() {
+        let mut owner = owner();
+        owner.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
+        let reckoned_anew = Some(3 * MINUTE - ACTIVITY_JITTER_MS);
+        let found = owner.sampled(&sample(11 * MINUTE, reckoned_anew, 0.1));
+        assert_eq!((told(&found), &found.event), (None, &None));
+        let found = owner.sampled(&sample(12 * MINUTE + 10_000, Some(MINUTE), 0.1));
+        let (time_ms, row) = found.event.as_ref().unwrap();
+        assert_eq!(*time_ms, BOOTED_AT_MS + 11 * MINUTE + 10_000);
+        let away_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
+        assert_eq!(row.amount_ms, away_ms);
+        assert!(
+            told(&found) == Some((OwnerState::Active, away_ms, Some("logind"))) && found.is_away
+        );
+    }
+
+    #[test]
+    fn nothing_is_assumed_across_a_gap() {
+        let mut owner = owner();
+        for minute in 0..=5 {
+            owner.sampled(&sample(minute * MINUTE, Some(20 * MINUTE), 0.1));
+        }
+        let since_time_ms = BOOTED_AT_MS;
+        let found = owner.sampled(&sample(6 * MINUTE, Some(26 * MINUTE), 0.1));
+        assert_eq!(found.state, HostState::Idle { since_time_ms });
+        let found = owner.sampled(&sample(30 * MINUTE, Some(50 * MINUTE), 0.1));
+        let at_time_ms = BOOTED_AT_MS + 35 * MINUTE;
+        assert_eq!(found.state, HostState::Waiting { at_time_ms });
+        assert_eq!(told(&found), Some((OwnerState::Active, None, Some("gap"))));
+    }
+}

@@ -1,0 +1,141 @@
+//! Files beside the database, opened so that nobody can lead the agent elsewhere: the state folder belongs to the service's
+//! user, and commands there run as root as well.
+
+use crate::Error;
+use gleaner_daemon::folders::give_to_owner_of;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions, metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Opens the file at `path` itself, never what a link there leads to. It is looked at through its descriptor, so nothing can
+/// be put in its place between the look and the use.
+///
+/// # Errors
+/// What the system said; a link, a special file, a file with several names, or one of another user is refused.
+pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // Without O_NONBLOCK a FIFO would hold the agent until somebody opens its other end.
+    let file = options
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|e| match e.raw_os_error() {
+            Some(libc::ELOOP) => refused("it is a symbolic link"),
+            Some(libc::ENXIO) => refused("it is not a regular file"),
+            _ => e,
+        })?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    if found.nlink() > 1 {
+        return Err(refused("it has another name elsewhere (a hard link)"));
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = metadata(folder.unwrap_or(Path::new(".")))?;
+    let own = rustix::process::geteuid().as_raw();
+    if found.uid() != own && found.uid() != folder.uid() {
+        return Err(refused("it belongs to another user than its folder"));
+    }
+    Ok(file)
+}
+
+/// The file `path` with `ending` after its name: what belongs to a database lies beside it.
+#[must_use]
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// A lock of the database at `path` for one purpose; `None` when another process holds it.
+pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
+    let path_of_lock = beside(path, ending);
+    let failed = |source| Error::Write {
+        path: path_of_lock.clone(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640);
+    let file = open_own(&path_of_lock, &mut options).map_err(failed)?;
+    // A command that root ran must not keep the service out afterwards.
+    give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(e) => Err(failed(e.into())),
+    }
+}
+
+fn refused(why: &str) -> io::Error {
+    let text = format!("{why}: look at who put it there, and remove it");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lock_beside;
+    use crate::identity::FileIdKey;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::path::Path;
+
+    /// Content, owner and change time of a file that nobody may touch.
+    fn seen(path: &Path) -> (Vec<u8>, u32, i64, i64) {
+        let found = fs::metadata(path).unwrap();
+        let content = fs::read(path).unwrap();
+        (content, found.uid(), found.ctime(), found.ctime_nsec())
+    }
+
+    #[test]
+    fn links_in_the_state_folder_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, [7; 64]).unwrap();
+        let database = dir.path().join("trace.db");
+        let lock = dir.path().join("trace.db-lock");
+        let before = seen(&victim);
+
+        symlink(&victim, &lock).unwrap();
+        let said = lock_beside(&database, "-lock").unwrap_err().to_string();
+        assert!(said.contains("symbolic link"), "{said}");
+        fs::remove_file(&lock).unwrap();
+        symlink(dir.path().join("nowhere"), &lock).unwrap();
+        lock_beside(&database, "-lock").unwrap_err();
+        assert!(!dir.path().join("nowhere").exists());
+
+        let key = dir.path().join("trace.db-key");
+        symlink(&victim, dir.path().join("trace.db-key.new")).unwrap();
+        FileIdKey::load_or_create(&key).unwrap(); // made in the link's place
+        assert!(key.symlink_metadata().unwrap().is_file());
+        fs::remove_file(&key).unwrap();
+        symlink(&victim, &key).unwrap();
+        assert!(FileIdKey::load_or_create(&key).is_err());
+        assert_eq!(seen(&victim), before);
+    }
+
+    #[test]
+    fn only_regular_files_of_one_name_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("trace.db");
+        let lock = dir.path().join("trace.db-lock");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &lock,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        lock_beside(&database, "-lock").unwrap_err();
+        fs::remove_file(&lock).unwrap();
+        let other = dir.path().join("other");
+        fs::write(&other, "").unwrap();
+        fs::hard_link(&other, &lock).unwrap();
+        let said = lock_beside(&database, "-lock").unwrap_err().to_string();
+        assert!(said.contains("hard link"), "{said}");
+        fs::remove_file(&lock).unwrap();
+        assert!(lock_beside(&database, "-lock").unwrap().is_some());
+    }
+}

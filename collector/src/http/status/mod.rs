@@ -1,0 +1,144 @@
+//! How the collector and its hosts are: `GET /v1/status`.
+
+mod document;
+mod problem;
+mod problems;
+
+pub use document::{HostStatus, State, Status};
+pub(super) use problem::{Kind, Problem, Severity};
+
+use super::App;
+use super::refusal::Refusal;
+use crate::hosts::Host;
+use crate::journal::free_bytes;
+use crate::now_ms;
+use axum::Json;
+use axum::extract::{Extension, State as Shared};
+use gleaner_daemon::listen::Caller;
+use problems::problems;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A host is silent that was not heard of for so many of its intervals, and [`SILENCE_MS`] besides.
+const SILENT_INTERVALS: i64 = 3;
+const SILENCE_MS: i64 = 600_000;
+
+pub(super) fn read(app: &App) -> Status {
+    let now = now_ms();
+    let extent = app.extents.of(&app.dataset);
+    let hosts: Vec<_> = app
+        .hosts
+        .all()
+        .into_iter()
+        .map(|(id, host)| of_host(id, host, now))
+        .collect();
+    let free = free_bytes(app.journal.folder()).unwrap_or_default();
+    let dataset_free = free_bytes(&app.dataset).unwrap_or(free); // there is none yet
+    let mut status = Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        time_ms: now,
+        started_ms: app.started_ms,
+        is_well: true,
+        problems: Vec::new(),
+        connections_count: app.metrics.connections_count(),
+        journal_bytes: app.journal.bytes(),
+        dataset_bytes: extent.bytes(),
+        dataset_rows_count: extent.rows_count(),
+        dataset_files_count: extent.files_count(),
+        dataset_bytes_per_day: extent.bytes_per_day(now),
+        dataset_failure: extent.failure,
+        free_bytes: free,
+        dataset_free_bytes: dataset_free,
+        reserve_bytes: app.reserve_bytes,
+        disk_left_days: None,
+        certificate_until_ms: app.trust.get().map(|trust| ms_of(trust.dates().until)),
+        seal: app.sealer.progress(),
+        publish: app.sealer.published(),
+        hosts_count: hosts.len() as u64,
+        hosts_silent_count: hosts.iter().filter(|host| host.is_silent).count() as u64,
+        hosts_by_state: BTreeMap::new(),
+        behind_median_ms: None,
+        behind_most_ms: None,
+        hosts,
+    };
+    sum_up(&mut status);
+    status
+}
+
+/// Fills in what follows from the rest.
+fn sum_up(status: &mut Status) {
+    let free = status.smallest_free_bytes();
+    let left = free.saturating_sub(status.reserve_bytes) as f64;
+    let per_day = status.dataset_bytes_per_day.filter(|bytes| *bytes > 0);
+    status.disk_left_days = per_day.map(|per_day| left / per_day as f64);
+    for state in State::ALL {
+        let hosts = status.hosts.iter().filter(|host| host.state == state);
+        let hosts = hosts.count() as u64;
+        status.hosts_by_state.insert(state, hosts);
+    }
+    let heard = status.hosts.iter().filter(|host| !host.is_silent);
+    let mut behind: Vec<i64> = heard.filter_map(|host| host.behind_ms).collect();
+    behind.sort_unstable();
+    status.behind_median_ms = behind.get(behind.len() / 2).copied();
+    status.behind_most_ms = behind.last().copied();
+    status.problems = problems(status);
+    let is_fault = |problem: &Problem| problem.severity == Severity::Fault;
+    status.is_well = !status.problems.iter().any(is_fault);
+}
+
+fn ms_of(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn of_host(host_id: String, known: Host, now_ms: i64) -> HostStatus {
+    let intervals_ms = known.sample_interval_ms.unwrap_or_default();
+    let patience_ms = intervals_ms
+        .saturating_mul(SILENT_INTERVALS)
+        .saturating_add(SILENCE_MS);
+    let silence_ms = known
+        .last_received_ms
+        .map(|last| now_ms.saturating_sub(last));
+    let behind = known.last_received_ms.zip(known.last_record_ms);
+    let skew_ms = known.skew_ms.unwrap_or_default();
+    let mut host = HostStatus {
+        host_id,
+        state: State::Well,
+        is_silent: silence_ms.is_none_or(|silence| silence > patience_ms),
+        behind_ms: behind.map(|(received, recorded)| {
+            let recorded = recorded.saturating_sub(skew_ms);
+            received.saturating_sub(recorded)
+        }),
+        known,
+    };
+    host.state = match &host {
+        host if host.known.refused.is_some() => State::Refused,
+        host if host.is_silent => State::Silent,
+        host if host.is_clock_wrong() => State::ClockWrong,
+        _ => State::Well,
+    };
+    host
+}
+
+/// Answers `GET /v1/status`.
+pub(super) async fn status(
+    Shared(app): Shared<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Status>, Refusal> {
+    app.may_see_status(&caller)?;
+    let read = tokio::task::spawn_blocking(move || read(&app)).await;
+    read.map(Json).map_err(|e| Refusal::internal(e.to_string()))
+}
+
+/// Answers `POST /v1/seal`: what was acknowledged so far is in the dataset now.
+pub(super) async fn seal(
+    Shared(app): Shared<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<(), Refusal> {
+    app.may_direct(&caller)?;
+    let sealed = tokio::task::spawn_blocking(move || app.sealer.seal_now()).await;
+    sealed
+        .map_err(|e| Refusal::internal(e.to_string()))?
+        .map_err(Refusal::internal)
+}

@@ -1,0 +1,141 @@
+//! One thing that is wrong: its kind, how bad it is, and what to do.
+
+use crate::wording::count;
+use serde::{Deserialize, Serialize};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Severity {
+    /// The collector fails, or soon will.
+    Fault,
+    /// Some hosts need a hand, or the object store does; the collector works.
+    Warning,
+    /// Worth to know.
+    Notice,
+}
+
+impl Severity {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Fault => "fault",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// The journal does not move into the dataset.
+    CannotSeal,
+    /// Small files are not merged into larger ones.
+    CannotMerge,
+    /// The dataset's manifest cannot be read.
+    DatasetUnreadable,
+    /// Batches are refused for want of disk.
+    DiskFull,
+    /// They soon will be.
+    DiskNearlyFull,
+    /// The collector's certificate has ended or will within a month.
+    CertificateEnding,
+    /// Acknowledged records were lost to damage.
+    JournalDamaged,
+    /// Files of the dataset were damaged, and set aside.
+    DatasetDamaged,
+    /// Acknowledged batches could not be sealed, and were set aside.
+    BatchesSetAside,
+    /// The copy on an object store is not brought up to date.
+    CannotPublish,
+    /// Hosts were turned away when they last came.
+    HostsRefused,
+    /// Hosts were not heard of.
+    HostsSilent,
+    /// Hosts whose clocks are wrong by more than a minute.
+    ClocksWrong,
+    /// Agents of several versions.
+    SeveralVersions,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 14] = [
+        Self::CannotSeal,
+        Self::CannotMerge,
+        Self::DatasetUnreadable,
+        Self::DiskFull,
+        Self::DiskNearlyFull,
+        Self::CertificateEnding,
+        Self::JournalDamaged,
+        Self::DatasetDamaged,
+        Self::BatchesSetAside,
+        Self::CannotPublish,
+        Self::HostsRefused,
+        Self::HostsSilent,
+        Self::ClocksWrong,
+        Self::SeveralVersions,
+    ];
+
+    pub(crate) fn severity(self) -> Severity {
+        match self {
+            Self::CannotPublish | Self::HostsRefused | Self::HostsSilent | Self::ClocksWrong => {
+                Severity::Warning
+            }
+            Self::SeveralVersions => Severity::Notice,
+            _ => Severity::Fault,
+        }
+    }
+
+    /// Where the page lists the hosts that have it.
+    pub(in crate::http) fn hosts_address(self) -> &'static str {
+        match self {
+            Self::HostsRefused => "/?state=refused",
+            Self::HostsSilent => "/?state=silent",
+            Self::ClocksWrong => "/?sort=-clock",
+            _ => "/",
+        }
+    }
+
+    /// As JSON and the metrics have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::CannotSeal => "cannot_seal",
+            Self::CannotMerge => "cannot_merge",
+            Self::DatasetUnreadable => "dataset_unreadable",
+            Self::DiskFull => "disk_full",
+            Self::DiskNearlyFull => "disk_nearly_full",
+            Self::CertificateEnding => "certificate_ending",
+            Self::JournalDamaged => "journal_damaged",
+            Self::DatasetDamaged => "dataset_damaged",
+            Self::BatchesSetAside => "batches_set_aside",
+            Self::CannotPublish => "cannot_publish",
+            Self::HostsRefused => "hosts_refused",
+            Self::HostsSilent => "hosts_silent",
+            Self::ClocksWrong => "clocks_wrong",
+            Self::SeveralVersions => "several_versions",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    pub(crate) kind: Kind,
+    pub(crate) severity: Severity,
+    /// What is wrong, as a sentence.
+    pub(crate) text: String,
+    /// What to do about it.
+    pub(crate) advice: String,
+    /// Hosts that it is about.
+    pub(crate) hosts_count: u64,
+    /// Some of them, a line each.
+    pub(crate) hosts: Vec<String>,
+}
+
+impl Problem {
+    /// `all 1,200 hosts`.
+    pub(in crate::http) fn all_hosts(&self) -> String {
+        format!("all {}", count(self.hosts_count, "host"))
+    }
+}

@@ -1,0 +1,442 @@
+//! What is wrong, in the order in which it should be mended: one list for the page, the status and the metrics.
+
+use super::document::{HostStatus, State, Status};
+use super::problem::{Kind, Problem};
+use crate::wording::{brief_length, count, short, thousands, utc};
+use gleaner_schemas::units::Bytes;
+use std::collections::BTreeMap;
+
+/// A certificate of a year should have been renewed by then.
+const CERTIFICATE_MS: i64 = 30 * DAY_MS;
+const DAY_MS: i64 = 86_400_000;
+/// A disk that is full in less is a fault today: buying one takes days.
+const DISK_DAYS: f64 = 7.0;
+/// Hosts that a problem names.
+const NAMED: usize = 5;
+
+fn problem(kind: Kind, text: impl Into<String>, advice: impl Into<String>) -> Problem {
+    Problem {
+        kind,
+        severity: kind.severity(),
+        text: text.into(),
+        advice: advice.into(),
+        hosts_count: 0,
+        hosts: Vec::new(),
+    }
+}
+
+/// All that is wrong, the worst first.
+pub(super) fn problems(status: &Status) -> Vec<Problem> {
+    let mut found = Vec::new();
+    if let Some(reason) = &status.seal.failure {
+        found.push(problem(
+            Kind::CannotSeal,
+            format!("The dataset cannot be written: {reason}."),
+            format!(
+                "What arrives is kept in the journal ({} so far) and sealed once this is mended; it is tried every 30 seconds.",
+                Bytes::from(status.journal_bytes)
+            ),
+        ));
+    }
+    if let Some(reason) = &status.dataset_failure {
+        found.push(problem(
+            Kind::DatasetUnreadable,
+            format!("The dataset cannot be read: {reason}."),
+            "`gleaner-collector verify` says what is damaged, `gleaner-collector repair` sets it aside.",
+        ));
+    }
+    if let Some(reason) = &status.seal.compaction_failure {
+        found.push(problem(
+            Kind::CannotMerge,
+            format!("Small files of the dataset cannot be merged: {reason}."),
+            "Reading gets slower with every file; nothing is lost. `gleaner-collector verify` says whether one is damaged.",
+        ));
+    }
+    found.extend(disk(status));
+    found.extend(certificate(status));
+    if status.seal.lost_journal_bytes > 0 {
+        found.push(problem(
+            Kind::JournalDamaged,
+            format!(
+                "{} of the journal were damaged on the disk, and what they held is lost here.",
+                Bytes::from(status.seal.lost_journal_bytes)
+            ),
+            "Look at the disk (`smartctl -a`, the kernel's log). The damaged segment lies in the journal's folder as *.damaged.",
+        ));
+    }
+    if status.seal.damaged_files_count > 0 {
+        found.push(problem(
+            Kind::DatasetDamaged,
+            format!(
+                "{} of the dataset had been damaged on the disk; what held of them is served, the rest is set aside.",
+                count(status.seal.damaged_files_count, "file")
+            ),
+            "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
+        ));
+    }
+    if status.seal.rejected_batches_count > 0 {
+        found.push(problem(
+            Kind::BatchesSetAside,
+            format!(
+                "{} that had been acknowledged could not be sealed, so that their records are missing in the dataset.",
+                count(status.seal.rejected_batches_count, "batch")
+            ),
+            "The log names each with its host and its file in the journal's folder. Report it; the file is what is needed to find the cause.",
+        ));
+    }
+    found.extend(publishing(status));
+    found.extend(refused(status));
+    found.extend(silent(status));
+    found.extend(clocks(status));
+    found.extend(versions(status));
+    found
+}
+
+fn disk(status: &Status) -> Option<Problem> {
+    let (free, reserve) = (status.smallest_free_bytes(), status.reserve_bytes);
+    let what = "Remove what else lies on the disk, or move the data folder to a larger one.";
+    if free <= reserve {
+        return Some(problem(
+            Kind::DiskFull,
+            format!(
+                "The disk is full: {} are free, {} of them kept in reserve. Hosts are told to come again.",
+                Bytes::from(free),
+                Bytes::from(reserve)
+            ),
+            format!(
+                "{what} Nothing is lost while the hosts keep their records: for 60 days by default."
+            ),
+        ));
+    }
+    let is_short = status.disk_left_days.is_some_and(|days| days < DISK_DAYS);
+    if free > reserve.saturating_mul(2) && !is_short {
+        return None;
+    }
+    let left = match status.disk_left_days {
+        Some(days) => format!(
+            ", for about {} at the present rate",
+            brief_length((days * DAY_MS as f64) as i64)
+        ),
+        None => String::new(),
+    };
+    Some(problem(
+        Kind::DiskNearlyFull,
+        format!(
+            "The disk is nearly full: {} are left{left}.",
+            Bytes::from(free - reserve)
+        ),
+        what,
+    ))
+}
+
+fn publishing(status: &Status) -> Option<Problem> {
+    let publish = status.publish.as_ref()?;
+    let reason = publish.failure.as_ref()?;
+    let since = match publish.last_published_ms {
+        Some(last_ms) => format!("is as it was on {} UTC", utc(last_ms)),
+        None => "is not there yet".to_owned(),
+    };
+    Some(problem(
+        Kind::CannotPublish,
+        format!("The copy of the dataset on the object store {since}: {reason}."),
+        format!(
+            "It is tried again by itself, and catches up ({}, {}); nothing is lost here meanwhile.",
+            count(publish.pending_files_count, "file"),
+            Bytes::from(publish.pending_bytes)
+        ),
+    ))
+}
+
+fn certificate(status: &Status) -> Option<Problem> {
+    let until_ms = status.certificate_until_ms?;
+    let left_ms = until_ms - status.time_ms;
+    if left_ms > CERTIFICATE_MS {
+        return None;
+    }
+    let text = if left_ms <= 0 {
+        format!(
+            "The collector's certificate ended on {} UTC: no host believes it any more.",
+            utc(until_ms)
+        )
+    } else {
+        format!(
+            "The collector's certificate ends in {}, on {} UTC; no host will believe it then.",
+            brief_length(left_ms),
+            utc(until_ms)
+        )
+    };
+    Some(problem(
+        Kind::CertificateEnding,
+        text,
+        "`gleaner pki issue --collector --name NAME -o /etc/gleaner/pki/collector` makes a new one; put in the place of the old, it is taken up without a restart.",
+    ))
+}
+
+/// `otter (0a1b2c3d)`.
+fn named(host: &HostStatus) -> String {
+    let name = host.known.host_name.as_deref().unwrap_or("unnamed");
+    format!("{name} ({})", short(&host.host_id))
+}
+
+fn about_hosts<'a>(
+    kind: Kind,
+    hosts: impl IntoIterator<Item = &'a HostStatus>,
+    say: impl Fn(&HostStatus) -> String,
+    text: impl Fn(u64) -> String,
+    advice: &str,
+) -> Option<Problem> {
+    let mut hosts_count = 0;
+    let mut lines = Vec::new();
+    for host in hosts {
+        hosts_count += 1;
+        if lines.len() < NAMED {
+            lines.push(say(host));
+        }
+    }
+    (hosts_count > 0).then(|| Problem {
+        hosts_count,
+        hosts: lines,
+        ..problem(kind, text(hosts_count), advice)
+    })
+}
+
+fn in_state(status: &Status, state: State) -> impl Iterator<Item = &HostStatus> {
+    status.hosts.iter().filter(move |host| host.state == state)
+}
+
+fn refused(status: &Status) -> Option<Problem> {
+    let say = |host: &HostStatus| {
+        let refused = host.known.refused.as_ref();
+        let (kind, reason) = refused.map_or(("", ""), |r| (r.kind.as_str(), r.reason.as_str()));
+        format!("{}: {reason}. {}", named(host), remedy(kind))
+    };
+    about_hosts(
+        Kind::HostsRefused,
+        in_state(status, State::Refused),
+        say,
+        |n| format!("{} turned away when last here.", were(n)),
+        "Their records wait on them until this is mended.",
+    )
+}
+
+/// What to do about a refusal of this kind, after its reason.
+fn remedy(kind: &str) -> &'static str {
+    match kind {
+        "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",
+        "forbidden" => {
+            "Was the machine cloned, or its certificate copied? Enrol each with a token of its own."
+        }
+        "malformed" => {
+            "Where the reason names no clock, its agent may be damaged or of another age: install it anew."
+        }
+        "newer" => "Upgrade this collector.",
+        "too_large" => "Raise batch_limit here, if its agent does not send less by itself.",
+        "too_slow" => "Look at its link.",
+        "disk" => "Make room on the collector's disk.",
+        _ => "",
+    }
+}
+
+fn silent(status: &Status) -> Option<Problem> {
+    let mut hosts: Vec<_> = in_state(status, State::Silent).collect();
+    // The latest to fall silent is news; those gone for months are not.
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
+    let say = |host: &HostStatus| match host.known.last_received_ms {
+        Some(last_ms) => format!(
+            "{}: for {}",
+            named(host),
+            brief_length(status.time_ms.saturating_sub(last_ms))
+        ),
+        None => format!("{}: never heard of", named(host)),
+    };
+    about_hosts(
+        Kind::HostsSilent,
+        hosts,
+        say,
+        |n| {
+            format!(
+                "{} not been heard of for longer than their interval explains.",
+                have(n)
+            )
+        },
+        "Switched off or asleep, they will send what they have when they are back. If they are on: `gleaner-agent status` there, and the link.",
+    )
+}
+
+fn clocks(status: &Status) -> Option<Problem> {
+    let mut hosts: Vec<_> = status.hosts.iter().filter(|h| h.is_clock_wrong()).collect();
+    hosts.sort_by_key(|h| std::cmp::Reverse(h.known.skew_ms.map(i64::unsigned_abs)));
+    let say = |host: &HostStatus| {
+        let skew_ms = host.known.skew_ms.unwrap_or_default();
+        format!("{}: {}", named(host), crate::wording::clock(skew_ms))
+    };
+    about_hosts(
+        Kind::ClocksWrong,
+        hosts,
+        say,
+        |n| match n {
+            1 => "1 host's clock is wrong by more than a minute.".to_owned(),
+            n => format!(
+                "{} hosts' clocks are wrong by more than a minute.",
+                thousands(n)
+            ),
+        },
+        "Their records keep the times that they had; the error is recorded beside. Let them ask a time server (`timedatectl`).",
+    )
+}
+
+fn versions(status: &Status) -> Option<Problem> {
+    let mut versions: BTreeMap<&str, u64> = BTreeMap::new();
+    for host in &status.hosts {
+        if let Some(version) = &host.known.agent_version {
+            *versions.entry(version).or_default() += 1;
+        }
+    }
+    if versions.len() < 2 {
+        return None;
+    }
+    let mut versions: Vec<_> = versions.into_iter().collect();
+    versions.sort_by_key(|(_, hosts)| std::cmp::Reverse(*hosts));
+    let lines = versions
+        .iter()
+        .take(NAMED)
+        .map(|(version, hosts)| format!("{version}: {}", count(*hosts, "host")));
+    Some(Problem {
+        hosts: lines.collect(),
+        ..problem(
+            Kind::SeveralVersions,
+            format!("The agents are of {} versions.", versions.len()),
+            "That works, as each version's columns are kept; the newest traces the most.",
+        )
+    })
+}
+
+fn were(n: u64) -> String {
+    format!(
+        "{} {}",
+        count(n, "host"),
+        if n == 1 { "was" } else { "were" }
+    )
+}
+
+fn have(n: u64) -> String {
+    format!(
+        "{} {}",
+        count(n, "host"),
+        if n == 1 { "has" } else { "have" }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish;
+    use crate::sealer::Progress;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+    const GIB: u64 = 1 << 30;
+
+    fn well() -> Status {
+        Status {
+            version: "0.1.0".to_owned(),
+            time_ms: NOW_MS,
+            started_ms: NOW_MS,
+            is_well: true,
+            problems: Vec::new(),
+            connections_count: 0,
+            journal_bytes: 0,
+            dataset_bytes: 0,
+            dataset_rows_count: 0,
+            dataset_files_count: 0,
+            dataset_bytes_per_day: None,
+            dataset_failure: None,
+            free_bytes: 100 * GIB,
+            dataset_free_bytes: 100 * GIB,
+            reserve_bytes: GIB,
+            disk_left_days: None,
+            certificate_until_ms: None,
+            seal: Progress::default(),
+            publish: None,
+            hosts_count: 0,
+            hosts_silent_count: 0,
+            hosts_by_state: BTreeMap::new(),
+            behind_median_ms: None,
+            behind_most_ms: None,
+            hosts: Vec::new(),
+        }
+    }
+
+    fn kinds(status: &Status) -> Vec<Kind> {
+        let found = problems(status);
+        assert!(found.is_sorted_by_key(|problem| problem.severity));
+        found.into_iter().map(|problem| problem.kind).collect()
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_an_empty_collector() {
+        assert_eq!(kinds(&well()), []);
+    }
+
+    #[test]
+    fn a_certificate_is_told_of_a_month_before_its_end() {
+        let until = |days: i64| Status {
+            certificate_until_ms: Some(NOW_MS + days * DAY_MS),
+            ..well()
+        };
+        assert_eq!(kinds(&until(31)), []);
+        assert_eq!(kinds(&until(30)), [Kind::CertificateEnding]);
+        assert!(problems(&until(9))[0].text.contains("ends in 9 days"));
+        assert!(problems(&until(-1))[0].text.contains("ended on"));
+    }
+
+    #[test]
+    fn the_disk_is_told_of_while_there_is_time() {
+        let with = |free: u64, days: Option<f64>| Status {
+            dataset_free_bytes: free,
+            disk_left_days: days,
+            ..well()
+        };
+        assert_eq!(kinds(&with(99 * GIB, Some(8.0))), []);
+        assert_eq!(kinds(&with(99 * GIB, Some(6.9))), [Kind::DiskNearlyFull]);
+        assert_eq!(kinds(&with(2 * GIB, None)), [Kind::DiskNearlyFull]);
+        assert_eq!(kinds(&with(GIB, None)), [Kind::DiskFull]);
+    }
+
+    #[test]
+    fn kinds_and_severities_have_the_names_that_json_gives_them() {
+        for kind in Kind::ALL {
+            assert_eq!(serde_json::json!(kind), kind.name());
+            assert_eq!(serde_json::json!(kind.severity()), kind.severity().word());
+        }
+        for state in State::ALL {
+            assert_eq!(serde_json::json!(state), state.name());
+        }
+        let damaged = Progress {
+            lost_journal_bytes: 1,
+            damaged_files_count: 2,
+            rejected_batches_count: 3,
+            failure: Some("no room".to_owned()),
+            compaction_failure: Some("no room".to_owned()),
+            ..Progress::default()
+        };
+        let status = Status {
+            seal: damaged,
+            dataset_failure: Some("torn".to_owned()),
+            publish: Some(publish::Progress {
+                failure: Some("no route".to_owned()),
+                ..publish::Progress::default()
+            }),
+            ..well()
+        };
+        let expected = [
+            Kind::CannotSeal,
+            Kind::DatasetUnreadable,
+            Kind::CannotMerge,
+            Kind::JournalDamaged,
+            Kind::DatasetDamaged,
+            Kind::BatchesSetAside,
+            Kind::CannotPublish,
+        ];
+        assert_eq!(kinds(&status), expected);
+    }
+}

@@ -1,0 +1,266 @@
+//! Connections: accepted, shaken hands with, and given up when they are slow.
+
+use super::Caller;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{Method, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use gleaner_trust::{Peer, ServerTrust};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+
+/// For a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// For the last words.
+const PARTING: Duration = Duration::from_secs(2);
+/// For all that a stranger has to say, and to be told: a host that enrols asks once or twice.
+const STRANGER_STAYS: Duration = Duration::from_secs(30);
+/// For the header of a stranger's request.
+const STRANGER: Duration = Duration::from_secs(10);
+/// The same for those with a certificate; this bounds the pause between two requests as well, and agents
+/// send every few minutes. Upgraded connections and answers under way are not bound by it.
+const KNOWN: Duration = Duration::from_secs(900);
+/// A header is a few hundred bytes.
+const HEADER_BYTES: usize = 16 << 10;
+/// After a failure to accept: out of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What connections are let have.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// One permit for each connection, of all listeners that share it.
+    pub connections: Arc<Semaphore>,
+    /// Who takes in nothing of an answer for so long is given up.
+    pub reader_patience: Duration,
+}
+
+/// What a server wants to hear of its connections.
+pub trait Server: Send + Sync + 'static {
+    /// A connection is open until this is dropped.
+    fn opened(&self) -> Box<dyn Send>;
+    /// There was no room for one more.
+    fn turned_away(&self);
+    /// A connection ended of which nobody was told why over HTTP.
+    fn failed(&self, address: SocketAddr, error: &io::Error);
+    /// An answer to what plain HTTP is not for, in the server's own form (403).
+    fn forbidden(&self, why: &str) -> Response;
+}
+
+/// Serves what comes to `socket`: by TLS where there is `trust`, else plainly to this machine.
+pub async fn serve(
+    socket: TcpListener,
+    trust: Option<Arc<ServerTrust>>,
+    limits: Limits,
+    server: Arc<dyn Server>,
+    router: Router,
+) {
+    let router = match trust {
+        Some(_) => router,
+        None => {
+            let server = Arc::clone(&server);
+            router.layer(from_fn(move |request, next| {
+                not_for_pages(Arc::clone(&server), request, next)
+            }))
+        }
+    };
+    loop {
+        let Ok((stream, address)) = socket.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let Ok(permit) = Arc::clone(&limits.connections).try_acquire_owned() else {
+            server.turned_away();
+            continue;
+        };
+        let (trust, server, router) = (trust.clone(), Arc::clone(&server), router.clone());
+        let patience = limits.reader_patience;
+        tokio::spawn(async move {
+            let guard: Box<dyn Send> = Box::new((permit, server.opened()));
+            let _ = stream.set_nodelay(true); // only delays
+            if let Err(error) = talk(stream, address, trust, patience, router, guard).await {
+                server.failed(address, &error);
+            }
+        });
+    }
+}
+
+/// One connection; an error is one that nobody was told of over HTTP.
+async fn talk(
+    stream: TcpStream,
+    address: SocketAddr,
+    trust: Option<Arc<ServerTrust>>,
+    patience: Duration,
+    router: Router,
+    guard: Box<dyn Send>,
+) -> io::Result<()> {
+    let Some(trust) = trust else {
+        let stream = Guarded {
+            stream,
+            _guard: guard,
+        };
+        return converse(stream, Caller::local(address), patience, router).await;
+    };
+    let generation = trust.generation();
+    let shaking = TlsAcceptor::from(trust.config()).accept(stream);
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time");
+    let shaken = timeout(HANDSHAKE, shaking.into_fallible()).await;
+    let stream = match shaken.map_err(slow)? {
+        Ok(stream) => stream,
+        Err((error, stream)) => {
+            part(stream).await;
+            return Err(error);
+        }
+    };
+    let chain = stream.get_ref().1.peer_certificates();
+    let caller = match chain.and_then(|chain| Some((chain, chain.first()?))) {
+        None => Caller::anonymous(address),
+        Some((chain, first)) => {
+            let peer = Peer::of(first).map_err(io::Error::other)?;
+            let chain = chain.iter().map(|c| c.clone().into_owned()).collect();
+            Caller::known(address, peer, chain, generation, trust)
+        }
+    };
+    let stream = Guarded {
+        stream,
+        _guard: guard,
+    };
+    converse(stream, caller, patience, router).await
+}
+
+/// Without TLS this machine is trusted, but not the web pages that are open on it: they may neither send
+/// (Origin) nor read by a name of their own that leads here (Host).
+async fn not_for_pages(server: Arc<dyn Server>, request: Request, next: Next) -> Response {
+    if is_of_a_program(&request) {
+        return next.run(request).await;
+    }
+    server.forbidden(
+        "without TLS only programs of this machine are served, as 127.0.0.1, [::1] or localhost",
+    )
+}
+
+fn is_of_a_program(request: &Request) -> bool {
+    let header = |name| request.headers().get(name).and_then(|v| v.to_str().ok());
+    let host = header(header::HOST).unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
+    // A WebSocket of a page is a GET with an Origin, and may send.
+    let only_reads =
+        request.method() == Method::GET && !request.headers().contains_key(header::UPGRADE);
+    is_here && (header(header::ORIGIN).is_none() || only_reads)
+}
+
+/// Ends a connection whose other end has been told why: it would not see that if what it still sends met a
+/// closed socket.
+async fn part(mut stream: TcpStream) {
+    let read = async {
+        let _ = stream.shutdown().await; // it may have gone
+        let mut unwanted = [0; 4096];
+        while matches!(stream.read(&mut unwanted).await, Ok(1..)) {}
+    };
+    let _ = timeout(PARTING, read).await; // it goes on: the connection closes
+}
+
+async fn converse<S>(
+    stream: S,
+    caller: Caller,
+    reader_patience: Duration,
+    router: Router,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let is_known = caller.is_known();
+    let patience = if is_known { KNOWN } else { STRANGER };
+    // Not a layer of the router: that would be a router for each of ten thousand connections.
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(caller.clone());
+        routes.call(request)
+    });
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(reader_patience));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(HEADER_BYTES)
+        .half_close(true) // who has said all may still listen
+        .serve_connection(TokioIo::new(Box::pin(stream)), service)
+        .with_upgrades();
+    let served = if is_known {
+        serving.await
+    } else {
+        // A body can be slow as well, and says nothing that a header's time limit would see.
+        let slow = |_| io::Error::other("a stranger stayed for too long; was it slow on purpose?");
+        timeout(STRANGER_STAYS, serving).await.map_err(slow)?
+    };
+    match served {
+        // A connection that ends or is quiet for long: the next request opens another.
+        Err(e) if e.is_timeout() && patience == STRANGER => Err(io::Error::other(
+            "no request in time; was it slow on purpose?",
+        )),
+        Err(e) if e.is_parse() => Err(io::Error::other(format!("not HTTP/1.1: {e}"))),
+        _ => Ok(()),
+    }
+}
+
+/// A stream with what must last as long: an upgraded one outlives the task that accepted it.
+struct Guarded<S> {
+    stream: S,
+    _guard: Box<dyn Send>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,75 @@
+//! Decoded batches that several hosts share, kept for the next host: one a file, and bounded for all files together.
+
+use crate::file::index::Part;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of all kept batches.
+const BYTES_AT_MOST: usize = 256 << 20;
+
+/// The batch that a file decoded last.
+#[derive(Default)]
+pub(crate) struct Slot(Mutex<Option<Kept>>);
+
+struct Kept {
+    part: Part,
+    columns: SchemaRef,
+    rows: RecordBatch,
+}
+
+/// The batches of several files.
+#[derive(Default)]
+pub(crate) struct KeptBatches(Mutex<Slots>);
+
+#[derive(Default)]
+struct Slots {
+    /// Slots that are not empty, the first filled first.
+    filled: VecDeque<Arc<Slot>>,
+    bytes: usize,
+}
+
+impl Slot {
+    /// The rows of `part` with these columns, where they are what is kept.
+    pub(crate) fn get(&self, part: &Part, columns: &SchemaRef) -> Option<RecordBatch> {
+        let kept = lock(&self.0);
+        let kept = kept.as_ref()?;
+        (kept.part == *part && kept.columns == *columns).then(|| kept.rows.clone())
+    }
+}
+
+impl KeptBatches {
+    /// Keeps `rows` in `slot`, instead of the batch in it and, where there is no room, of batches in others.
+    pub(crate) fn keep(
+        &self,
+        slot: &Arc<Slot>,
+        part: &Part,
+        columns: &SchemaRef,
+        rows: &RecordBatch,
+    ) {
+        let mut slots = lock(&self.0);
+        slots.bytes += rows.get_array_memory_size();
+        let kept = Kept {
+            part: part.clone(),
+            columns: Arc::clone(columns),
+            rows: rows.clone(),
+        };
+        let before = lock(&slot.0).replace(kept);
+        match before {
+            Some(before) => slots.bytes -= before.rows.get_array_memory_size(),
+            None => slots.filled.push_back(Arc::clone(slot)),
+        }
+        while slots.bytes > BYTES_AT_MOST {
+            let Some(first) = slots.filled.pop_front() else {
+                return;
+            };
+            let emptied = lock(&first.0).take();
+            slots.bytes -= emptied.map_or(0, |kept| kept.rows.get_array_memory_size());
+        }
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,369 @@
+//! One sealed Arrow file, mapped: only the batches and columns asked for are decompressed, and only
+//! after their bytes were found to be those that were sealed.
+
+use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
+use crate::file::kept::{KeptBatches, Slot};
+use crate::layout::retired;
+use crate::manifest::FileEntry;
+use crate::rows::projected;
+use crate::{DatasetError, Result};
+use arrow::array::{AsArray, new_null_array};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::error::ArrowError;
+use arrow::ipc::convert::try_fb_to_schema;
+use arrow::ipc::reader::{FileDecoder, read_footer_length};
+use arrow::ipc::{Block, Footer, MetadataVersion, root_as_footer};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use gleaner_schemas::column::Table;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What an Arrow file ends with: four bytes of footer length, then the magic "ARROW1".
+const TRAILER_BYTES: usize = 10;
+/// A batch of at most so many rows is kept for the next host that shares it.
+const KEPT_ROWS: u64 = 4096;
+
+pub(crate) struct Mapped {
+    path: PathBuf,
+    pub(crate) data: Buffer,
+    pub(crate) schema: SchemaRef,
+    pub(crate) version: MetadataVersion,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) index: Index,
+    /// The shared batch that was decoded last.
+    slot: Arc<Slot>,
+    /// Bounds what is kept of this file and others.
+    pub(crate) kept: Arc<KeptBatches>,
+}
+
+impl Mapped {
+    /// Maps the file that `entry` names, if its length and footer are what was sealed.
+    pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
+        let path = root.join(&entry.path);
+        let data = map_file(root, &entry.path)?;
+        let found = data.len() as u64;
+        if found != entry.bytes {
+            return Err(DatasetError::Torn {
+                path,
+                expected: entry.bytes,
+                found,
+            });
+        }
+        let bytes = footer_bytes(&data).map_err(altered(&path))?;
+        if hash([bytes]) != entry.footer_blake3 {
+            return Err(altered(&path)("its footer has another hash"));
+        }
+        let inline = match &entry.hosts[..] {
+            [] => None,
+            hosts => Some(Index::inline(hosts).map_err(altered(&path))?),
+        };
+        Self::parse(path, data, inline)
+    }
+
+    /// Maps a file of which no manifest says what it was; in format version 1 without an index.
+    pub(crate) fn open_unsealed(root: &Path, relative: &str) -> Result<Self> {
+        let data = map_file(root, relative)?;
+        let path = root.join(relative);
+        let is_indexed = footer_bytes(&data)
+            .and_then(parse_footer)
+            .is_ok_and(|footer| own_index(&data, &footer).is_ok());
+        let inline = (!is_indexed).then(|| Index::inline(&[]));
+        let inline = inline.transpose().map_err(altered(&path))?;
+        Self::parse(path, data, inline)
+    }
+
+    fn parse(path: PathBuf, data: Buffer, inline: Option<Index>) -> Result<Self> {
+        let bytes = footer_bytes(&data).map_err(altered(&path))?;
+        let footer = parse_footer(bytes).map_err(altered(&path))?;
+        let index = match inline {
+            Some(index) => index,
+            None => own_index(&data, &footer).map_err(altered(&path))?,
+        };
+        let (schema, version, blocks) = contents(&footer).map_err(altered(&path))?;
+        Ok(Self {
+            path,
+            data,
+            schema,
+            version,
+            blocks,
+            index,
+            slot: Arc::default(),
+            kept: Arc::default(),
+        })
+    }
+
+    /// Hash of the whole file, as in the manifest.
+    pub(crate) fn file_hash(&self) -> String {
+        hash([self.data.as_slice()])
+    }
+
+    /// Every host with rows in it, in order.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = Result<HostRows>> {
+        let hosts = self.index.hosts();
+        hosts.map(|host| host.map_err(|e| altered(&self.path)(e)))
+    }
+
+    /// Its record batches, as they were hashed.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.index.parts
+    }
+
+    /// As [`Index::parts_of`].
+    pub(crate) fn parts_of(&self, host: &HostRows) -> impl Iterator<Item = (&Part, Range<u64>)> {
+        self.index.parts_of(host)
+    }
+
+    /// Whether the bytes of `part` are those that were sealed.
+    pub(crate) fn is_sound(&self, part: &Part) -> bool {
+        self.hash_of(part.batches.clone())
+            .is_ok_and(|hash| hash == part.blake3)
+    }
+
+    /// Where the host's rows lie, if it has some.
+    pub(crate) fn host(&self, host_id: &str) -> Result<Option<HostRows>> {
+        self.index.host(host_id).map_err(altered(&self.path))
+    }
+
+    /// The host's rows, with the columns of `wanted`.
+    pub(crate) fn read(&self, host: &HostRows, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        let mut found = Vec::new();
+        let mut rows = 0;
+        for (part, range) in self.index.parts_of(host) {
+            let mut start = 0;
+            for batch in self.read_part(part, wanted)? {
+                let end = start + batch.num_rows() as u64;
+                let (from, to) = (range.start.max(start), range.end.min(end));
+                if from < to {
+                    // Both fit: they count rows of a batch in memory.
+                    found.push(batch.slice((from - start) as usize, (to - from) as usize));
+                    rows += to - from;
+                }
+                start = end;
+            }
+        }
+        if rows != host.rows {
+            let detail = format!(
+                "{rows} rows of host {} instead of {}",
+                host.host_id, host.rows
+            );
+            return Err(altered(&self.path)(detail));
+        }
+        Ok(found)
+    }
+
+    /// The rows of a part of the file, once its bytes are found to be those that were sealed.
+    fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
+        if is_shared && let Some(rows) = self.slot.get(part, wanted) {
+            return Ok(vec![rows]);
+        }
+        if !self.is_sound(part) {
+            let detail = format!("its record batch {} has another hash", part.batches.start);
+            return Err(altered(&self.path)(detail));
+        }
+        let decoder = self.decoder(wanted);
+        let batches = part
+            .batches
+            .clone()
+            .map(|index| self.read_batch(&decoder, index, wanted))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(altered(&self.path))?;
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        if rows as u64 != part.rows {
+            let first = part.batches.start;
+            let detail = format!(
+                "{rows} rows in record batch {first} instead of {}",
+                part.rows
+            );
+            return Err(altered(&self.path)(detail));
+        }
+        if let (true, [rows]) = (is_shared, &batches[..]) {
+            self.kept.keep(&self.slot, part, wanted, rows);
+        }
+        Ok(batches)
+    }
+
+    /// Earliest and latest time of its rows; none where it has no rows.
+    pub(crate) fn times_ms(&self, table: &Table) -> Result<Option<(i64, i64)>> {
+        let wanted = projected(table, &["time"])?;
+        let decoder = self.decoder(&wanted);
+        let mut bounds: Option<(i64, i64)> = None;
+        for at in 0..self.blocks.len() {
+            let batch = self.read_batch(&decoder, at, &wanted);
+            let batch = batch.map_err(altered(&self.path))?;
+            let times = batch.column(0).as_primitive::<TimestampMillisecondType>();
+            for &ms in times.values() {
+                let (first, last) = bounds.get_or_insert((ms, ms));
+                (*first, *last) = (ms.min(*first), ms.max(*last));
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// Hash of the footer, as in the manifest.
+    pub(crate) fn footer_hash(&self) -> Result<String> {
+        let footer = footer_bytes(&self.data).map_err(altered(&self.path))?;
+        Ok(hash([footer]))
+    }
+
+    /// How far it was thinned, by its footer.
+    pub(crate) fn thinned_to_ms(&self) -> Result<Option<i64>> {
+        let footer = footer_bytes(&self.data).and_then(parse_footer);
+        let footer = footer.map_err(altered(&self.path))?;
+        Ok(metadata(&footer, THINNED_KEY).and_then(|ms| ms.parse().ok()))
+    }
+
+    /// The record batch `index` with the columns of `wanted`, and its hash.
+    pub(crate) fn read_block(
+        &self,
+        index: usize,
+        wanted: &SchemaRef,
+    ) -> Result<(RecordBatch, String)> {
+        let batch = self.read_batch(&self.decoder(wanted), index, wanted);
+        let batch = batch.map_err(altered(&self.path))?;
+        Ok((batch, self.blocks_hash(index..index + 1)?))
+    }
+
+    /// Hash of the bytes of some record batches.
+    pub(crate) fn blocks_hash(&self, blocks: Range<usize>) -> Result<String> {
+        self.hash_of(blocks).map_err(altered(&self.path))
+    }
+
+    fn decoder(&self, wanted: &SchemaRef) -> FileDecoder {
+        let fields = wanted.fields().iter();
+        let indices = fields.filter_map(|f| self.schema.index_of(f.name()).ok());
+        let decoder = FileDecoder::new(self.schema.clone(), self.version);
+        decoder.with_projection(indices.collect())
+    }
+
+    fn hash_of(&self, blocks: Range<usize>) -> Result<String, ArrowError> {
+        let blocks = blocks
+            .map(|index| Ok(self.block(index)?.1))
+            .collect::<Result<Vec<_>, ArrowError>>()?;
+        Ok(hash(blocks.iter().map(Buffer::as_slice)))
+    }
+
+    fn read_batch(
+        &self,
+        decoder: &FileDecoder,
+        index: usize,
+        wanted: &SchemaRef,
+    ) -> Result<RecordBatch, ArrowError> {
+        let (block, data) = self.block(index)?;
+        let batch = decoder
+            .read_record_batch(block, &data)?
+            .ok_or_else(|| no_batch(index))?;
+        conformed(&batch, wanted)
+    }
+
+    fn block(&self, index: usize) -> Result<(&Block, Buffer), ArrowError> {
+        let block = self.blocks.get(index);
+        block
+            .and_then(|block| Some((block, slice(&self.data, block)?)))
+            .ok_or_else(|| no_batch(index))
+    }
+}
+
+/// `batch` with the columns of `wanted`, in their order: the decoder keeps the file's. What an older version
+/// did not record is absent; refused where it may not be.
+pub(crate) fn conformed(
+    batch: &RecordBatch,
+    wanted: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
+    let columns = wanted
+        .fields()
+        .iter()
+        .map(|f| match batch.column_by_name(f.name()) {
+            Some(column) => Arc::clone(column),
+            None => new_null_array(f.data_type(), batch.num_rows()),
+        })
+        .collect();
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(wanted), columns, &rows)
+}
+
+/// Maps the file `relative` of the dataset at `root`.
+pub(crate) fn map_file(root: &Path, relative: &str) -> Result<Buffer> {
+    map(&retired::open(root, relative)?, &root.join(relative))
+}
+
+fn map(file: &File, path: &Path) -> Result<Buffer> {
+    // SAFETY: a sealed file is never written to again by any program of Gleaner; a file is replaced by
+    // renaming another over it, which leaves a mapped one as it is.
+    #[allow(unsafe_code)]
+    let map = unsafe { memmap2::Mmap::map(file) }.map_err(DatasetError::io("map", path))?;
+    Ok(Buffer::from(bytes::Bytes::from_owner(map)))
+}
+
+/// The footer, its length and the magic.
+pub(crate) fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
+    let cut_off = || ArrowError::IpcError("its footer is cut off".to_owned());
+    let trailer = data.last_chunk::<TRAILER_BYTES>().ok_or_else(cut_off)?;
+    let length = read_footer_length(*trailer)?.saturating_add(TRAILER_BYTES);
+    let start = data.len().checked_sub(length).ok_or_else(cut_off)?;
+    Ok(&data[start..])
+}
+
+fn parse_footer(bytes: &[u8]) -> Result<Footer<'_>, ArrowError> {
+    root_as_footer(&bytes[..bytes.len() - TRAILER_BYTES])
+        .map_err(|e| ArrowError::IpcError(e.to_string()))
+}
+
+fn contents(footer: &Footer<'_>) -> Result<(SchemaRef, MetadataVersion, Vec<Block>), ArrowError> {
+    let schema = footer
+        .schema()
+        .ok_or_else(|| ArrowError::IpcError("its footer has no schema".to_owned()))?;
+    let blocks = footer.recordBatches().iter().flatten().copied().collect();
+    Ok((
+        Arc::new(try_fb_to_schema(schema)?),
+        footer.version(),
+        blocks,
+    ))
+}
+
+/// An entry of the footer's metadata.
+fn metadata<'a>(footer: &Footer<'a>, key: &str) -> Option<&'a str> {
+    let mut entries = footer.custom_metadata().into_iter().flatten();
+    entries.find(|entry| entry.key() == Some(key))?.value()
+}
+
+/// The index in the footer of the file `data`, left where it lies.
+fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
+    let text = metadata(footer, INDEX_KEY)
+        .ok_or_else(|| ArrowError::IpcError("its footer has no index".to_owned()))?;
+    let offset = text.as_ptr().addr() - data.as_ptr().addr();
+    let text = data.slice_with_length(offset, text.len());
+    Index::parse(&text).map_err(|e| ArrowError::IpcError(format!("its index is malformed: {e}")))
+}
+
+pub(crate) fn slice(data: &Buffer, block: &Block) -> Option<Buffer> {
+    let offset = usize::try_from(block.offset()).ok()?;
+    let metadata = usize::try_from(block.metaDataLength()).ok()?;
+    let length = metadata.checked_add(usize::try_from(block.bodyLength()).ok()?)?;
+    let end = offset.checked_add(length)?;
+    (end <= data.len()).then(|| data.slice_with_length(offset, length))
+}
+
+fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().to_string()
+}
+
+fn no_batch(index: usize) -> ArrowError {
+    ArrowError::IpcError(format!("record batch {index} is not in it"))
+}
+
+/// For `map_err`: the file at `path` is not what was sealed.
+fn altered<D: ToString>(path: &Path) -> impl Fn(D) -> DatasetError {
+    let path = path.to_owned();
+    move |detail| DatasetError::Altered {
+        path: path.clone(),
+        detail: detail.to_string(),
+    }
+}

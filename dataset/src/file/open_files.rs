@@ -1,0 +1,184 @@
+//! Files that were opened, checked and parsed already: whoever reads host after host meets the same ones.
+//!
+//! A mapped file takes no descriptor, so that thousands stay open: a dataset of years is walked once a host.
+
+use crate::Result;
+use crate::file::kept::KeptBatches;
+use crate::file::mapped::Mapped;
+use crate::manifest::FileEntry;
+use arrow::datatypes::SchemaRef;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Record batches of all open files together: each takes some 200 bytes of index.
+const BATCHES_AT_MOST: usize = 1 << 19;
+/// Counted for a file beside its record batches: 8,192 files at most, an eighth of the maps that Linux grants a
+/// process.
+const BATCHES_A_FILE: usize = 64;
+/// Schemas that are held once for all files: one a table and version of Gleaner.
+const SCHEMAS_AT_MOST: usize = 64;
+
+pub(crate) struct OpenFiles {
+    files: Mutex<Files>,
+    kept: Arc<KeptBatches>,
+    batches_at_most: usize,
+}
+
+#[derive(Default)]
+struct Files {
+    /// By path in the dataset, with the time of their last use.
+    open: HashMap<String, (u64, Arc<Mapped>)>,
+    schemas: Vec<SchemaRef>,
+    batches: usize,
+    uses: u64,
+    opened: u64,
+}
+
+impl Default for OpenFiles {
+    fn default() -> Self {
+        Self {
+            files: Mutex::default(),
+            kept: Arc::default(),
+            batches_at_most: BATCHES_AT_MOST,
+        }
+    }
+}
+
+impl OpenFiles {
+    /// The file that `entry` names, opened or found open.
+    pub(crate) fn open(&self, root: &Path, entry: &FileEntry) -> Result<Arc<Mapped>> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.uses += 1;
+        let now = files.uses;
+        if let Some((used, file)) = files.open.get_mut(&entry.path) {
+            *used = now;
+            return Ok(Arc::clone(file));
+        }
+        files.opened += 1;
+        let mut file = Mapped::open(root, entry)?;
+        file.kept = Arc::clone(&self.kept);
+        match files.schemas.iter().find(|known| ***known == *file.schema) {
+            Some(known) => file.schema = Arc::clone(known),
+            None if files.schemas.len() < SCHEMAS_AT_MOST => {
+                files.schemas.push(Arc::clone(&file.schema));
+            }
+            None => {}
+        }
+        let file = Arc::new(file);
+        files.batches += batches(&file);
+        if files.batches > self.batches_at_most {
+            files.shrink();
+        }
+        files
+            .open
+            .insert(entry.path.clone(), (now, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// Counts openings of files that were not open.
+    pub(crate) fn opened(&self) -> u64 {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.opened
+    }
+
+    /// These files are of no use any more.
+    pub(crate) fn forget(&self, paths: &[String]) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in paths {
+            if let Some((_, file)) = files.open.remove(path) {
+                files.batches -= batches(&file);
+            }
+        }
+    }
+}
+
+impl Files {
+    /// Forgets the quarter that was not used for longest.
+    fn shrink(&mut self) {
+        let mut uses: Vec<u64> = self.open.values().map(|(used, _)| *used).collect();
+        uses.sort_unstable();
+        let Some(&oldest_kept) = uses.get(uses.len() / 4) else {
+            return;
+        };
+        self.open.retain(|_, (used, _)| *used > oldest_kept);
+        self.batches = self.open.values().map(|(_, file)| batches(file)).sum();
+    }
+}
+
+/// Weight of a file.
+fn batches(file: &Mapped) -> usize {
+    BATCHES_A_FILE + file.parts().len()
+}
+
+impl std::fmt::Debug for OpenFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OpenFiles")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dataset, Identity, RowsBuilder, Writer};
+    use gleaner_schemas::column::{Row as _, Value};
+    use gleaner_schemas::rows::HostRow;
+
+    const DAY_MS: i64 = 86_400_000;
+    const FILES: i64 = 650;
+    const HOSTS: [&str; 3] = ["host-a", "host-b", "host-c"];
+
+    /// A dataset of a file a day, each with three hosts.
+    fn days() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(folder.path()).unwrap();
+        let mut rows = RowsBuilder::new(&HostRow::TABLE);
+        for (sequence, host_id) in (0..FILES).flat_map(|day| HOSTS.map(|host| (day, host))) {
+            let identity = Identity {
+                host_id,
+                database_id: "db",
+                sequence,
+                time_ms: 1_700_000_000_000 + sequence * DAY_MS,
+            };
+            let name = [("host_name", Value::Text(host_id.to_owned()))];
+            rows.push_known(identity, &name).unwrap();
+        }
+        writer
+            .append(&HostRow::TABLE, rows.finish().unwrap())
+            .unwrap();
+        assert_eq!(writer.seal().unwrap().files, FILES as usize);
+        folder
+    }
+
+    /// An LRU of 512 files, walked host by host, opened each of them anew for every host.
+    #[test]
+    fn a_file_is_opened_once_however_many_hosts_are_read() {
+        let folder = days();
+        let dataset = Dataset::open(folder.path()).unwrap();
+        for _ in 0..2 {
+            for host in HOSTS {
+                let rows = dataset.read_host(&HostRow::TABLE, host, &["time"]).unwrap();
+                assert_eq!(rows.num_rows(), FILES as usize);
+            }
+        }
+        assert_eq!(dataset.files_opened(), FILES as u64);
+    }
+
+    #[test]
+    fn what_is_held_open_is_bounded_and_the_files_used_last_stay() {
+        let folder = days();
+        let files = OpenFiles {
+            batches_at_most: 100 * (BATCHES_A_FILE + 1),
+            ..OpenFiles::default()
+        };
+        let dataset = Dataset::open(folder.path()).unwrap();
+        for entry in &dataset.manifest().files {
+            files.open(folder.path(), entry).unwrap();
+            assert!(files.files.lock().unwrap().open.len() <= 101);
+        }
+        assert_eq!(files.opened(), FILES as u64);
+        let last = dataset.manifest().files.last().unwrap();
+        files.open(folder.path(), last).unwrap();
+        assert_eq!(files.opened(), FILES as u64);
+    }
+}

@@ -1,0 +1,12 @@
+//! Where things lie in a dataset's folder, how they get there, and whose they are.
+
+mod durable;
+pub(crate) mod lock;
+pub(crate) mod names;
+mod places;
+pub(crate) mod retired;
+mod sweep;
+
+pub(crate) use durable::{clear, create_folders, entries, put, remove, sync_folder};
+pub(crate) use places::{DAMAGED, LOCK, RETIRED, STAGING, date, day, folder};
+pub(crate) use sweep::{arrow_files, sweep};

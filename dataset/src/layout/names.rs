@@ -1,0 +1,91 @@
+//! What a writer calls its own: the one writer of a dataset, or one of several that write hosts of their own.
+
+use super::durable::entries;
+use super::places::{LOCK, MANIFEST, STAGING};
+use crate::{DatasetError, Result};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Folder of the manifests of named writers.
+pub(crate) const MANIFESTS: &str = "manifests";
+const EXTENSION: &str = ".arrow";
+const NAME_AT_MOST: usize = 64;
+
+/// A writer's name; none is that of a dataset's only or first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WriterName(Option<String>);
+
+impl WriterName {
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+        if (1..=NAME_AT_MOST).contains(&name.len()) && name.bytes().all(is_plain) {
+            return Ok(Self(Some(name.to_owned())));
+        }
+        Err(DatasetError::WriterName {
+            name: name.to_owned(),
+        })
+    }
+
+    /// Those who have a manifest in the dataset at `root`.
+    pub(crate) fn with_manifest(root: &Path) -> Result<BTreeSet<Self>> {
+        let mut found = BTreeSet::new();
+        if root.join(MANIFEST).exists() {
+            found.insert(Self(None));
+        }
+        let folder = root.join(MANIFESTS);
+        if folder.is_dir() {
+            for path in entries(&folder)? {
+                let name = path.file_name().and_then(|n| n.to_str());
+                let name = name.and_then(|n| n.strip_suffix(".json"));
+                found.extend(name.and_then(|name| Self::new(name).ok()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whose the file at `path` is: `<hash>.arrow` or `<hash>.<name>.arrow`.
+    pub(crate) fn of_file(path: &str) -> Self {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let stem = file.strip_suffix(EXTENSION).unwrap_or(file);
+        Self(stem.split_once('.').map(|(_, name)| name.to_owned()))
+    }
+
+    /// What the file at `path` says of its own hash.
+    pub(crate) fn hash_of_file(path: &str) -> &str {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        file.split('.').next().unwrap_or(file)
+    }
+
+    /// Name of a file with this hash.
+    pub(crate) fn file(&self, hash: &str) -> String {
+        match &self.0 {
+            None => format!("{hash}{EXTENSION}"),
+            Some(name) => format!("{hash}.{name}{EXTENSION}"),
+        }
+    }
+
+    /// Its manifest, relative to the dataset.
+    pub(crate) fn manifest(&self) -> String {
+        match &self.0 {
+            None => MANIFEST.to_owned(),
+            Some(name) => format!("{MANIFESTS}/{name}.json"),
+        }
+    }
+
+    /// Its folder of staged files.
+    pub(crate) fn staging(&self) -> String {
+        self.hidden(STAGING)
+    }
+
+    /// Its lock.
+    pub(crate) fn lock(&self) -> String {
+        self.hidden(LOCK)
+    }
+
+    fn hidden(&self, of_the_first: &str) -> String {
+        match &self.0 {
+            None => of_the_first.to_owned(),
+            Some(name) => format!("{of_the_first}-{name}"),
+        }
+    }
+}

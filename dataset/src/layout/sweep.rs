@@ -1,0 +1,45 @@
+//! The Arrow files in their places, and what a writer that died left among them.
+
+use super::durable::entries;
+use super::names::WriterName;
+use super::retired;
+use crate::{DatasetError, Result};
+use std::fs;
+use std::path::Path;
+
+/// Puts away what a writer that died left: staged files are deleted, files that no manifest names are
+/// retired, since a reader may have the manifest before. Only for the holder of the lock, whose `name` the
+/// files bear: another writer's may not be in its manifest yet.
+pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> bool) -> Result<()> {
+    let staging = root.join(name.staging());
+    if staging.exists() {
+        fs::remove_dir_all(&staging).map_err(DatasetError::io("clear", &staging))?;
+    }
+    fs::create_dir(&staging).map_err(DatasetError::io("create folder", &staging))?;
+    for relative in arrow_files(root)? {
+        if WriterName::of_file(&relative) == *name && !belongs(&root.join(&relative)) {
+            retired::retire(root, &relative)?;
+        }
+    }
+    Ok(())
+}
+
+/// The Arrow files in their places, relative to `root`, whether or not a manifest names them.
+pub(crate) fn arrow_files(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for table in gleaner_schemas::rows::DATASET_TABLES {
+        let folder = root.join(table.name);
+        if !folder.is_dir() {
+            continue;
+        }
+        for date in entries(&folder)?.into_iter().filter(|path| path.is_dir()) {
+            for file in entries(&date)? {
+                let is_arrow = file.extension().is_some_and(|e| e == "arrow");
+                let relative = file.strip_prefix(root).ok().and_then(Path::to_str);
+                found.extend(relative.filter(|_| is_arrow).map(str::to_owned));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

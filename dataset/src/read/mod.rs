@@ -1,0 +1,9 @@
+//! Reading: a dataset, a part of one of its tables, or one writer's files.
+
+mod dataset;
+mod selection;
+mod snapshot;
+
+pub use dataset::Dataset;
+pub use selection::{Selection, instant_ms};
+pub use snapshot::Snapshot;

@@ -1,0 +1,299 @@
+//! A part of a table: some hosts, a span of time, some columns; the rest is neither opened nor decompressed.
+
+use crate::rows::projected;
+use crate::{Dataset, DatasetError, FileEntry, Result};
+use arrow::array::AsArray;
+use arrow::compute::concat_batches;
+use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
+use arrow::datatypes::{Schema, SchemaRef, TimestampMillisecondType};
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::HostRow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const NANOSECONDS_PER_MS: i64 = 1_000_000;
+
+/// What is wanted of a table; by default all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Ids of hosts.
+    pub hosts: Option<BTreeSet<String>>,
+    /// Rows of this time and after it, ms since 1970-01-01 UTC.
+    pub from_ms: Option<i64>,
+    /// Rows before this time, ms since 1970-01-01 UTC.
+    pub until_ms: Option<i64>,
+    /// Columns, in this order.
+    pub columns: Option<Vec<String>>,
+}
+
+impl Selection {
+    /// The schema of the rows selected from `table`; a column that is named twice comes once.
+    ///
+    /// # Errors
+    /// [`DatasetError::UnknownColumn`], with every column that the table does not have.
+    pub fn schema(&self, table: &Table) -> Result<SchemaRef> {
+        let whole = schema(table);
+        let Some(columns) = &self.columns else {
+            return Ok(Arc::new(whole));
+        };
+        let (mut names, mut unknown) = (Vec::new(), Vec::new());
+        for column in columns.iter().map(String::as_str) {
+            if whole.index_of(column).is_err() {
+                unknown.push(column);
+            } else if !names.contains(&column) {
+                names.push(column);
+            }
+        }
+        if unknown.is_empty() {
+            return projected(table, &names);
+        }
+        Err(DatasetError::UnknownColumn {
+            table: table.name.to_owned(),
+            column: unknown.join(", "),
+        })
+    }
+
+    /// Whether the file may hold selected rows: surely not where this is false.
+    fn may_be_in(&self, file: &FileEntry) -> bool {
+        let starts_in_time = self.until_ms.is_none_or(|ms| file.first_time_ms < ms);
+        let ends_in_time = self.from_ms.is_none_or(|ms| file.last_time_ms >= ms);
+        let has_host = |hosts: &BTreeSet<String>| hosts.iter().any(|host| file.may_hold(host));
+        starts_in_time && ends_in_time && self.hosts.as_ref().is_none_or(has_host)
+    }
+
+    /// Whether the file holds rows of other times.
+    fn cuts(&self, file: &FileEntry) -> bool {
+        self.from_ms.is_some_and(|ms| file.first_time_ms < ms)
+            || self.until_ms.is_some_and(|ms| file.last_time_ms >= ms)
+    }
+}
+
+/// A point in time as people and programs write it, as ms since 1970-01-01 UTC: such a number itself, a
+/// date (its first moment in UTC), or RFC 3339 (UTC where there is no offset).
+#[must_use]
+pub fn instant_ms(text: &str) -> Option<i64> {
+    match text.parse() {
+        Ok(ms) => Some(ms),
+        Err(_) => Some(
+            string_to_timestamp_nanos(text)
+                .ok()?
+                .div_euclid(NANOSECONDS_PER_MS),
+        ),
+    }
+}
+
+impl Dataset {
+    /// The rows of `table` that are selected, in batches of one day and host, ordered by day, host, time,
+    /// sequence and key; no batch is empty. A file that can hold none of them is not opened.
+    ///
+    /// # Errors
+    /// [`DatasetError::UnknownColumn`] at once; each batch in the place of which a file is torn, altered or
+    /// unreadable is an error that names the file.
+    pub fn select(
+        &self,
+        table: &Table,
+        selection: &Selection,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<'_>> {
+        let wanted = selection.schema(table)?;
+        let mut days: BTreeMap<&str, Vec<&FileEntry>> = BTreeMap::new();
+        for file in self.files_selected(table, selection) {
+            days.entry(&file.date).or_default().push(file);
+        }
+        let (table, selection) = (*table, Arc::new(selection.clone()));
+        Ok(days.into_values().flat_map(move |files| {
+            let wanted = Arc::clone(&wanted);
+            self.select_day(table, files, Arc::clone(&selection), wanted)
+        }))
+    }
+
+    /// UTC days on which `table` may have selected rows, as `2026-11-21`, in order.
+    #[must_use]
+    pub fn dates_selected(&self, table: &Table, selection: &Selection) -> BTreeSet<&str> {
+        let files = self.files_selected(table, selection);
+        files.map(|file| file.date.as_str()).collect()
+    }
+
+    /// The part of [`Dataset::select`] that lies on one UTC day.
+    ///
+    /// # Errors
+    /// As [`Dataset::select`].
+    pub fn select_date(
+        &self,
+        table: &Table,
+        date: &str,
+        selection: &Selection,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<'_>> {
+        let files = self.files_selected(table, selection);
+        let files = files.filter(|file| file.date == date).collect();
+        let wanted = selection.schema(table)?;
+        Ok(self.select_day(*table, files, Arc::new(selection.clone()), wanted))
+    }
+
+    /// Rows of `table` that are selected, at most, by the manifest: exact where nothing is left out.
+    #[must_use]
+    pub fn rows_selected_at_most(&self, table: &Table, selection: &Selection) -> u64 {
+        let files = self.files_selected(table, selection);
+        files.map(|file| file.rows).sum()
+    }
+
+    /// Ids of the hosts whose inventory ever gave this name.
+    ///
+    /// # Errors
+    /// A file of table `hosts` that is torn, altered or unreadable.
+    pub fn hosts_named(&self, host_name: &str) -> Result<BTreeSet<String>> {
+        let columns = ["host_id", "host_name"].map(str::to_owned).to_vec();
+        let selection = Selection {
+            columns: Some(columns),
+            ..Selection::default()
+        };
+        let mut ids = BTreeSet::new();
+        for rows in self.select(&HostRow::TABLE, &selection)? {
+            let rows = rows?;
+            let text = |index: usize| rows.column(index).as_string::<i32>().iter().flatten();
+            let named = text(0).zip(text(1)).filter(|(_, name)| *name == host_name);
+            ids.extend(named.map(|(id, _)| id.to_owned()));
+        }
+        Ok(ids)
+    }
+
+    /// The rows of one host as [`Dataset::read_host`] has them, those of `from_ms` and after it and before `until_ms`
+    /// alone. A file that can hold none of them is not opened.
+    ///
+    /// # Errors
+    /// As [`Dataset::read_host`].
+    pub fn read_host_between(
+        &self,
+        table: &Table,
+        host: &str,
+        columns: &[&str],
+        from_ms: Option<i64>,
+        until_ms: Option<i64>,
+    ) -> Result<RecordBatch> {
+        let wanted = projected(table, columns)?;
+        let selection = Selection {
+            from_ms,
+            until_ms,
+            ..Selection::default()
+        };
+        let days = self.files_by_day(table).map(|files| {
+            let files: Vec<&FileEntry> = files.filter(|file| selection.may_be_in(file)).collect();
+            self.read_selected(table, &files, host, &selection, &wanted)
+        });
+        let days = days.collect::<Result<Vec<_>>>()?;
+        concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
+    }
+
+    /// One host's selected rows in `files`, which are of one day.
+    fn read_selected(
+        &self,
+        table: &Table,
+        files: &[&FileEntry],
+        host: &str,
+        selection: &Selection,
+        wanted: &SchemaRef,
+    ) -> Result<RecordBatch> {
+        let is_cut = files.iter().any(|file| selection.cuts(file));
+        let files = files.iter().copied();
+        if !is_cut {
+            return self.read_files(table, files, host, wanted);
+        }
+        let timed = with_time(table, wanted).map_err(DatasetError::rows(table.name))?;
+        let rows = self.read_files(table, files, host, &timed)?;
+        cut(&rows, selection, wanted).map_err(DatasetError::rows(table.name))
+    }
+
+    fn files_selected<'a>(
+        &'a self,
+        table: &Table,
+        selection: &Selection,
+    ) -> impl Iterator<Item = &'a FileEntry> {
+        let files = self.manifest().files.iter();
+        files.filter(move |file| file.table == table.name && selection.may_be_in(file))
+    }
+
+    /// The rows of `files`, which are of one day, host by host.
+    fn select_day<'a>(
+        &'a self,
+        table: Table,
+        files: Vec<&'a FileEntry>,
+        selection: Arc<Selection>,
+        wanted: SchemaRef,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + use<'a> {
+        let hosts = match &selection.hosts {
+            Some(hosts) => Ok(hosts.clone()),
+            None => self.hosts_of(files.iter().copied()),
+        };
+        let (hosts, error) = match hosts {
+            Ok(hosts) => (hosts, None),
+            Err(error) => (BTreeSet::new(), Some(error)),
+        };
+        let rows = hosts
+            .into_iter()
+            .map(move |host| self.read_selected(&table, &files, &host, &selection, &wanted));
+        let is_empty = |rows: &Result<RecordBatch>| rows.as_ref().is_ok_and(|r| r.num_rows() == 0);
+        let rows = rows.filter(move |rows| !is_empty(rows));
+        error.map(Err).into_iter().chain(rows)
+    }
+}
+
+/// The columns of `wanted`, and behind them the time if it is not among them.
+fn with_time(table: &Table, wanted: &SchemaRef) -> Result<SchemaRef, ArrowError> {
+    if wanted.index_of("time").is_ok() {
+        return Ok(Arc::clone(wanted));
+    }
+    let whole = schema(table);
+    let time = whole.field_with_name("time")?.clone();
+    let fields = wanted.fields().iter().cloned().chain([Arc::new(time)]);
+    let metadata = wanted.metadata.clone();
+    let fields = fields.collect::<Vec<_>>();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+}
+
+/// The rows of the selected time, which are neighbours: a host's rows are ordered by time.
+fn cut(
+    rows: &RecordBatch,
+    selection: &Selection,
+    wanted: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
+    let times = rows.column(rows.schema_ref().index_of("time")?);
+    let times = times.as_primitive::<TimestampMillisecondType>().values();
+    let before = |ms: i64| times.partition_point(|time| *time < ms);
+    let first = selection.from_ms.map_or(0, before);
+    let end = selection.until_ms.map_or(times.len(), before).max(first);
+    let asked: Vec<usize> = (0..wanted.fields().len()).collect();
+    rows.slice(first, end - first)
+        .project(&asked)?
+        .with_schema(Arc::clone(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_as_people_and_programs_write_them() {
+        for (text, ms) in [
+            ("1795219200000", 1_795_219_200_000),
+            ("-1", -1),
+            ("2026-11-21", 1_795_219_200_000),
+            ("2026-11-21T00:00:00Z", 1_795_219_200_000),
+            ("2026-11-21T02:00:00.250+02:00", 1_795_219_200_250),
+            ("2026-11-20 23:59:59", 1_795_219_199_000),
+        ] {
+            assert_eq!(instant_ms(text), Some(ms), "{text}");
+        }
+        for text in [
+            "",
+            "today",
+            "2026-13-01",
+            "2026-11-21T25:00:00Z",
+            "1.5",
+            "21.11.2026",
+        ] {
+            assert_eq!(instant_ms(text), None, "{text}");
+        }
+    }
+}

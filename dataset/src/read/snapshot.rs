@@ -1,0 +1,91 @@
+//! One writer's part of a dataset at an instant, for who copies it to another place.
+
+use crate::layout::names::WriterName;
+use crate::layout::retired;
+use crate::{DatasetError, FileEntry, Manifest, Result};
+use gleaner_schemas::rows::DATASET_TABLES;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A writer's manifest as it stood, and the files that it names.
+///
+/// What is replaced meanwhile stays readable for an hour, as with [`crate::Dataset`].
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    root: PathBuf,
+    name: WriterName,
+    text: Vec<u8>,
+    files: Vec<FileEntry>,
+}
+
+impl Snapshot {
+    /// Of what the writer called `writer` has in the dataset in the folder `root`; none is its only or
+    /// first writer.
+    ///
+    /// # Errors
+    /// [`DatasetError::NotADataset`] where it has written nothing, [`DatasetError::WriterName`], or a
+    /// manifest that cannot be read.
+    pub fn open(root: &Path, writer: Option<&str>) -> Result<Self> {
+        let name = writer.map(WriterName::new).transpose()?.unwrap_or_default();
+        let text = Manifest::text(root, &name)?;
+        let files = Manifest::parse(root.join(name.manifest()), &text)?.files;
+        Ok(Self {
+            root: root.to_owned(),
+            name,
+            text,
+            files,
+        })
+    }
+
+    /// Where the manifest lies, relative to the dataset.
+    #[must_use]
+    pub fn manifest_path(&self) -> String {
+        self.name.manifest()
+    }
+
+    /// The manifest, byte by byte.
+    #[must_use]
+    pub fn manifest_text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The files that it names.
+    #[must_use]
+    pub fn files(&self) -> &[FileEntry] {
+        &self.files
+    }
+
+    /// Opens one of [`Self::files`].
+    ///
+    /// # Errors
+    /// [`DatasetError::Missing`] where it was replaced longer than an hour ago, [`DatasetError::Torn`].
+    pub fn open_file(&self, entry: &FileEntry) -> Result<File> {
+        let file = retired::open(&self.root, &entry.path)?;
+        let path = self.root.join(&entry.path);
+        let found = file
+            .metadata()
+            .map_err(DatasetError::io("look at", &path))?;
+        if found.len() != entry.bytes {
+            return Err(DatasetError::Torn {
+                path,
+                expected: entry.bytes,
+                found: found.len(),
+            });
+        }
+        Ok(file)
+    }
+
+    /// Whether `path`, relative to a copy of the dataset, is that of a file of this writer's, named by the
+    /// manifest or not.
+    #[must_use]
+    pub fn is_of_writer(&self, path: &str) -> bool {
+        let mut parts = path.split('/');
+        let (table, date, file) = (parts.next(), parts.next(), parts.next());
+        let is_table = DATASET_TABLES.iter().any(|t| Some(t.name) == table);
+        is_table
+            && date.is_some_and(|date| date.starts_with("date="))
+            && file.is_some_and(|file| file.ends_with(".arrow"))
+            && parts.next().is_none()
+            && WriterName::of_file(path) == self.name
+    }
+}

@@ -1,0 +1,228 @@
+//! Compaction: small files of one table and day become few large ones, a step at a time.
+
+use crate::file::mapped::Mapped;
+use crate::layout;
+use crate::manifest::FileEntry;
+use crate::upkeep::merge::Merge;
+use crate::{DatasetError, Result, Writer};
+use gleaner_schemas::column::Table;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Files read at once at most: of each one decoded batch is in memory.
+const FILES_AT_ONCE: usize = 32;
+
+/// When files are merged, and into what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// So many files of about as many rows, of one table and day, are merged: a row is written again about
+    /// log(rows of a day) times. And no file is written anew for others that are together less than this
+    /// part of it.
+    pub fan: usize,
+    /// A day that is over, and to which nothing was added for so long, becomes one file.
+    pub quiet: Duration,
+    /// A file of this length or more is left alone; longer ones are not begun.
+    pub file_bytes: u64,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self {
+            fan: 8,
+            quiet: Duration::from_secs(6 * 3600),
+            file_bytes: 512 << 20,
+        }
+    }
+}
+
+/// What a step of a compaction did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Table whose files were merged.
+    pub table: String,
+    /// Their UTC day.
+    pub date: String,
+    /// Files before.
+    pub merged_files: usize,
+    /// Files after.
+    pub files: usize,
+    /// Rows in them.
+    pub rows: u64,
+    /// Their length together.
+    pub bytes: u64,
+    /// Rows that stood in several files.
+    pub repeated_rows: u64,
+}
+
+impl Writer {
+    /// Merges some files of one table and day, durably and at once; `None` when there is nothing to
+    /// merge at the time `now`. In memory is one host's day of one table at a time. What was appended is
+    /// not touched.
+    ///
+    /// # Errors
+    /// What the system refused; the dataset is then as it was. A file that is torn, altered or unreadable
+    /// is named once, and left out of later steps.
+    pub fn compact_step(
+        &mut self,
+        compaction: &Compaction,
+        now: SystemTime,
+    ) -> Result<Option<Compacted>> {
+        let Some(files) = self.choose(compaction, now) else {
+            return Ok(None);
+        };
+        let done = self.merge_files(&files, compaction.file_bytes);
+        if done.is_err() {
+            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            self.clear_staging();
+        }
+        done.map(Some)
+    }
+
+    /// The files to merge next.
+    fn choose(&self, compaction: &Compaction, now: SystemTime) -> Option<Vec<FileEntry>> {
+        let mut days: BTreeMap<(&str, &str), Vec<&FileEntry>> = BTreeMap::new();
+        for file in &self.manifest.files {
+            if file.bytes < compaction.file_bytes && !self.unsound.contains(&file.path) {
+                let day = days.entry((&file.table, &file.date)).or_default();
+                day.push(file);
+            }
+        }
+        days.into_values().find_map(|mut files| {
+            files.sort_by_key(|f| f.rows);
+            let mut chosen = tier(&files, compaction.fan);
+            if chosen.is_empty() && files.len() > 1 && self.is_quiet(&files, compaction.quiet, now)
+            {
+                chosen = worthwhile(&files, compaction.fan);
+            }
+            chosen = &chosen[..chosen.len().min(FILES_AT_ONCE)];
+            (chosen.len() > 1).then(|| chosen.iter().map(|f| (*f).clone()).collect())
+        })
+    }
+
+    /// Whether the day of `files` is over, and no file was added for `quiet`.
+    fn is_quiet(&self, files: &[&FileEntry], quiet: Duration, now: SystemTime) -> bool {
+        let Some(before) = now.checked_sub(quiet) else {
+            return false;
+        };
+        let since_1970 = before.duration_since(SystemTime::UNIX_EPOCH);
+        let before_ms = since_1970.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX));
+        let today = layout::date(layout::day(before_ms));
+        let is_over = |f: &FileEntry| Some(&f.date) < today.as_ref();
+        let is_old = |f: &FileEntry| {
+            let modified = fs::metadata(self.root.join(&f.path)).and_then(|m| m.modified());
+            modified.is_ok_and(|at| at <= before)
+        };
+        files.iter().all(|f| is_over(f) && is_old(f))
+    }
+
+    pub(crate) fn merge_files(
+        &mut self,
+        entries: &[FileEntry],
+        file_bytes: u64,
+    ) -> Result<Compacted> {
+        let [first, ..] = entries else {
+            return Err(wrong("", "nothing to merge"));
+        };
+        let table = gleaner_schemas::rows::table(&first.table)
+            .ok_or_else(|| wrong(&first.table, "no table"))?;
+        let mut files: Vec<Arc<Mapped>> = Vec::new();
+        for entry in entries {
+            match self.files.open(&self.root, entry) {
+                Ok(file) => files.push(file),
+                Err(error) => {
+                    self.unsound.insert(entry.path.clone());
+                    return Err(error);
+                }
+            }
+        }
+        // Only where all were thinned, and so far as the one that was thinned least.
+        let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
+        let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
+        let staged = staged.inspect_err(|error| {
+            // Which file it was, its error says; the names are its own.
+            if let DatasetError::Altered { path, .. } = error
+                && let Some(entry) = entries.iter().find(|e| self.root.join(&e.path) == *path)
+            {
+                self.unsound.insert(entry.path.clone());
+            }
+        })?;
+        let rows_before: u64 = entries.iter().map(|e| e.rows).sum();
+        let rows: u64 = staged.iter().map(|(_, entry)| entry.rows).sum();
+        let done = Compacted {
+            table: first.table.clone(),
+            date: first.date.clone(),
+            merged_files: entries.len(),
+            files: staged.len(),
+            rows,
+            bytes: staged.iter().map(|(_, entry)| entry.bytes).sum(),
+            repeated_rows: rows_before.saturating_sub(rows),
+        };
+        let replaced: Vec<String> = entries.iter().map(|e| e.path.clone()).collect();
+        self.publish(staged, &replaced)?;
+        Ok(done)
+    }
+
+    /// Writes the rows of `files`, host by host, into files of about `file_bytes`.
+    fn write_merged(
+        &self,
+        table: &Table,
+        date: &str,
+        files: &[Arc<Mapped>],
+        file_bytes: u64,
+        thinned_to_ms: Option<i64>,
+    ) -> Result<Vec<(PathBuf, FileEntry)>> {
+        let mut staged = Vec::new();
+        let mut next = None;
+        for rows in Merge::new(table, files) {
+            let mut file = match next.take() {
+                Some(file) => file,
+                None => self
+                    .staged_file(staged.len(), table, date)?
+                    .thinned_to(thinned_to_ms),
+            };
+            file.add_host(&rows?)?;
+            if file.bytes() < file_bytes {
+                next = Some(file);
+            } else {
+                staged.extend(file.finish()?);
+            }
+        }
+        if let Some(file) = next {
+            staged.extend(file.finish()?);
+        }
+        Ok(staged)
+    }
+}
+
+/// `fan` files of about as many rows, if there are so many; `files` are ordered by their rows.
+fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
+    let fan = fan.max(2);
+    let mut windows = files.windows(fan);
+    let same =
+        windows.find(|w| w[fan - 1].rows.saturating_mul(2) <= w[0].rows.saturating_mul(fan as u64));
+    same.unwrap_or_default()
+}
+
+/// The smaller files up to the last that is not far larger than all before it together: what is much
+/// larger is not written anew for a few late rows.
+fn worthwhile<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
+    let mut before = 0_u64;
+    let mut end = 0;
+    for (at, file) in files.iter().enumerate() {
+        if file.rows <= before.saturating_mul(fan as u64) {
+            end = at + 1;
+        }
+        before = before.saturating_add(file.rows);
+    }
+    &files[..end]
+}
+
+fn wrong(table: &str, detail: &str) -> DatasetError {
+    DatasetError::WrongSchema {
+        table: table.to_owned(),
+        detail: detail.to_owned(),
+    }
+}

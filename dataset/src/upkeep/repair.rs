@@ -1,0 +1,248 @@
+//! Repair: what is damaged is set aside, what of it holds is saved, the rest is counted.
+
+use crate::layout::lock::Lock;
+use crate::layout::names::WriterName;
+use crate::layout::{self, DAMAGED, LOCK};
+use crate::manifest::{FileEntry, Manifest};
+use crate::upkeep::rebuild::{entry_of, rebuilt};
+use crate::upkeep::salvage::Salvage;
+use crate::upkeep::verify::{Problem, ProblemKind, problem};
+use crate::{DatasetError, Result, Writer};
+use gleaner_schemas::rows::table;
+use std::fs;
+use std::path::Path;
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Whether `manifest.json` was missing or damaged, and was made anew from the files.
+    pub manifest_rebuilt: bool,
+    /// The files that were not what was sealed. They lie under `.damaged/` now.
+    pub problems: Vec<Problem>,
+    /// Rows of theirs that were saved into new files.
+    pub saved_rows: u64,
+    /// Those of the saved rows whose hashes were lost with the end of their file: all that can be said is
+    /// that they are whole rows of that day.
+    pub unproven_rows: u64,
+    /// What could not be saved.
+    pub lost: Vec<Lost>,
+}
+
+/// Rows that could not be saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Their table.
+    pub table: String,
+    /// Their UTC day.
+    pub date: String,
+    /// Their host, where the file still said.
+    pub host_id: Option<String>,
+    /// How many; absent where nothing says.
+    pub rows: Option<u64>,
+}
+
+/// Repairs the dataset at `root`, with no other writer at work: as [`Writer::repair`], and a manifest that is
+/// missing or damaged is made anew from the files. Their footers say what they hold.
+///
+/// # Errors
+/// [`DatasetError::NotADataset`] where there is nothing to make a manifest from,
+/// [`DatasetError::Locked`], or what the system refused: repair again, nothing is half done.
+pub fn repair(root: impl AsRef<Path>) -> Result<Repaired> {
+    let root = root.as_ref();
+    let nothing = |_| DatasetError::NotADataset {
+        root: root.to_owned(),
+    };
+    let root = fs::canonicalize(root).map_err(nothing)?;
+    let mut names = WriterName::with_manifest(&root)?;
+    let files = layout::arrow_files(&root)?;
+    names.extend(files.iter().map(|path| WriterName::of_file(path)));
+    if names.is_empty() && root.join(LOCK).exists() {
+        names.insert(WriterName::default()); // of a dataset that held nothing yet
+    }
+    if names.is_empty() {
+        return Err(DatasetError::NotADataset { root });
+    }
+    let mut repaired = Repaired::default();
+    for name in names {
+        let one = repair_of(&root, name)?;
+        repaired.manifest_rebuilt |= one.manifest_rebuilt;
+        repaired.problems.extend(one.problems);
+        repaired.saved_rows += one.saved_rows;
+        repaired.unproven_rows += one.unproven_rows;
+        repaired.lost.extend(one.lost);
+    }
+    Ok(repaired)
+}
+
+/// The files of one writer.
+fn repair_of(root: &Path, name: WriterName) -> Result<Repaired> {
+    let lock = Lock::take(root, &name)?;
+    let (manifest, manifest_rebuilt) = match Manifest::load(root, &name) {
+        Ok(manifest) => (manifest, false),
+        Err(
+            DatasetError::Manifest { .. }
+            | DatasetError::ManifestAltered { .. }
+            | DatasetError::NotADataset { .. },
+        ) => (rebuilt(root, &name)?, true),
+        Err(other) => return Err(other),
+    };
+    let mut writer = Writer::begin(root.to_owned(), name, manifest, lock)?;
+    if manifest_rebuilt {
+        let place = writer.name.manifest();
+        set_aside(root, &place)?;
+        if let Some((folder, _)) = place.rsplit_once('/') {
+            layout::create_folders(root, folder)?;
+        }
+        writer.publish(Vec::new(), &[])?;
+    }
+    let mut repaired = writer.repair()?;
+    if manifest_rebuilt {
+        writer.drop_repeats()?;
+    }
+    repaired.manifest_rebuilt = manifest_rebuilt;
+    Ok(repaired)
+}
+
+impl Writer {
+    /// Reads every file whole. One that is not what was sealed is kept under `.damaged/`, and replaced by a
+    /// new file with those of its record batches whose hashes hold. The dataset then verifies, and the rows
+    /// that were lost can be added again by who still has them.
+    ///
+    /// # Errors
+    /// What the system refused; the files repaired until then stay so.
+    pub fn repair(&mut self) -> Result<Repaired> {
+        let mut repaired = Repaired::default();
+        for entry in self.manifest.files.clone() {
+            let Some(problem) = problem(&self.root, &entry) else {
+                continue;
+            };
+            if matches!(problem.kind, ProblemKind::Entry(_)) {
+                self.restate(&entry)?;
+            } else {
+                self.repair_file(&entry, &mut repaired)?;
+            }
+            repaired.problems.push(problem);
+        }
+        if !repaired.problems.is_empty() {
+            self.marks = None; // rows may be gone
+            self.unsound.clear();
+        }
+        Ok(repaired)
+    }
+
+    /// Makes the entry of a sound file anew, from the file.
+    fn restate(&mut self, entry: &FileEntry) -> Result<()> {
+        let restated = entry_of(&self.root, &entry.path)?;
+        let files = self.manifest.files.iter_mut();
+        for file in files.filter(|file| file.path == entry.path) {
+            restated.clone_into(file);
+        }
+        self.publish(Vec::new(), &[])
+    }
+
+    fn repair_file(&mut self, entry: &FileEntry, repaired: &mut Repaired) -> Result<()> {
+        let Some(table) = table(&entry.table) else {
+            return Ok(()); // of a table that this program does not know
+        };
+        let mut lost = |host_id: Option<&str>, rows: Option<u64>| {
+            if rows != Some(0) {
+                repaired.lost.push(Lost {
+                    table: entry.table.clone(),
+                    date: entry.date.clone(),
+                    host_id: host_id.map(str::to_owned),
+                    rows,
+                });
+            }
+        };
+        let known_rows = (!entry.footer_blake3.is_empty()).then_some(entry.rows);
+        let mut staged = None;
+        if let Some(salvage) = Salvage::open(&self.root, entry, &table) {
+            let file = self.staged_file(0, &table, &entry.date)?;
+            let mut file = file.thinned_to(entry.thinned_to_ms);
+            let saved = salvage.save(&table, &entry.date, &mut file)?;
+            staged = file.finish()?;
+            repaired.saved_rows += saved.rows;
+            repaired.unproven_rows += saved.unproven_rows;
+            match &salvage.index {
+                Some(index) => {
+                    for host in index.hosts().filter_map(Result::ok) {
+                        let saved = saved.by_host.get(&host.host_id).copied().unwrap_or(0);
+                        lost(Some(&host.host_id), Some(host.rows.saturating_sub(saved)));
+                    }
+                }
+                None => lost(None, known_rows.map(|rows| rows.saturating_sub(saved.rows))),
+            }
+        } else {
+            lost(None, known_rows);
+        }
+        set_aside(&self.root, &entry.path)?;
+        self.publish(
+            staged.into_iter().collect(),
+            std::slice::from_ref(&entry.path),
+        )
+    }
+
+    /// Merges the files of each table and day whose records overlap: a writer that died in a compaction
+    /// left the files before it and the one after, and only the manifest that was lost said which count.
+    fn drop_repeats(&mut self) -> Result<()> {
+        let mut days: Vec<(String, String)> = Vec::new();
+        days.extend(
+            self.manifest
+                .files
+                .iter()
+                .map(|f| (f.table.clone(), f.date.clone())),
+        );
+        days.dedup();
+        for (table, date) in days {
+            let files = self.manifest.files.iter();
+            let files: Vec<FileEntry> = files
+                .filter(|f| f.table == table && f.date == date)
+                .cloned()
+                .collect();
+            if files.len() > 1 && self.overlap(&files)? {
+                self.merge_files(&files, u64::MAX)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn overlap(&self, entries: &[FileEntry]) -> Result<bool> {
+        let mut bounds: Vec<(String, String, i64, i64)> = Vec::new();
+        for entry in entries {
+            for host in self.files.open(&self.root, entry)?.hosts() {
+                let host = host?;
+                bounds.extend(host.databases.into_iter().map(|d| {
+                    let id = host.host_id.clone();
+                    (id, d.database_id, d.first_sequence, d.last_sequence)
+                }));
+            }
+        }
+        bounds.sort();
+        Ok(bounds
+            .windows(2)
+            .any(|w| (&w[0].0, &w[0].1) == (&w[1].0, &w[1].1) && w[1].2 <= w[0].3))
+    }
+}
+
+/// Keeps what lies at `relative` under `.damaged/`, beside what lies there already. The file itself stays,
+/// until the manifest names it no more.
+fn set_aside(root: &Path, relative: &str) -> Result<()> {
+    let from = root.join(relative);
+    if !from.exists() {
+        return Ok(());
+    }
+    let folder = relative.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = format!("{DAMAGED}/{folder}");
+    layout::create_folders(root, folder.trim_end_matches('/'))?;
+    let mut to = root.join(DAMAGED).join(relative);
+    for number in 2.. {
+        if !to.exists() {
+            break;
+        }
+        to = root.join(DAMAGED).join(format!("{relative}.{number}"));
+    }
+    fs::hard_link(&from, &to)
+        .or_else(|_| fs::copy(&from, &to).map(|_| ())) // a file system without links
+        .map_err(DatasetError::io("set a damaged file aside as", &to))?;
+    to.parent().map_or(Ok(()), layout::sync_folder)
+}

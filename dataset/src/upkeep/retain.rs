@@ -1,0 +1,200 @@
+//! What is kept for how long, and how densely: whole UTC days, a step at a time.
+
+use crate::file::mapped::Mapped;
+use crate::file::staged::StagedFile;
+use crate::layout;
+use crate::manifest::FileEntry;
+use crate::rows::order;
+use crate::upkeep::thin::Thinning;
+use crate::{DatasetError, Result, Writer};
+use arrow::compute::concat_batches;
+use arrow::record_batch::RecordBatch;
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::rows::{
+    AbsenceRow, ActivityRow, CgroupRow, FileRow, NodeRow, ProcessRow, SampleRow,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Tables that say in detail what `samples` says in sum.
+pub const DETAILS: [&str; 4] = [
+    ProcessRow::TABLE.name,
+    FileRow::TABLE.name,
+    NodeRow::TABLE.name,
+    CgroupRow::TABLE.name,
+];
+
+/// Tables whose rows belong to a sample. Gaps, hosts, events and clocks are never thinned.
+const THINNED: [Table; 7] = [
+    SampleRow::TABLE,
+    ProcessRow::TABLE,
+    FileRow::TABLE,
+    ActivityRow::TABLE,
+    AbsenceRow::TABLE,
+    NodeRow::TABLE,
+    CgroupRow::TABLE,
+];
+
+/// What a dataset keeps. Days are counted back from today, in UTC; all is kept unless set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Days for which a table is kept, by its name.
+    pub keep_days: BTreeMap<String, u32>,
+    /// Days for which the [`DETAILS`] are kept.
+    pub details_days: Option<u32>,
+    /// Days after which fewer samples are kept.
+    pub thin_after_days: Option<u32>,
+    /// Time from one kept sample to the next, about, in ms: of each such stretch the one with the least
+    /// available memory is kept.
+    pub thin_to_ms: i64,
+}
+
+/// What a step of retention did, to one UTC day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retained {
+    /// The day.
+    pub date: String,
+    /// Whether it was thinned; else files were dropped.
+    pub thinned: bool,
+    /// Files that are no more.
+    pub files: usize,
+    /// Rows less than before.
+    pub rows: u64,
+    /// Bytes less than before, once readers who are open had their grace.
+    pub bytes: u64,
+}
+
+impl Writer {
+    /// Brings one UTC day in line with `policy` at the time `now`, durably and at once; `None` when all
+    /// are. Rows that are added to such a day later are dropped or thinned as well.
+    ///
+    /// # Errors
+    /// What the system refused, or a file that is torn or altered; the dataset is then as it was.
+    pub fn retain_step(&mut self, policy: &Policy, now: SystemTime) -> Result<Option<Retained>> {
+        let since_1970 = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let today = layout::day(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX));
+        let first_kept = |days: u32| layout::date(today.saturating_sub(i64::from(days)));
+        let is_dropped = |file: &FileEntry| {
+            let details = policy
+                .details_days
+                .filter(|_| DETAILS.contains(&file.table.as_str()));
+            let days = policy.keep_days.get(&file.table).copied();
+            let days = days.into_iter().chain(details).min();
+            days.and_then(first_kept)
+                .is_some_and(|first| file.date < first)
+        };
+        let first = self.manifest.files.iter().filter(|f| is_dropped(f));
+        if let Some(date) = first.map(|f| f.date.clone()).min() {
+            let files = self.manifest.files.iter();
+            let dropped = files.filter(|f| f.date == date && is_dropped(f));
+            let dropped: Vec<FileEntry> = dropped.cloned().collect();
+            let paths: Vec<String> = dropped.iter().map(|f| f.path.clone()).collect();
+            self.publish(Vec::new(), &paths)?;
+            return Ok(Some(Retained {
+                date,
+                thinned: false,
+                files: dropped.len(),
+                rows: dropped.iter().map(|f| f.rows).sum(),
+                bytes: dropped.iter().map(|f| f.bytes).sum(),
+            }));
+        }
+        let Some(before) = policy.thin_after_days.and_then(first_kept) else {
+            return Ok(None);
+        };
+        let is_due = |file: &&FileEntry| {
+            let is_sparse = file.thinned_to_ms.is_some_and(|ms| ms >= policy.thin_to_ms);
+            file.date < before && !is_sparse && THINNED.iter().any(|t| t.name == file.table)
+        };
+        let due = self.manifest.files.iter().filter(is_due);
+        let Some(date) = due.map(|f| f.date.clone()).min() else {
+            return Ok(None);
+        };
+        let thinned = self.thin_day(&date, policy.thin_to_ms);
+        if thinned.is_err() {
+            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            self.clear_staging();
+        }
+        thinned.map(Some)
+    }
+
+    /// All tables of a day at once, host by host.
+    fn thin_day(&mut self, date: &str, to_ms: i64) -> Result<Retained> {
+        let mut replaced: Vec<FileEntry> = Vec::new();
+        let mut tables: Vec<(Table, Vec<Arc<Mapped>>, StagedFile)> = Vec::new();
+        let mut hosts: BTreeSet<String> = BTreeSet::new();
+        for (at, table) in THINNED.iter().enumerate() {
+            let files = self.manifest.files.iter();
+            let entries = files.filter(|f| f.table == table.name && f.date == date);
+            let mut files = Vec::new();
+            for entry in entries {
+                let file = self.files.open(&self.root, entry)?;
+                for host in file.hosts() {
+                    hosts.insert(host?.host_id);
+                }
+                files.push(file);
+                replaced.push(entry.clone());
+            }
+            let staged = self.staged_file(at, table, date)?.thinned_to(to_ms);
+            tables.push((*table, files, staged));
+        }
+        for host in &hosts {
+            let mut thinning: Option<Thinning> = None;
+            for (table, files, staged) in &mut tables {
+                let rows = rows_of(table, files, host)?;
+                let kept = match &thinning {
+                    None if table.name == SampleRow::TABLE.name => {
+                        let found = Thinning::of(&rows, to_ms);
+                        let found = found.map_err(DatasetError::rows(table.name))?;
+                        thinning.insert(found).samples.clone()
+                    }
+                    None => rows,
+                    Some(thinning) => thinning
+                        .rows(table, &rows)
+                        .and_then(|rows| order::sorted_once(table, &rows, &[]))
+                        .map_err(DatasetError::rows(table.name))?,
+                };
+                staged.add_host(&kept)?;
+            }
+        }
+        let mut staged = Vec::new();
+        for (_, _, file) in tables {
+            staged.extend(file.finish()?);
+        }
+        let sum = |of: fn(&FileEntry) -> u64| -> u64 {
+            let before: u64 = replaced.iter().map(of).sum();
+            before.saturating_sub(staged.iter().map(|(_, entry)| of(entry)).sum())
+        };
+        let done = Retained {
+            date: date.to_owned(),
+            thinned: true,
+            files: replaced.len(),
+            rows: sum(|f| f.rows),
+            bytes: sum(|f| f.bytes),
+        };
+        let paths: Vec<String> = replaced.into_iter().map(|f| f.path).collect();
+        self.publish(staged, &paths)?;
+        Ok(done)
+    }
+}
+
+/// The host's rows in `files`, sorted, each once.
+fn rows_of(table: &Table, files: &[Arc<Mapped>], host: &str) -> Result<RecordBatch> {
+    let wanted = Arc::new(schema(table));
+    let mut batches = Vec::new();
+    for file in files {
+        if let Some(rows) = file.host(host)? {
+            batches.extend(file.read(&rows, &wanted)?);
+        }
+    }
+    let rows = concat_batches(&wanted, &batches);
+    let rows = if files.len() > 1 {
+        rows.and_then(|rows| order::sorted_once(table, &rows, &[]))
+    } else {
+        rows
+    };
+    rows.map_err(DatasetError::rows(table.name))
+}

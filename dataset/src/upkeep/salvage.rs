@@ -1,0 +1,226 @@
+//! What is left of a file that is not what was sealed.
+//!
+//! Where its footer holds, the index in it says which record batches do. Where not, the batches are looked for
+//! in the bytes: one whose hash still stands somewhere in what is left of the index is proven; of a file
+//! that was cut off no hash is left, and a batch is taken for sound when all of it can be decoded, its rows
+//! are of the file's day and its hosts follow those before.
+
+use crate::file::index::Index;
+use crate::file::mapped::{Mapped, conformed};
+use crate::file::staged::{BATCH_ROWS, StagedFile};
+use crate::layout;
+use crate::manifest::FileEntry;
+use crate::rows::identity::Identities;
+use crate::{DatasetError, Result};
+use arrow::buffer::Buffer;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::ipc::convert::try_fb_to_schema;
+use arrow::ipc::reader::FileDecoder;
+use arrow::ipc::{Block, MessageHeader, MetadataVersion, root_as_message};
+use arrow::record_batch::RecordBatch;
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::Table;
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What every message of an Arrow file begins with, before its length.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+const ALIGNMENT: usize = 8;
+/// More than any column of a batch takes.
+const UNPACKED_BYTES: i64 = 1 << 30;
+
+/// What may be taken from a file.
+pub(crate) struct Salvage {
+    data: Buffer,
+    schema: SchemaRef,
+    version: MetadataVersion,
+    /// Record batches, in order, and whether the hash of each is known to hold.
+    blocks: Vec<(Block, bool)>,
+    pub(crate) index: Option<Index>,
+}
+
+/// Rows that were taken.
+#[derive(Default)]
+pub(crate) struct Saved {
+    pub(crate) rows: u64,
+    pub(crate) unproven_rows: u64,
+    pub(crate) by_host: BTreeMap<String, u64>,
+}
+
+impl Salvage {
+    /// Looks through the file of `entry`; nothing where there is none.
+    pub(crate) fn open(root: &Path, entry: &FileEntry, table: &Table) -> Option<Self> {
+        if let Ok(file) = Mapped::open(root, entry) {
+            let sound = file.parts().iter().filter(|part| file.is_sound(part));
+            let blocks = sound.flat_map(|part| part.batches.clone());
+            let blocks = blocks.filter_map(|at| Some((*file.blocks.get(at)?, true)));
+            return Some(Self {
+                blocks: blocks.collect(),
+                data: file.data,
+                schema: file.schema,
+                version: file.version,
+                index: Some(file.index),
+            });
+        }
+        let data = crate::file::mapped::map_file(root, &entry.path).ok()?;
+        let mut found = Self {
+            schema: Arc::new(schema(table)),
+            version: MetadataVersion::V5,
+            blocks: Vec::new(),
+            index: (!entry.hosts.is_empty())
+                .then(|| Index::inline(&entry.hosts).ok())
+                .flatten(),
+            data: data.clone(),
+        };
+        let (mut at, mut end) = (0, 0);
+        while at < data.len() {
+            // Where there is none, the next may begin at any multiple of the alignment.
+            at += match found.message(&data, at) {
+                None => ALIGNMENT,
+                Some((length, block)) => {
+                    found.blocks.extend(block.map(|block| (block, false)));
+                    end = at + length;
+                    length.next_multiple_of(ALIGNMENT)
+                }
+            };
+        }
+        let mut known: HashSet<&[u8]> = data[end..].split(|&byte| byte == b'"').collect();
+        known.extend(entry.hosts.iter().map(|host| host.blake3.as_bytes()));
+        for (block, proven) in &mut found.blocks {
+            let hash = bytes(&data, block).map(|b| blake3::hash(&b).to_string());
+            *proven = hash.is_some_and(|hash| known.contains(hash.as_bytes()));
+        }
+        Some(found)
+    }
+
+    /// The message that begins at `at`, if one does: its length, and its block if it is a record batch.
+    fn message(&mut self, data: &Buffer, at: usize) -> Option<(usize, Option<Block>)> {
+        let head = data.get(at..at.checked_add(8)?)?;
+        let length = head.strip_prefix(&CONTINUATION)?;
+        let length = i32::from_le_bytes(length.try_into().ok()?);
+        let end = (at + 8).checked_add(usize::try_from(length).ok()?)?;
+        let message = root_as_message(data.get(at + 8..end)?).ok()?;
+        let body = usize::try_from(message.bodyLength()).ok()?;
+        if end.checked_add(body)? > data.len() {
+            return None;
+        }
+        let whole = end + body - at;
+        match message.header_type() {
+            MessageHeader::Schema => {
+                self.schema = Arc::new(try_fb_to_schema(message.header_as_schema()?).ok()?);
+                self.version = message.version();
+                Some((whole, None))
+            }
+            MessageHeader::RecordBatch => {
+                let offset = i64::try_from(at).ok()?;
+                let block = Block::new(offset, length.checked_add(8)?, message.bodyLength());
+                Some((whole, Some(block)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes every row that may be taken into `file`.
+    pub(crate) fn save(&self, table: &Table, date: &str, file: &mut StagedFile) -> Result<Saved> {
+        let mut saved = Saved::default();
+        let mut host: Vec<RecordBatch> = Vec::new();
+        let mut host_id = String::new();
+        let mut flush = |host: &mut Vec<RecordBatch>, saved: &mut Saved, id: &str| -> Result<()> {
+            if let [first, ..] = &host[..] {
+                let rows = concat_batches(first.schema_ref(), &*host)
+                    .map_err(DatasetError::rows(table.name))?;
+                file.add_host(&rows)?;
+                saved.by_host.insert(id.to_owned(), rows.num_rows() as u64);
+                host.clear();
+            }
+            Ok(())
+        };
+        for (block, proven) in &self.blocks {
+            let Some(batch) = self.decode(block, table) else {
+                continue;
+            };
+            let Ok(identities) = Identities::of(&batch) else {
+                continue;
+            };
+            let runs = identities.host_runs();
+            let ids: Vec<&str> = runs
+                .iter()
+                .map(|r| identities.hosts.value(r.start))
+                .collect();
+            let in_order = ids.is_sorted_by(|a, b| a < b) && ids.first() >= Some(&&*host_id);
+            let of_the_day = |&ms: &i64| layout::date(layout::day(ms)).as_deref() == Some(date);
+            if !in_order || !identities.times_ms.iter().all(of_the_day) {
+                continue;
+            }
+            for (run, id) in runs.iter().zip(&ids) {
+                if *id != host_id {
+                    flush(&mut host, &mut saved, &host_id)?;
+                    host_id = (*id).to_owned();
+                }
+                host.push(batch.slice(run.start, run.len()));
+            }
+            saved.rows += batch.num_rows() as u64;
+            saved.unproven_rows += if *proven { 0 } else { batch.num_rows() as u64 };
+        }
+        flush(&mut host, &mut saved, &host_id)?;
+        Ok(saved)
+    }
+
+    fn decode(&self, block: &Block, table: &Table) -> Option<RecordBatch> {
+        let data = bytes(&self.data, block)?;
+        if !is_plausible(&self.schema, block, &data) {
+            return None;
+        }
+        // Arrow's decoder is made for files that are what was written, and panics on some that are not.
+        let decoded = catch_unwind(AssertUnwindSafe(|| {
+            let decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
+            decoder.read_record_batch(block, &data)
+        }));
+        conformed(&decoded.ok()?.ok()??, &Arc::new(schema(table))).ok()
+    }
+}
+
+/// Whether a record batch's own description fits the table's columns and its bytes: what Arrow's decoder
+/// takes for granted.
+fn is_plausible(schema: &SchemaRef, block: &Block, data: &Buffer) -> bool {
+    let check = || -> Option<bool> {
+        let metadata = usize::try_from(block.metaDataLength()).ok()?;
+        let body = data.get(metadata..)?;
+        let message = root_as_message(data.get(8..metadata)?).ok()?;
+        let batch = message.header_as_record_batch()?;
+        let rows = batch.length();
+        let nodes = batch.nodes()?;
+        let buffers = batch.buffers()?;
+        let is_text = |f: &&Arc<Field>| f.data_type() == &DataType::Utf8;
+        let texts = schema.fields().iter().filter(is_text).count();
+        let fields = schema.fields().len();
+        let fits = |offset: i64, length: i64| -> Option<bool> {
+            let start = usize::try_from(offset).ok()?;
+            let bytes = body.get(start..start.checked_add(usize::try_from(length).ok()?)?)?;
+            let Some(unpacked) = bytes.first_chunk::<8>() else {
+                return Some(bytes.is_empty());
+            };
+            let is_packed = batch.compression().is_some();
+            Some(!is_packed || (-1..=UNPACKED_BYTES).contains(&i64::from_le_bytes(*unpacked)))
+        };
+        Some(
+            (0..=BATCH_ROWS as i64).contains(&rows)
+                && nodes.len() == fields
+                && buffers.len() == 2 * fields + texts
+                && nodes
+                    .iter()
+                    .all(|n| n.length() == rows && (0..=rows).contains(&n.null_count()))
+                && buffers
+                    .iter()
+                    .all(|b| fits(b.offset(), b.length()) == Some(true)),
+        )
+    };
+    check() == Some(true)
+}
+
+fn bytes(data: &Buffer, block: &Block) -> Option<Buffer> {
+    crate::file::mapped::slice(data, block)
+}

@@ -1,0 +1,202 @@
+//! Whether what lies on the disk is what was sealed: every problem, not the first alone.
+
+use crate::file::index::{HostRows, Part};
+use crate::file::mapped::Mapped;
+use crate::layout;
+use crate::manifest::FileEntry;
+use crate::{Dataset, DatasetError};
+use gleaner_schemas::arrow::IDENTITY;
+use gleaner_schemas::rows::table;
+use std::fmt;
+use std::path::Path;
+
+/// What [`Dataset::verify`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Files that the manifest names.
+    pub files: usize,
+    /// Rows in them by the manifest.
+    pub rows: u64,
+    /// Their length by the manifest.
+    pub bytes: u64,
+    /// One for each file that is not what was sealed.
+    pub problems: Vec<Problem>,
+}
+
+/// A file that is not what was sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, relative to the dataset.
+    pub path: String,
+    /// Its table.
+    pub table: String,
+    /// Its UTC day.
+    pub date: String,
+    /// What is wrong.
+    pub kind: ProblemKind,
+    /// Rows that cannot be read for it.
+    pub rows: u64,
+    /// How many hosts those rows are of.
+    pub hosts_count: u64,
+    /// Ids of those hosts, where the file still says.
+    pub hosts: Vec<String>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// It is not there.
+    Missing,
+    /// It has another length than when it was sealed.
+    Torn {
+        /// Bytes when it was sealed.
+        expected: u64,
+        /// Bytes now.
+        found: u64,
+    },
+    /// Its footer, or the index in it, was altered: nothing in it can be found.
+    Footer,
+    /// So many of its record batches were altered.
+    Batches(usize),
+    /// It was altered, but where no row lies.
+    OutsideRows,
+    /// The file is sound, and the manifest contradicts it in this.
+    Entry(&'static str),
+    /// The system could not read it.
+    Unreadable(String),
+}
+
+impl Dataset {
+    /// Reads every file whole and compares it with the hashes and counts that it was sealed with, and what the
+    /// manifest says of tables, hosts and times with what the files hold.
+    #[must_use]
+    pub fn verify(&self) -> Verified {
+        let files = &self.manifest().files;
+        Verified {
+            files: files.len(),
+            rows: files.iter().map(|f| f.rows).sum(),
+            bytes: files.iter().map(|f| f.bytes).sum(),
+            problems: files
+                .iter()
+                .filter_map(|entry| problem(self.root(), entry))
+                .collect(),
+        }
+    }
+}
+
+/// What is wrong with the file of `entry`.
+pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
+    let all = |kind| Problem {
+        path: entry.path.clone(),
+        table: entry.table.clone(),
+        date: entry.date.clone(),
+        kind,
+        rows: entry.rows,
+        hosts_count: entry.hosts_count,
+        hosts: Vec::new(),
+    };
+    let file = match Mapped::open(root, entry) {
+        Ok(file) => file,
+        Err(error) => return Some(all(kind(error))),
+    };
+    let Ok(hosts) = file.hosts().collect::<Result<Vec<_>, _>>() else {
+        return Some(all(ProblemKind::Footer));
+    };
+    let rows: u64 = hosts.iter().map(|host| host.rows).sum();
+    if rows != entry.rows || file.parts().iter().map(|part| part.rows).sum::<u64>() != rows {
+        return Some(all(ProblemKind::Footer));
+    }
+    if file.file_hash() == entry.blake3 {
+        return match misstated(&file, entry, &hosts) {
+            Ok(what) => what.map(|what| all(ProblemKind::Entry(what))),
+            Err(error) => Some(all(kind(error))),
+        };
+    }
+    let bad: Vec<&Part> = file.parts().iter().filter(|p| !file.is_sound(p)).collect();
+    let is_touched = |host: &&HostRows| file.parts_of(host).any(|(part, _)| bad.contains(&part));
+    let touched = hosts.iter().filter(is_touched);
+    let touched: Vec<String> = touched.map(|host| host.host_id.clone()).collect();
+    Some(Problem {
+        rows: bad.iter().map(|part| part.rows).sum(),
+        hosts_count: touched.len() as u64,
+        hosts: touched,
+        ..all(match bad.len() {
+            0 => ProblemKind::OutsideRows,
+            _ => ProblemKind::Batches(bad.iter().map(|part| part.batches.len()).sum()),
+        })
+    })
+}
+
+/// The first thing that the manifest says of a sound file and the file does not.
+fn misstated(
+    file: &Mapped,
+    entry: &FileEntry,
+    hosts: &[HostRows],
+) -> Result<Option<&'static str>, DatasetError> {
+    let Some(table) = table(&entry.table) else {
+        return Ok(None); // of a newer Gleaner
+    };
+    let folder = layout::folder(&entry.table, &entry.date);
+    let is_in_folder = entry.path.rsplit_once('/').map(|(folder, _)| folder) == Some(&folder);
+    let has_column = |name: &str| table.columns.iter().any(|column| column.name == name);
+    let mut names = file.schema.fields().iter().map(|field| field.name());
+    let is_of_table =
+        names.all(|name| IDENTITY.contains(&name.as_str()) || has_column(name.as_str()));
+    if !is_in_folder || !is_of_table {
+        return Ok(Some("table"));
+    }
+    let is_host = |host: Option<&HostRows>, id: &str| host.is_some_and(|host| host.host_id == id);
+    let is_named = is_host(hosts.first(), &entry.first_host_id)
+        && is_host(hosts.last(), &entry.last_host_id)
+        && hosts.len() as u64 == entry.hosts_count;
+    if !is_named && !hosts.is_empty() {
+        return Ok(Some("hosts"));
+    }
+    if file.thinned_to_ms()? != entry.thinned_to_ms {
+        return Ok(Some("thinning"));
+    }
+    let times_ms = Some((entry.first_time_ms, entry.last_time_ms));
+    if entry.rows > 0 && file.times_ms(&table)? != times_ms {
+        return Ok(Some("times"));
+    }
+    Ok(None)
+}
+
+fn kind(error: DatasetError) -> ProblemKind {
+    match error {
+        DatasetError::Torn {
+            expected, found, ..
+        } => ProblemKind::Torn { expected, found },
+        DatasetError::Missing { .. } => ProblemKind::Missing,
+        DatasetError::Altered { .. } => ProblemKind::Footer,
+        other => ProblemKind::Unreadable(other.to_string()),
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, rows, .. } = self;
+        write!(
+            f,
+            "{path}: {}: {rows} rows of {} hosts",
+            self.kind, self.hosts_count
+        )
+    }
+}
+
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("it is missing"),
+            Self::Torn { expected, found } => {
+                write!(f, "it has {found} bytes instead of {expected}")
+            }
+            Self::Footer => f.write_str("its footer was altered"),
+            Self::Batches(count) => write!(f, "{count} of its record batches were altered"),
+            Self::OutsideRows => f.write_str("it was altered where no row lies"),
+            Self::Entry(what) => write!(f, "the manifest gives it other {what} than it has"),
+            Self::Unreadable(what) => f.write_str(what),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Adding rows and sealing them.
+
+mod marks;
+mod pending;
+mod seal;
+mod writer;
+
+pub use seal::Summary;
+pub use writer::Writer;

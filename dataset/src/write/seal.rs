@@ -1,0 +1,247 @@
+//! Sealing: rows are sorted and written aside, moved to their place, and only then named in the manifest.
+//! A writer killed at any point leaves the dataset as it was, or as it was to be.
+
+use crate::file::index::HostRows;
+use crate::layout;
+use crate::layout::retired;
+use crate::manifest::{FileEntry, Manifest};
+use crate::rows::identity::Identities;
+use crate::rows::order;
+use crate::rows::projected;
+use crate::write::pending::Pending;
+use crate::{DatasetError, FORMAT_VERSION, Result, Writer};
+use arrow::compute::concat_batches;
+use arrow::record_batch::RecordBatch;
+use gleaner_schemas::SCHEMA_VERSION;
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::Table;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
+
+/// Below this share of a file's hosts each is looked up; above, all are read.
+const FEW_SHARE: u64 = 16;
+
+/// What a seal added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Files written.
+    pub files: usize,
+    /// Rows in them.
+    pub rows: u64,
+    /// Their length together.
+    pub bytes: u64,
+    /// Rows left out because the dataset held them already, or because they were appended twice.
+    pub repeated_rows: u64,
+    /// Those of the repeated rows that say otherwise than what is held of the same record, which stays; counted
+    /// after [`Writer::compare_repeats`] alone.
+    pub contradicted_rows: u64,
+}
+
+/// One table's day, written aside.
+struct Staged {
+    repeated_rows: u64,
+    contradicted_rows: u64,
+    /// None where all was there already.
+    file: Option<(PathBuf, FileEntry)>,
+}
+
+impl Writer {
+    /// Makes everything appended part of the dataset, durably and at once.
+    ///
+    /// # Errors
+    /// What the system refused, or a file of the same day that is damaged; the dataset is then as it was,
+    /// and what was appended stays so: seal again when there is room.
+    pub fn seal(&mut self) -> Result<Summary> {
+        let sealed = self.seal_pending();
+        match sealed {
+            Ok(_) => self.pending.clear(),
+            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            Err(_) => self.clear_staging(),
+        }
+        sealed
+    }
+
+    fn seal_pending(&mut self) -> Result<Summary> {
+        let mut summary = Summary::default();
+        let mut staged: Vec<(PathBuf, FileEntry)> = Vec::new();
+        for made in self.staged_pending() {
+            let made = made?;
+            summary.repeated_rows += made.repeated_rows;
+            summary.contradicted_rows += made.contradicted_rows;
+            staged.extend(made.file);
+        }
+        for (_, entry) in &staged {
+            summary.files += 1;
+            summary.rows += entry.rows;
+            summary.bytes += entry.bytes;
+        }
+        if !staged.is_empty() {
+            self.publish(staged, &[])?;
+        }
+        for ((name, _), pending) in &self.pending {
+            for rows in &pending.pieces {
+                if let Some(marks) = &mut self.marks {
+                    let identities = Identities::of(rows).map_err(DatasetError::rows(name))?;
+                    marks.add(&identities);
+                }
+            }
+        }
+        Ok(summary)
+    }
+
+    /// What is pending, written aside: a file each table and day. Sorting and compressing
+    /// them is most of the work of a seal, and is shared among the CPUs; the order is that of the tables and days all the same.
+    fn staged_pending(&self) -> Vec<Result<Staged>> {
+        let next = AtomicUsize::new(0);
+        let pending: Vec<_> = self.pending.iter().collect();
+        let stage_some = || {
+            let mut made = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(((name, day), rows)) = pending.get(number) else {
+                    return made;
+                };
+                made.push((number, self.stage(number, name, *day, rows)));
+            }
+        };
+        let threads = available_parallelism()
+            .map_or(1, usize::from)
+            .min(pending.len());
+        let mut made = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(stage_some)).collect();
+            let mut made = stage_some();
+            for other in others {
+                match other.join() {
+                    Ok(more) => made.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            made
+        });
+        made.sort_unstable_by_key(|(number, _)| *number);
+        made.into_iter().map(|(_, file)| file).collect()
+    }
+
+    fn stage(&self, number: usize, name: &str, day: i64, pending: &Pending) -> Result<Staged> {
+        let table = gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
+        let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
+        let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
+            .map_err(DatasetError::rows(name))?;
+        let held = self.held(&table, &date, &appended)?;
+        let rows =
+            order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
+        let repeated_rows = (appended.num_rows() - rows.num_rows()) as u64;
+        let mut contradicted_rows = 0;
+        if let Some(except) = self.compared_except
+            && repeated_rows > 0
+        {
+            let contradicted = order::contradicted(&table, &appended, &held, except);
+            contradicted_rows = contradicted.map_err(DatasetError::rows(name))?;
+        }
+        let mut file = self.staged_file(number, &table, &date)?;
+        file.add(&rows)?;
+        Ok(Staged {
+            repeated_rows,
+            contradicted_rows,
+            file: file.finish()?,
+        })
+    }
+
+    /// Adds `staged` files to the dataset and takes those at the paths `replaced` out of it, at once.
+    pub(crate) fn publish(
+        &mut self,
+        staged: Vec<(PathBuf, FileEntry)>,
+        replaced: &[String],
+    ) -> Result<()> {
+        let mut manifest = self.manifest.clone();
+        manifest.format_version = FORMAT_VERSION;
+        manifest.schema_version = SCHEMA_VERSION;
+        let files = &mut manifest.files;
+        files.retain(|f| !replaced.contains(&f.path));
+        files.extend(staged.iter().map(|(_, entry)| entry.clone()));
+        manifest.sort();
+        // All that needs room on the disk comes first, so that hardly anything can fail halfway.
+        manifest.stage(&self.root, &self.name)?;
+        for (_, entry) in &staged {
+            layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
+        }
+        for (path, entry) in &staged {
+            if let Err(error) = layout::put(path, &self.root.join(&entry.path)) {
+                self.take_back(&staged);
+                return Err(error);
+            }
+        }
+        Manifest::put(&self.root, &self.name)?;
+        self.manifest = manifest;
+        self.files.forget(replaced);
+        // The dataset is as it is to be; what cannot be put away now is when it is opened next.
+        for path in replaced {
+            // A repair may have written the very file that was sealed once.
+            if staged.iter().all(|(_, entry)| entry.path != *path) {
+                let _ = retired::retire(&self.root, path);
+            }
+        }
+        let _ = retired::purge(&self.root, self.grace);
+        Ok(())
+    }
+
+    /// Deletes files that were put in their place and will not be named; or they are swept when the dataset
+    /// is opened next.
+    fn take_back(&self, staged: &[(PathBuf, FileEntry)]) {
+        for (_, entry) in staged {
+            if self.manifest.files.iter().all(|f| f.path != entry.path) {
+                let _ = layout::remove(&self.root.join(&entry.path));
+            }
+        }
+    }
+
+    /// What the dataset holds already on `date` that `appended` might repeat: only where the record
+    /// sequences overlap is anything read.
+    fn held(&self, table: &Table, date: &str, appended: &RecordBatch) -> Result<Vec<RecordBatch>> {
+        let names = if self.compared_except.is_some() {
+            Arc::new(schema(table))
+        } else {
+            projected(table, &order::columns(table))?
+        };
+        let identities = Identities::of(appended).map_err(DatasetError::rows(table.name))?;
+        let ranges = identities.sequence_ranges();
+        let mut held = Vec::new();
+        for entry in &self.manifest.files {
+            if entry.table != table.name || entry.date != date {
+                continue;
+            }
+            let file = self.files.open(&self.root, entry)?;
+            let mut hosts: Vec<HostRows> = Vec::new();
+            if ranges.len() as u64 > entry.hosts_count / FEW_SHARE {
+                hosts = file.hosts().collect::<Result<_>>()?;
+            } else {
+                let mut ids: Vec<&str> = ranges.keys().map(|(host, _)| *host).collect();
+                ids.dedup();
+                for id in ids.into_iter().filter(|id| entry.may_hold(id)) {
+                    hosts.extend(file.host(id)?);
+                }
+            }
+            for host in hosts {
+                let overlaps = host.databases.iter().any(|d| {
+                    let database = (host.host_id.as_str(), d.database_id.as_str());
+                    ranges.get(&database).is_some_and(|&(first, last)| {
+                        d.first_sequence <= last && first <= d.last_sequence
+                    })
+                });
+                if overlaps {
+                    held.extend(file.read(&host, &names)?);
+                }
+            }
+        }
+        Ok(held)
+    }
+}
+
+fn wrong(table: &str, detail: &str) -> DatasetError {
+    DatasetError::WrongSchema {
+        table: table.to_owned(),
+        detail: detail.to_owned(),
+    }
+}

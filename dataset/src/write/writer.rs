@@ -1,0 +1,254 @@
+//! Adding rows: collected in memory, sealed all at once.
+
+use crate::file::open_files::OpenFiles;
+use crate::file::staged::StagedFile;
+use crate::layout::lock::Lock;
+use crate::layout::names::{MANIFESTS, WriterName};
+use crate::layout::retired;
+use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
+use crate::manifest::{Manifest, SourceEntry};
+use crate::rows::identity::Identities;
+use crate::write::marks::Marks;
+use crate::write::pending::Pending;
+use crate::{DatasetError, Result};
+use arrow::array::UInt32Array;
+use arrow::compute::take_record_batch;
+use arrow::record_batch::RecordBatch;
+use gleaner_schemas::arrow::schema;
+use gleaner_schemas::column::Table;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The one writer of a dataset. Appended rows are kept in memory until [`Writer::seal`]: for a long
+/// trace, seal day by day.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) root: PathBuf,
+    pub(crate) name: WriterName,
+    pub(crate) manifest: Manifest,
+    /// Rows by table and day (counted from 1970-01-01).
+    pub(crate) pending: BTreeMap<(&'static str, i64), Pending>,
+    pub(crate) files: OpenFiles,
+    pub(crate) marks: Option<Marks>,
+    pub(crate) grace: Duration,
+    /// Columns that are left out where repeats are compared with the rows that they repeat; none where they are
+    /// not.
+    pub(crate) compared_except: Option<&'static [&'static str]>,
+    /// Files that could not be merged with others.
+    pub(crate) unsound: HashSet<String>,
+    _lock: Lock,
+}
+
+impl Writer {
+    /// Opens the dataset at `root` to add to it; creates it where there is none.
+    ///
+    /// # Errors
+    /// [`DatasetError::Locked`] while another writer has it open, [`DatasetError::NotEmpty`] where
+    /// something else lies, [`DatasetError::Newer`], or what the system refused.
+    pub fn open(root: impl AsRef<Path>) -> Result<Self> {
+        Self::open_by(root.as_ref(), WriterName::default())
+    }
+
+    /// Opens the dataset at `root` as one of several writers, each with a name, a lock, a staging folder and
+    /// a manifest (`manifests/<name>.json`) of its own. Readers see all of them together. No two may write
+    /// records of the same host: repeats are dropped within a writer's files only.
+    ///
+    /// # Errors
+    /// As [`Writer::open`]; [`DatasetError::WriterName`].
+    pub fn open_named(root: impl AsRef<Path>, name: &str) -> Result<Self> {
+        Self::open_by(root.as_ref(), WriterName::new(name)?)
+    }
+
+    fn open_by(root: &Path, name: WriterName) -> Result<Self> {
+        fs::create_dir_all(root).map_err(DatasetError::io("create folder", root))?;
+        let root = fs::canonicalize(root).map_err(DatasetError::io("find", root))?;
+        // In this order: a manifest is made before anything else, perhaps by another writer just now.
+        let foreign = layout::entries(&root)?.iter().any(|p| !is_our_own(p));
+        if foreign && WriterName::with_manifest(&root)?.is_empty() {
+            return Err(DatasetError::NotEmpty { root });
+        }
+        let lock = Lock::take(&root, &name)?;
+        let is_new = !root.join(name.manifest()).exists();
+        let manifest = if is_new {
+            Manifest::empty()
+        } else {
+            Manifest::load(&root, &name)?
+        };
+        let writer = Self::begin(root, name, manifest, lock)?;
+        if is_new {
+            if let Some((folder, _)) = writer.name.manifest().rsplit_once('/') {
+                layout::create_folders(&writer.root, folder)?;
+            }
+            writer.manifest.stage(&writer.root, &writer.name)?;
+            Manifest::put(&writer.root, &writer.name)?;
+            writer.root.parent().map_or(Ok(()), layout::sync_folder)?;
+        }
+        Ok(writer)
+    }
+
+    /// Begins to write with `manifest`, after putting away what a dead writer left.
+    pub(crate) fn begin(
+        root: PathBuf,
+        name: WriterName,
+        manifest: Manifest,
+        lock: Lock,
+    ) -> Result<Self> {
+        let named: HashSet<PathBuf> = manifest.files.iter().map(|f| root.join(&f.path)).collect();
+        layout::sweep(&root, &name, |path| named.contains(path))?;
+        retired::purge(&root, retired::GRACE)?;
+        Ok(Self {
+            root,
+            name,
+            manifest,
+            pending: BTreeMap::new(),
+            files: OpenFiles::default(),
+            marks: None,
+            grace: retired::GRACE,
+            compared_except: None,
+            unsound: HashSet::new(),
+            _lock: lock,
+        })
+    }
+
+    /// Begins a file of one table and day, aside; `number` tells it from others of the same step.
+    pub(crate) fn staged_file(
+        &self,
+        number: usize,
+        table: &Table,
+        date: &str,
+    ) -> Result<StagedFile> {
+        let path = self.root.join(self.name.staging()).join(number.to_string());
+        StagedFile::create(path, &self.name, table, date.to_owned())
+    }
+
+    /// Makes room after a step that failed; what cannot be removed is swept when the dataset is opened next.
+    pub(crate) fn clear_staging(&self) {
+        let _ = layout::clear(&self.root.join(self.name.staging()));
+    }
+
+    /// How long files that newer ones replaced are kept for those who opened the dataset before; an hour
+    /// unless set.
+    pub fn keep_retired_for(&mut self, grace: Duration) {
+        self.grace = grace;
+    }
+
+    /// The highest record sequence of a host's database that is sealed here, in any table. The first call
+    /// reads the index of every file, later ones none.
+    ///
+    /// # Errors
+    /// A file that is torn, altered or unreadable.
+    pub fn last_sequence(&mut self, host_id: &str, database_id: &str) -> Result<Option<i64>> {
+        let marks = match self.marks.take() {
+            Some(marks) => marks,
+            None => Marks::read(&self.root, &self.manifest)?,
+        };
+        Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
+    }
+
+    /// Rows and files that this writer sealed, now and before.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Describes the trace of another program, durably and at once; where it is described already, anew.
+    ///
+    /// # Errors
+    /// What the system refused; the dataset is then as it was.
+    pub fn describe(&mut self, source: SourceEntry) -> Result<()> {
+        if self.manifest.sources.contains(&source) {
+            return Ok(());
+        }
+        let before = self.manifest.sources.clone();
+        self.manifest
+            .sources
+            .retain(|known| known.name != source.name);
+        self.manifest.sources.push(source);
+        let published = self.publish(Vec::new(), &[]);
+        if published.is_err() {
+            self.manifest.sources = before;
+        }
+        published
+    }
+
+    /// Counts records that are appended again and say otherwise ([`crate::Summary::contradicted_rows`]) in any
+    /// column but `except`: all columns of what is held are then read, and not the names of records alone.
+    pub fn compare_repeats(&mut self, except: &'static [&'static str]) {
+        self.compared_except = Some(except);
+    }
+
+    /// Rows appended and not sealed yet, repeats among them.
+    #[must_use]
+    pub fn pending_rows(&self) -> u64 {
+        self.pending.values().map(|p| p.rows() as u64).sum()
+    }
+
+    /// Memory that the rows not sealed yet take.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.values().map(Pending::bytes).sum()
+    }
+
+    /// Adds rows of any hosts, days and order. Rows that the dataset holds already are left out when it
+    /// is sealed.
+    ///
+    /// # Errors
+    /// [`DatasetError::WrongSchema`] when the columns are not those of `table`.
+    pub fn append(&mut self, table: &Table, batch: RecordBatch) -> Result<()> {
+        let batch = checked(table, batch)?;
+        let identities = Identities::of(&batch).map_err(DatasetError::rows(table.name))?;
+        let mut days: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+        for (position, &time_ms) in (0..).zip(identities.times_ms) {
+            days.entry(layout::day(time_ms)).or_default().push(position);
+        }
+        for (day, positions) in days {
+            let rows = if positions.len() == batch.num_rows() {
+                batch.clone()
+            } else {
+                take_record_batch(&batch, &UInt32Array::from(positions))
+                    .map_err(DatasetError::rows(table.name))?
+            };
+            self.pending
+                .entry((table.name, day))
+                .or_default()
+                .push(rows)
+                .map_err(DatasetError::rows(table.name))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a writer may leave before there is a manifest.
+fn is_our_own(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| {
+        let of_a_writer = [LOCK, STAGING].iter().any(|own| {
+            let rest = name.strip_prefix(own);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        });
+        of_a_writer || [RETIRED, DAMAGED, MANIFESTS].contains(&name)
+    })
+}
+
+/// The batch under the table's own schema, with its units.
+fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
+    let wrong = |detail| DatasetError::WrongSchema {
+        table: table.name.to_owned(),
+        detail,
+    };
+    let expected = schema(table);
+    let names = |s: &arrow::datatypes::Schema| -> Vec<String> {
+        s.fields().iter().map(|f| f.name().clone()).collect()
+    };
+    let found = names(batch.schema_ref());
+    if found != names(&expected) {
+        return Err(wrong(format!(
+            "its columns are {found:?}; schemas/SCHEMA.md lists the table's"
+        )));
+    }
+    RecordBatch::try_new(Arc::new(expected), batch.columns().to_vec())
+        .map_err(|e| wrong(e.to_string()))
+}

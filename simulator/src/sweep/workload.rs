@@ -1,0 +1,22 @@
+//! What borrows in a simulation.
+
+use crate::applications::Application;
+use std::fmt;
+
+/// What borrows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A program, again and again.
+    Program(Application),
+    /// The plan's recorded clients, all at once.
+    Streams,
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(program) => program.fmt(f),
+            Self::Streams => f.write_str("streams"),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The modules of one crate, and which module uses which: paths are followed through imports and re-exports to the
+//! module that defines their item.
+
+use super::graph::Arrow;
+use super::tokens::{Path, Said};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// One module: its file, and what is said in it.
+struct Module {
+    file: String,
+    children: BTreeSet<String>,
+    said: Said,
+}
+
+/// A crate's modules by their paths; the root's is empty.
+pub(super) struct Sources {
+    modules: BTreeMap<Path, Module>,
+}
+
+/// Where a path leads.
+#[derive(Clone)]
+enum Target {
+    Module(Path),
+    /// An item of this module.
+    ItemOf(Path),
+}
+
+/// Re-exports that are followed at most: more are a circle of globs.
+const MOST_STEPS: usize = 30;
+
+impl Sources {
+    /// Reads a library's modules, or a program's where there is no library.
+    pub(super) fn of_crate(name: &str) -> Self {
+        let src = gleaner_tests::repository().join(name).join("src");
+        let text = |file: &str| fs::read_to_string(src.join(file)).ok();
+        let root = if src.join("lib.rs").exists() {
+            "lib.rs"
+        } else {
+            "main.rs"
+        };
+        Self::read(root, &text)
+    }
+
+    /// Reads the modules from `root` on; `text` is that of a file, if there is such a file.
+    pub(super) fn read(root: &str, text: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut sources = Self {
+            modules: BTreeMap::new(),
+        };
+        let said = Said::of(&text(root).unwrap());
+        sources.add(Path::new(), root, said, text);
+        sources
+    }
+
+    fn add(
+        &mut self,
+        path: Path,
+        file: &str,
+        mut said: Said,
+        text: &dyn Fn(&str) -> Option<String>,
+    ) {
+        let mut children: BTreeSet<String> = said.files.clone();
+        for (name, inner) in std::mem::take(&mut said.inline) {
+            self.add(below(&path, &name), file, inner, text);
+            children.insert(name);
+        }
+        for name in &said.files {
+            let child = below(&path, name);
+            let stem = child.join("/");
+            let places = [format!("{stem}.rs"), format!("{stem}/mod.rs")];
+            let found = places.iter().find_map(|file| Some((file, text(file)?)));
+            let (file, found) = found.unwrap_or_else(|| panic!("no file of module {stem}"));
+            self.add(child, file, Said::of(&found), text);
+        }
+        let file = file.to_owned();
+        self.modules.insert(
+            path,
+            Module {
+                file,
+                children,
+                said,
+            },
+        );
+    }
+
+    /// The top-level modules.
+    pub(super) fn rooms(&self) -> &BTreeSet<String> {
+        &self.modules[&Path::new()].children
+    }
+
+    /// Which file uses which, but for a module's own parents and children.
+    pub(super) fn between_files(&self) -> BTreeSet<Arrow> {
+        let file = |path: &Path| self.modules[path].file.clone();
+        let arrows = self.arrows();
+        let arrows = arrows.iter().map(|(user, used)| (file(user), file(used)));
+        arrows.filter(|(user, used)| user != used).collect()
+    }
+
+    /// Which top-level module uses which, each with the files that do.
+    pub(super) fn between_rooms(&self) -> BTreeMap<Arrow, BTreeSet<String>> {
+        let mut arrows: BTreeMap<Arrow, BTreeSet<String>> = BTreeMap::new();
+        for (user, used) in self.arrows() {
+            if user[0] != used[0] {
+                let arrow = (user[0].clone(), used[0].clone());
+                arrows
+                    .entry(arrow)
+                    .or_default()
+                    .insert(self.modules[&user].file.clone());
+            }
+        }
+        arrows
+    }
+
+    fn arrows(&self) -> BTreeSet<(Path, Path)> {
+        let mut arrows = BTreeSet::new();
+        for (user, module) in &self.modules {
+            let items =
+                module
+                    .said
+                    .paths
+                    .iter()
+                    .filter_map(|path| match self.target(user, path, 0)? {
+                        Target::ItemOf(used) => Some(used),
+                        Target::Module(_) => None, // what is used of it is named elsewhere
+                    });
+            let globs =
+                module
+                    .said
+                    .globs
+                    .iter()
+                    .filter_map(|path| match self.target(user, path, 0)? {
+                        Target::ItemOf(used) | Target::Module(used) => Some(used),
+                    });
+            for used in items.chain(globs) {
+                if !user.starts_with(&used) && !used.starts_with(user) {
+                    arrows.insert((user.clone(), used));
+                }
+            }
+        }
+        arrows
+    }
+
+    /// Where `path`, written in the module `at`, leads within this crate.
+    fn target(&self, at: &Path, path: &[String], steps: usize) -> Option<Target> {
+        if steps > MOST_STEPS {
+            return None;
+        }
+        let said = &self.modules.get(at)?.said;
+        match path.first()?.as_str() {
+            "crate" => self.item(Path::new(), &path[1..], steps),
+            "self" => self.item(at.clone(), &path[1..], steps),
+            "super" => {
+                let ups = path.iter().take_while(|s| *s == "super").count();
+                let from = at[..at.len().checked_sub(ups)?].to_vec();
+                self.item(from, &path[ups..], steps)
+            }
+            first if self.modules[at].children.contains(first) => {
+                self.item(at.clone(), path, steps)
+            }
+            first => {
+                let import = said.imports.get(first)?;
+                (import.first()? != first).then(|| self.item(at.clone(), path, steps))?
+            }
+        }
+    }
+
+    /// Where `path` leads from within the module `at`.
+    fn item(&self, mut at: Path, mut path: &[String], steps: usize) -> Option<Target> {
+        while let Some(first) = path.first() {
+            let module = self.modules.get(&at)?;
+            if module.children.contains(first) {
+                at.push(first.clone());
+                path = &path[1..];
+                continue;
+            }
+            if let Some(import) = module.said.imports.get(first) {
+                match self.target(&at, import, steps + 1)? {
+                    Target::Module(found) => {
+                        at = found;
+                        path = &path[1..];
+                        continue;
+                    }
+                    item => return Some(item),
+                }
+            }
+            if !module.said.items.contains(first)
+                && let Some(from) = self.glob_with(&at, first, steps)
+            {
+                return self.item(from, path, steps + 1);
+            }
+            return Some(Target::ItemOf(at));
+        }
+        Some(Target::Module(at))
+    }
+
+    /// The module from which `at` imports all, `name` among it.
+    fn glob_with(&self, at: &Path, name: &str, steps: usize) -> Option<Path> {
+        let globs = self.modules[at].said.globs.iter();
+        let mut modules = globs.filter_map(|glob| match self.target(at, glob, steps + 1)? {
+            Target::Module(found) => Some(found),
+            Target::ItemOf(_) => None,
+        });
+        modules.find(|found| {
+            let module = &self.modules[found];
+            let said = &module.said;
+            module.children.contains(name)
+                || said.items.contains(name)
+                || said.imports.contains_key(name)
+        })
+    }
+}
+
+fn below(path: &Path, name: &str) -> Path {
+    let mut path = path.clone();
+    path.push(name.to_owned());
+    path
+}
