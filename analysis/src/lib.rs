@@ -1,11 +1,12 @@
 //! From a dataset to findings: the availability study of Acharya & Setia, on any fleet.
 //!
-//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`]), measured, and let go, so
+//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`], [`derived`]), measured, and let go, so
 //! that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable
-//! ([`measure`]), and is merged in the order of their ids: the same dataset gives the same figures.
+//! ([`measure`], all of them: [`measures`]), and is merged in the order of their ids: the same dataset gives the same figures.
 //!
 //! ```text
-//! dataset ─► trace (one host: samples, runs without gaps, idle periods, rows)
+//! dataset ─► trace (one host as recorded: samples, runs without gaps, rows)
+//!             └► derived (idle and busy periods, returns, live files)
 //!              ├─ availability   usage, over time, dips, hours, periods ─┐
 //!              ├─ owner          absences, returns, live files, cost     │
 //!              ├─ what_if        other limits: gain and cost             │
@@ -29,6 +30,7 @@
 mod availability;
 mod cluster;
 mod consumers;
+mod derived;
 mod error;
 mod explain;
 mod fleet;
@@ -36,6 +38,7 @@ mod forecast;
 mod host;
 mod in_order;
 mod measure;
+mod measures;
 mod owner;
 mod parameters;
 mod quality;
@@ -53,7 +56,8 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::SampleRow;
-use host::Pass;
+use host::HostFindings;
+use measure::Pass;
 use trace::calendar::Calendar;
 
 /// How far an analysis has come.
@@ -101,13 +105,15 @@ pub fn analyze_together(
         parameters: &parameters,
         classes: &classes,
         calendar: &Calendar::new(&parameters.time_zone)?,
+        reads: measures::reads(&parameters),
+        wants_returns: measures::wants_returns(&parameters),
         points_count: over_time::points_of_each(hosts_count),
     };
     let mut fleet = fleet::Fleet::new(&classes);
     let mut hosts_done = 0;
     in_order::each(
         &hosts,
-        |(dataset, host)| pass.host(dataset, host),
+        |(dataset, host)| HostFindings::of(dataset, host, &pass),
         |found| {
             fleet.add(found);
             hosts_done += 1;

@@ -3,8 +3,9 @@
 use super::dips::{Threshold, intervals_below};
 use super::notions::Sizes;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, Output};
+use crate::trace::reads::Reads;
+use crate::derived::Host;
 use gleaner_schemas::findings::{DipHosts, Findings, Notion, Parameters};
 
 /// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
@@ -26,10 +27,12 @@ fn wanted(parameters: &Parameters) -> &'static [Notion] {
 }
 
 impl Measure for DipCounts {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+    const OUTPUTS: &'static [Output] = &[Output::of::<DipHosts>(Reads::FEW)];
+
+    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
         let of_notion = |&notion: &Notion| {
-            let sizes = Sizes::of(trace, notion);
-            let physical_bytes = &trace.samples.physical_bytes;
+            let sizes = Sizes::of(host, notion);
+            let physical_bytes = &host.trace.samples.physical_bytes;
             let of_threshold = |threshold| {
                 let known = sizes.known.iter().cloned().flatten();
                 let known = known.map(|at| (sizes.bytes[at], physical_bytes[at]));

@@ -21,31 +21,21 @@ mod returns;
 mod totals;
 
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, Output};
+use crate::trace::reads::Reads;
+use crate::derived::Host;
 use by_class::ByClass;
 use contribution::Contributions;
-use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_schemas::findings::{
+    ClassContribution, ClassPoint, ClusterAvailable, ClusterPoint, Copies, Findings, Guaranteed, Parameters, Pooling,
+    RankContribution, ReturnsByHour, WorstReturn,
+};
 use grid::HostCells;
 use guaranteed::Guarantees;
 use joint::Joint;
 use pooling::Pools;
 use returns::Returns;
 use totals::Totals;
-
-/// Keys of what the hosts together give.
-pub(crate) const KEYS: [&str; 10] = [
-    "cluster_over_time",
-    "cluster_available",
-    "class_over_time",
-    "contribution_by_class",
-    "contribution_by_rank",
-    "guaranteed",
-    "copies",
-    "returns_by_hour",
-    "worst_returns",
-    "pooling",
-];
 
 /// Every measure of the hosts together.
 #[derive(Clone, Debug)]
@@ -74,9 +64,22 @@ impl Cluster {
 }
 
 impl Measure for Cluster {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        // Once for all parts, which is why this is no list of `measures!`.
-        Self::of_cells(&HostCells::of(trace, parameters), parameters)
+    const OUTPUTS: &'static [Output] = &[
+        Output::of::<ClusterPoint>(Reads::SAMPLES),
+        Output::of::<ClusterAvailable>(Reads::SAMPLES),
+        Output::of::<ClassPoint>(Reads::SAMPLES),
+        Output::of::<ClassContribution>(Reads::SAMPLES),
+        Output::of::<RankContribution>(Reads::SAMPLES),
+        Output::of::<Guaranteed>(Reads::SAMPLES),
+        Output::of::<Copies>(Reads::SAMPLES),
+        Output::of::<ReturnsByHour>(Reads::SAMPLES),
+        Output::of::<WorstReturn>(Reads::SAMPLES),
+        Output::of::<Pooling>(Reads::SAMPLES),
+    ];
+
+    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+        // Once for all parts, which is why this is no list of `pools!`.
+        Self::of_cells(&HostCells::of(host, parameters), parameters)
     }
 
     fn merge(&mut self, other: &Self) {

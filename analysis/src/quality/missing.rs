@@ -1,6 +1,9 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
-use crate::trace::HostTrace;
+use crate::derived::Host;
+use crate::error::Result;
+use crate::measure::{HostMeasure, Output, Pass};
+use crate::trace::reads::Reads;
 use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
@@ -8,23 +11,36 @@ use gleaner_schemas::findings::{
 };
 use gleaner_schemas::units::Seconds;
 
-/// What one host, of which everything else is in `found`, leaves unmeasured.
-pub(crate) fn of_host(
-    trace: &HostTrace<'_>,
+/// What cannot be said of each host, of which everything else is found.
+pub(crate) struct Missing;
+
+impl HostMeasure for Missing {
+    const OUTPUTS: &'static [Output] = &[Output::of::<NotMeasured>(Reads::SAMPLES)];
+
+    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        let missing = of_host(host, findings, pass);
+        findings.not_measured.extend(missing);
+        Ok(())
+    }
+}
+
+fn of_host(
+    host: &Host<'_>,
     found: &Findings,
-    parameters: &Parameters,
+    pass: &Pass<'_>,
 ) -> Vec<NotMeasured> {
-    let idleness = &trace.idleness;
+    let parameters = pass.parameters;
+    let idleness = &host.idleness;
     let mut missing = Vec::new();
     let mut say = |measure: &str, reason: String| {
         missing.push(NotMeasured {
             measure: measure.to_owned(),
-            host: trace.host().to_owned(),
+            host: host.id().to_owned(),
             reason,
         });
     };
-    let categories = trace.samples.categories.iter().zip(Category::ALL);
-    let others = [(&trace.samples.harvestable_bytes, "harvestable")];
+    let categories = host.trace.samples.categories.iter().zip(Category::ALL);
+    let others = [(&host.trace.samples.harvestable_bytes, "harvestable")];
     let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
     let is_wanted = parameters.wants(&["memory_usage", "memory_by_host"]);
     for (sizes, category) in named.chain(others) {
@@ -59,7 +75,7 @@ pub(crate) fn of_host(
             ),
         );
     }
-    let longest = Seconds::from_ms(trace.longest_run_ms());
+    let longest = Seconds::from_ms(host.trace.longest_run_ms());
     if !idleness.is_unknown() && longest.0 < parameters.idle_after_s {
         let needed = Seconds(parameters.idle_after_s);
         say(
@@ -71,9 +87,9 @@ pub(crate) fn of_host(
         );
     }
     if parameters.wants(&["live_file_cache", "memory_usage", "notions"])
-        && trace.live_files.is_absent()
+        && host.live_files.is_absent()
     {
-        let why = if trace.files.rows.rows_count() == 0 {
+        let why = if host.trace.files.rows.rows_count() == 0 {
             let why = why_absent(&found.absences, "files");
             format!("no file was recorded{why}")
         } else {
@@ -81,7 +97,9 @@ pub(crate) fn of_host(
         };
         say("live_file_cache", why);
     }
-    owner(trace, found, parameters, &mut say);
+    if pass.wants_returns {
+        owner(host, found, parameters, &mut say);
+    }
     if longest.0 < parameters.minimum_period_s {
         let needed = Seconds(parameters.minimum_period_s);
         say(
@@ -100,7 +118,7 @@ pub(crate) fn of_host(
     }
     if parameters.wants(&["dip_processes"])
         && !found.worst_dips.is_empty()
-        && trace.processes.rows.rows_count() == 0
+        && host.trace.processes.rows.rows_count() == 0
     {
         let why = why_absent(&found.absences, "processes");
         say("dip_processes", format!("no process was recorded{why}"));
@@ -117,26 +135,17 @@ pub(crate) fn of_host(
 
 /// What the owner's return would and did cost.
 fn owner(
-    trace: &HostTrace<'_>,
+    host: &Host<'_>,
     found: &Findings,
     parameters: &Parameters,
     say: &mut impl FnMut(&str, String),
 ) {
-    if !parameters.wants(&[
-        "absence_lengths",
-        "reclaims",
-        "reclaims_by_hour",
-        "memory_context",
-        "owner_cost",
-    ]) {
-        return;
-    }
-    if !trace.idle_can_be_told() {
+    if !host.idle_can_be_told() {
         let why = "it cannot be told when the owner came back; absence lengths, memory context and the \
                    owner's cost leave this host out";
         return say("reclaims", why.to_owned());
     }
-    if trace.returns.is_empty() {
+    if host.returns.is_empty() {
         let why = "no absence was seen to end; the owner's cost leaves this host out as well";
         return say("memory_context", why.to_owned());
     }
@@ -153,7 +162,7 @@ fn owner(
                    (MemAvailable is missing)";
         say("memory_context", why.to_owned());
     }
-    if trace.samples.counters.iter().flatten().all(Option::is_none) {
+    if host.trace.samples.counters.iter().flatten().all(Option::is_none) {
         let why = "the kernel's counters are absent in every sample";
         say("owner_cost", why.to_owned());
     }
