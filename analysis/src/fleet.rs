@@ -8,7 +8,7 @@ use crate::host::HostFindings;
 use crate::measures::{Fleetwide, Pooled};
 use crate::quality::missing;
 use gleaner_schemas::findings::{
-    AvailabilityPeriods, FINDINGS_VERSION, Findings, Listed, Parameters, Scope,
+    AvailabilityPeriods, FINDINGS_VERSION, FindingList, Findings, Parameters, Scope,
 };
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! One pass over one host. What comes out is small whatever the host's trace, and merges with the
 //! other hosts' (`fleet.rs`).
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::measure::Pass;
-use crate::measures::{Alone, Fleetwide, Last, Pooled};
+use crate::measures::{ClosingMeasures, Fleetwide, HostMeasures, Pooled};
 use crate::quality::missing;
 use crate::trace::span::Span;
 use gleaner_dataset::Dataset;
@@ -25,7 +25,7 @@ impl HostFindings {
     /// Reads and analyses one host.
     pub(crate) fn of(dataset: &Dataset, id: &str, pass: &Pass<'_>) -> Result<Self> {
         let parameters = pass.parameters;
-        let read = Host::read(dataset, id, parameters, pass.reads, pass.calendar)?;
+        let read = HostHistory::read(dataset, id, parameters, pass.reads, pass.calendar)?;
         let Some(mut host) = read else {
             let mut nothing = Self::default();
             let missing = missing::no_samples(id, Span::of(parameters));
@@ -33,14 +33,16 @@ impl HostFindings {
             return Ok(nothing);
         };
         let mut records = Findings::default();
-        Alone::write(&mut host, pass, &mut records)?;
+        HostMeasures::write(&mut host, pass, &mut records)?;
         let pooled = Pooled::of_host(&host, parameters)?;
         let summary = records.hosts.first();
         let size_class = summary.map_or_else(String::new, |summary| summary.size_class.clone());
+        let fleetwide = Fleetwide::of_host(&host, parameters)?;
         pooled.write_host(id, &size_class, parameters, &mut records);
-        Last::write(&mut host, pass, &mut records)?;
+        fleetwide.write_host(id, &size_class, parameters, &mut records);
+        ClosingMeasures::write(&mut host, pass, &mut records)?;
         Ok(Self {
-            fleetwide: Some(Fleetwide::of_host(&host, parameters)?),
+            fleetwide: Some(fleetwide),
             pooled: Some(pooled),
             records,
         })

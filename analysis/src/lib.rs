@@ -1,8 +1,8 @@
 //! From a dataset to findings: the availability study of Acharya & Setia, on any fleet.
 //!
-//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`], [`derived`]), measured, and let go, so
-//! that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable
-//! ([`measure`], all of them: [`measures`]), and is merged in the order of their ids: the same dataset gives the same figures.
+//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`], [`derived`]), measured, and let go,
+//! so that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable ([`measure`]; all
+//! measures: [`measures`]), and is merged in the order of their ids: the same dataset gives the same figures.
 //!
 //! ```text
 //! dataset ─► trace (one host as recorded: samples, runs without gaps, rows)

@@ -1,26 +1,27 @@
-//! What every measure does: say which findings it writes and what it reads for them, take a host in, write its records.
+//! The work of every measure: it declares the findings that it writes and what it reads for them, takes hosts in, and
+//! writes records.
 //!
 //! A new measure is one file in its room, and one line in `measures.rs`.
 
 use crate::availability::sizes::Classes;
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::trace::calendar::Calendar;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Finding, Findings, Parameters};
 
 /// A finding that a measure writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub(crate) struct MeasureOutput {
     pub(crate) key: &'static str,
-    /// What is read of each host for it.
-    pub(crate) reads: Reads,
-    /// Whether it rests on the owner's returns, of which some hosts can say nothing.
+    /// Columns and tables of each host that it needs.
+    pub(crate) reads: ReadSet,
+    /// True where it rests on the owner's returns, of which some hosts can say nothing.
     pub(crate) rests_on_returns: bool,
 }
 
-impl Output {
-    pub(crate) const fn of<F: Finding>(reads: Reads) -> Self {
+impl MeasureOutput {
+    pub(crate) const fn of<F: Finding>(reads: ReadSet) -> Self {
         Self {
             key: F::KEY,
             reads,
@@ -39,11 +40,11 @@ impl Output {
 
 /// A measure that pools over hosts. Hosts are merged in the order of their ids.
 pub(crate) trait Measure: Sized {
-    /// What it writes: it is left out where none of that is asked for.
-    const OUTPUTS: &'static [Output];
+    /// Findings that it writes; it is left out where none of them is asked for.
+    const OUTPUTS: &'static [MeasureOutput];
 
     /// What one host adds.
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self>;
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self>;
 
     /// Adds the records of that one host, of which `size_class` is; most measures have none.
     fn write_host(
@@ -61,7 +62,7 @@ pub(crate) trait Measure: Sized {
     /// Adds the records of the hosts merged, which are those of `size_class` (or `all`).
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings);
 
-    /// Whether any of it is asked for.
+    /// Returns true where one of its findings is asked for.
     fn is_wanted(parameters: &Parameters) -> bool {
         Self::OUTPUTS
             .iter()
@@ -71,21 +72,21 @@ pub(crate) trait Measure: Sized {
 
 /// A measure of each host by itself.
 pub(crate) trait HostMeasure {
-    /// What it writes.
-    const OUTPUTS: &'static [Output];
+    /// Findings that it writes.
+    const OUTPUTS: &'static [MeasureOutput];
 
     /// Adds the host's records. Measures that stand before it have added theirs.
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()>;
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()>;
 }
 
-/// What every host's pass needs to know.
+/// Settings of the pass over each host.
 pub(crate) struct Pass<'a> {
     pub(crate) parameters: &'a Parameters,
     pub(crate) classes: &'a Classes,
     pub(crate) calendar: &'a Calendar,
-    /// What is read of each host.
-    pub(crate) reads: Reads,
-    /// Whether anything is asked for that rests on the owner's returns.
+    /// Columns and tables that are read of each host.
+    pub(crate) reads: ReadSet,
+    /// True where a finding is asked for that rests on the owner's returns.
     pub(crate) wants_returns: bool,
     /// Most points over time of one host.
     pub(crate) points_count: usize,
@@ -101,10 +102,10 @@ macro_rules! pools {
         }
 
         impl $name {
-            /// What they write.
-            pub(crate) const OUTPUTS: &'static [&'static [Output]] = &[$(<$measure>::OUTPUTS),+];
+            /// Findings that they write.
+            pub(crate) const OUTPUTS: &'static [&'static [MeasureOutput]] = &[$(<$measure>::OUTPUTS),+];
 
-            pub(crate) fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+            pub(crate) fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
                 Ok(Self {
                     $($field: if <$measure>::is_wanted(parameters) {
                         Some(<$measure>::of_host(host, parameters)?)
@@ -154,11 +155,11 @@ macro_rules! alone {
         pub(crate) struct $name;
 
         impl $name {
-            /// What they write.
-            pub(crate) const OUTPUTS: &'static [&'static [Output]] = &[$(<$measure>::OUTPUTS),+];
+            /// Findings that they write.
+            pub(crate) const OUTPUTS: &'static [&'static [MeasureOutput]] = &[$(<$measure>::OUTPUTS),+];
 
             pub(crate) fn write(
-                host: &mut Host<'_>,
+                host: &mut HostHistory<'_>,
                 pass: &Pass<'_>,
                 findings: &mut Findings,
             ) -> Result<()> {

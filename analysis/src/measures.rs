@@ -1,62 +1,62 @@
-//! All measures, one line each. What they write, and what they read for it, stands with them.
+//! All measures, one line each. Each declares the findings that it writes and what it reads for them.
 
 use crate::availability::dip_hosts::DipCounts;
 use crate::availability::dips::Dips;
 use crate::availability::hours::Hours;
 use crate::availability::notions::Notions;
-use crate::availability::over_time::OverTime;
+use crate::availability::over_time::MemoryOverTime;
 use crate::availability::periods::Periods;
 use crate::availability::periods::by_hour::AvailabilityByHour;
 use crate::availability::usage::{Residuals, Usage};
 use crate::cluster::Cluster;
 use crate::consumers::files::TopFiles;
-use crate::consumers::processes::Programs;
-use crate::derived::Host;
+use crate::consumers::processes::ProgramUse;
+use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::forecast::Forecasts;
-use crate::measure::{HostMeasure, Measure, Output, Pass, alone, pools};
+use crate::measure::{HostMeasure, Measure, MeasureOutput, Pass, alone, pools};
 use crate::owner::absence_lengths::Lengths;
 use crate::owner::idle::IdlePeriods;
 use crate::owner::live_file_cache::LiveFileCache;
 use crate::owner::memory_context::MemoryContext;
 use crate::owner::owner_cost::OwnerCost;
-use crate::owner::quota::Quotas;
+use crate::owner::quota::LastQuotas;
 use crate::owner::reclaims_by_hour::ReclaimsByHour;
 use crate::owner::returns;
 use crate::quality::cost::AgentCosts;
 use crate::quality::coverage::{Gaps, Summaries};
-use crate::quality::missing::Missing;
-use crate::quality::sight::{Absences, ActivitySources};
+use crate::quality::missing::MissingMeasures;
+use crate::quality::sight::{AbsenceRecords, ActivitySources};
 use crate::sources;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use crate::what_if::WhatIf;
 use gleaner_schemas::findings::{Findings, Parameters};
 
 alone! {
-    /// What is said of each host by itself.
-    Alone:
+    /// Measures of each host by itself.
+    HostMeasures:
     Summaries,
     Dips,
     IdlePeriods,
-    Programs,
+    ProgramUse,
     TopFiles,
     Gaps,
     Residuals,
     AgentCosts,
-    Absences,
+    AbsenceRecords,
     ActivitySources,
-    OverTime,
-    // It says what the sources of activity say.
-    Quotas,
+    MemoryOverTime,
+    // It quotes the sources of activity.
+    LastQuotas,
 }
 
 alone! {
-    /// What is said of each host when all else is known.
-    Last: Missing,
+    /// Measures of each host that need all others' findings.
+    ClosingMeasures: MissingMeasures,
 }
 
 pools! {
-    /// What is pooled by class of hosts, and over all of them.
+    /// Measures pooled by class of hosts, and over all hosts.
     Pooled {
         usage: Usage,
         dips: DipCounts,
@@ -75,7 +75,7 @@ pools! {
 }
 
 pools! {
-    /// What is pooled over all hosts alone.
+    /// Measures pooled over all hosts alone.
     Fleetwide {
         forecasts: Forecasts,
         what_if: WhatIf,
@@ -83,25 +83,25 @@ pools! {
     }
 }
 
-/// Returns what is read of each host for what is asked for.
-pub(crate) fn reads(parameters: &Parameters) -> Reads {
-    wanted(parameters).fold(Reads::FEW, |all, output| all.and(output.reads))
+/// Returns the columns and tables that the findings asked for need of each host.
+pub(crate) fn reads(parameters: &Parameters) -> ReadSet {
+    wanted(parameters).fold(ReadSet::FEW, |all, output| all.and(output.reads))
 }
 
-/// Whether anything is asked for that rests on the owner's returns.
+/// Returns true where a finding is asked for that rests on the owner's returns.
 pub(crate) fn wants_returns(parameters: &Parameters) -> bool {
     wanted(parameters).any(|output| output.rests_on_returns)
 }
 
-fn wanted(parameters: &Parameters) -> impl Iterator<Item = &'static Output> {
+fn wanted(parameters: &Parameters) -> impl Iterator<Item = &'static MeasureOutput> {
     outputs().filter(|output| parameters.wants(&[output.key]))
 }
 
 /// Findings that measures write; one that two measures write together comes twice.
-fn outputs() -> impl Iterator<Item = &'static Output> {
+fn outputs() -> impl Iterator<Item = &'static MeasureOutput> {
     let rooms = [
-        Alone::OUTPUTS,
-        Last::OUTPUTS,
+        HostMeasures::OUTPUTS,
+        ClosingMeasures::OUTPUTS,
         Pooled::OUTPUTS,
         Fleetwide::OUTPUTS,
         &[sources::OUTPUTS],
@@ -128,11 +128,14 @@ mod tests {
                 ..Parameters::default()
             })
         };
-        assert_eq!(reads(&[]), Reads::ALL);
-        assert_eq!(reads(&["dips", "availability_periods"]), Reads::FEW);
-        assert_eq!(reads(&["memory_by_host"]), Reads::SAMPLES);
-        assert_eq!(reads(&["dips", "memory_usage"]), Reads::SAMPLES.and_files());
-        assert_eq!(reads(&["what_if"]), Reads::SAMPLES.and_processes());
-        assert_eq!(reads(&["notions"]), Reads::ALL, "two measures write it");
+        assert_eq!(reads(&[]), ReadSet::ALL);
+        assert_eq!(reads(&["dips", "availability_periods"]), ReadSet::FEW);
+        assert_eq!(reads(&["memory_by_host"]), ReadSet::SAMPLES);
+        assert_eq!(
+            reads(&["dips", "memory_usage"]),
+            ReadSet::SAMPLES.and_files()
+        );
+        assert_eq!(reads(&["what_if"]), ReadSet::SAMPLES.and_processes());
+        assert_eq!(reads(&["notions"]), ReadSet::ALL, "two measures write it");
     }
 }

@@ -3,11 +3,11 @@
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease_windows::LeaseWindows;
 use crate::availability::periods::window::{Period, Window};
+use crate::derived::HostHistory;
 use crate::error::{AnalysisError, Result};
 use crate::owner::quota::categories;
-use crate::derived::Host;
 use crate::trace::calendar::Calendar;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use crate::{in_order, parameters};
 use gleaner_dataset::Dataset;
 use gleaner_policy::idle::Verdict;
@@ -35,9 +35,9 @@ pub fn availability<E: From<AnalysisError>>(
     let calendar = Calendar::new(&parameters.time_zone)?;
     // No more columns than the answer needs.
     let reads = if question.has_samples {
-        Reads::SAMPLES
+        ReadSet::SAMPLES
     } else {
-        Reads::FEW
+        ReadSet::FEW
     };
     let mut hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
     if let Some(wanted) = &question.hosts {
@@ -46,7 +46,7 @@ pub fn availability<E: From<AnalysisError>>(
     in_order::each(
         &hosts,
         |host| {
-            let host = Host::read(dataset, host, &parameters, reads, &calendar)?;
+            let host = HostHistory::read(dataset, host, &parameters, reads, &calendar)?;
             Ok(host.and_then(|host| of_host(&host, question)))
         },
         |answer| answer.map_or(Ok(()), &mut take),
@@ -65,7 +65,7 @@ fn parameters_of(question: &AvailabilityQuestion) -> Parameters {
 }
 
 /// `None` where no sample lies in the time that is asked for.
-fn of_host(host: &Host<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
+fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
     let from_ms = question.from_ms.unwrap_or(i64::MIN);
     let until_ms = question.until_ms.unwrap_or(i64::MAX);
     let times = host.trace.samples.time_ms.iter().copied();
@@ -75,7 +75,13 @@ fn of_host(host: &Host<'_>, question: &AvailabilityQuestion) -> Option<HostAvail
     Some(HostAvailability {
         host: host.id().to_owned(),
         host_name: (host.trace.inventory.host_name.clone()).unwrap_or_else(|| host.id().to_owned()),
-        physical_bytes: host.trace.samples.physical_bytes.last().copied().unwrap_or(0),
+        physical_bytes: host
+            .trace
+            .samples
+            .physical_bytes
+            .last()
+            .copied()
+            .unwrap_or(0),
         cpus_count: host.trace.inventory.cpus_count,
         from_ms: first_ms,
         to_ms: last_ms,
@@ -94,7 +100,7 @@ fn of_host(host: &Host<'_>, question: &AvailabilityQuestion) -> Option<HostAvail
 }
 
 fn periods(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     question: &AvailabilityQuestion,
     from_ms: i64,
     until_ms: i64,
@@ -139,7 +145,7 @@ fn one_after_the_other(
 }
 
 fn samples(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     headroom_share: f64,
     from_ms: i64,
     until_ms: i64,

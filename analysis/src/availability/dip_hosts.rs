@@ -2,10 +2,10 @@
 
 use super::dips::{Threshold, intervals_below};
 use super::notions::Sizes;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
-use crate::derived::Host;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{DipHosts, Findings, Notion, Parameters};
 
 /// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
@@ -27,9 +27,9 @@ fn wanted(parameters: &Parameters) -> &'static [Notion] {
 }
 
 impl Measure for DipCounts {
-    const OUTPUTS: &'static [Output] = &[Output::of::<DipHosts>(Reads::FEW)];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<DipHosts>(ReadSet::FEW)];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let of_notion = |&notion: &Notion| {
             let sizes = Sizes::of(host, notion);
             let physical_bytes = &host.trace.samples.physical_bytes;

@@ -1,10 +1,10 @@
 //! Dips: sample intervals in which available memory lies below a threshold (Acharya & Setia, Table 3).
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Dip, Findings, Parameters};
 
 /// What available memory may fall below.
@@ -53,9 +53,9 @@ pub(crate) fn intervals_below(
 pub(crate) struct Dips;
 
 impl HostMeasure for Dips {
-    const OUTPUTS: &'static [Output] = &[Output::of::<Dip>(Reads::FEW)];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Dip>(ReadSet::FEW)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         findings.dips.extend(of_host(&host.trace, pass.parameters));
         Ok(())
     }

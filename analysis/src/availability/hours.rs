@@ -3,11 +3,11 @@
 //! A sample counts for the hour in which it was taken.
 
 use crate::availability::dips::Threshold;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
-use crate::derived::Host;
+use crate::measure::{Measure, MeasureOutput};
 use crate::trace::calendar::{HOURS_OF_WEEK, weekday_and_hour};
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{
     Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
 };
@@ -84,13 +84,13 @@ impl Share {
 }
 
 impl Measure for Hours {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<MemoryUsageByHour>(Reads::SAMPLES.and_files()),
-        Output::of::<DipsByHour>(Reads::FEW),
-        Output::of::<IdleByHour>(Reads::FEW),
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<MemoryUsageByHour>(ReadSet::SAMPLES.and_files()),
+        MeasureOutput::of::<DipsByHour>(ReadSet::FEW),
+        MeasureOutput::of::<IdleByHour>(ReadSet::FEW),
     ];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let samples = &host.trace.samples;
         let hours = || host.hours_of_week.iter().map(|&hour| usize::from(hour));
         let usage = MEASURED.map(|name| {
@@ -196,7 +196,7 @@ impl Measure for Hours {
     }
 }
 
-fn measured(host: &Host<'_>, name: &str, sample: usize) -> Option<i64> {
+fn measured(host: &HostHistory<'_>, name: &str, sample: usize) -> Option<i64> {
     let of = |category| host.trace.samples.category(category, sample);
     match name {
         "kernel" => {

@@ -2,11 +2,11 @@
 //!
 //! How much there is stands here; how long it stays, by `periods` for each of them.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
+use crate::measure::{Measure, MeasureOutput};
 use crate::statistics::distribution::Distribution;
-use crate::derived::Host;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, LendingMode, Notion, NotionSizes, Parameters, Scope};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(crate) struct Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    pub(crate) fn of(host: &'a Host<'_>, notion: Notion) -> Self {
+    pub(crate) fn of(host: &'a HostHistory<'_>, notion: Notion) -> Self {
         let samples = &host.trace.samples;
         match notion {
             // A list of one range: all samples.
@@ -71,9 +71,11 @@ struct ByScope {
 }
 
 impl Measure for Notions {
-    const OUTPUTS: &'static [Output] = &[Output::of::<NotionSizes>(Reads::SAMPLES.and_files())];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<NotionSizes>(
+        ReadSet::SAMPLES.and_files(),
+    )];
 
-    fn of_host(host: &Host<'_>, _: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         let physical = &host.trace.samples.physical_bytes;
         let is_idle = host.idleness.by_sample();
         Ok(Self(Notion::ALL.map(|notion| {

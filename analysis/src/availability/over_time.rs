@@ -1,12 +1,12 @@
 //! Memory over time, in points that can be drawn: one a sample in a short trace, stretches of
 //! samples in a long one. A stretch keeps the least available, so that a dip is seen however long.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
-use gleaner_schemas::findings::{Category, Findings, Listed, MemoryPoint};
+use gleaner_schemas::findings::{Category, FindingList, Findings, MemoryPoint};
 use std::ops::Range;
 
 /// Most points of one host, where there are few; never fewer than the least.
@@ -21,12 +21,12 @@ pub(crate) fn points_of_each(hosts_count: usize) -> usize {
 }
 
 /// Memory of each host over time.
-pub(crate) struct OverTime;
+pub(crate) struct MemoryOverTime;
 
-impl HostMeasure for OverTime {
-    const OUTPUTS: &'static [Output] = &[Output::of::<MemoryPoint>(Reads::SAMPLES)];
+impl HostMeasure for MemoryOverTime {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<MemoryPoint>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         if pass.parameters.wants(&[MemoryPoint::KEY]) {
             let (samples, segments) = (&host.trace.samples, &host.trace.segments);
             let idle = host.idleness.by_sample();

@@ -1,14 +1,14 @@
 //! Use of memory by category, over samples (Acharya & Setia, Table 2).
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Measure, Output, Pass};
-use crate::trace::HostTrace;
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, Measure, MeasureOutput, Pass};
 use crate::statistics::distribution::Distribution;
-use crate::derived::Host;
+use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{
-    Category, Findings, HostMemory, Listed, MemoryUsage, Parameters, Residual,
+    Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
 /// Of [`names`], those that rest on recorded files.
@@ -32,12 +32,12 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) struct Usage(Vec<Distribution>);
 
 impl Measure for Usage {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<MemoryUsage>(Reads::SAMPLES.and_files()),
-        Output::of::<HostMemory>(Reads::SAMPLES),
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<MemoryUsage>(ReadSet::SAMPLES.and_files()),
+        MeasureOutput::of::<HostMemory>(ReadSet::SAMPLES),
     ];
 
-    fn of_host(host: &Host<'_>, _: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         Ok(Self(of_host(host)))
     }
 
@@ -94,7 +94,7 @@ impl Usage {
     }
 }
 
-fn of_host(host: &Host<'_>) -> Vec<Distribution> {
+fn of_host(host: &HostHistory<'_>) -> Vec<Distribution> {
     let (samples, live) = (&host.trace.samples, &host.live_files);
     let physical = || samples.physical_bytes.iter().copied();
     let known = |sizes: &[Option<i64>]| {
@@ -159,13 +159,13 @@ fn finding(size_class: &str, category: &str, all: &Distribution) -> Option<Memor
     })
 }
 
-/// How far the two ways to count available memory differ.
+/// Difference of the two ways to count available memory, by host.
 pub(crate) struct Residuals;
 
 impl HostMeasure for Residuals {
-    const OUTPUTS: &'static [Output] = &[Output::of::<Residual>(Reads::SAMPLES)];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Residual>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         findings.residuals.extend(residual(&host.trace));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What one host says in one cell of the grid.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_hosts::derived::{self, unsigned};
 use gleaner_policy::idle::Verdict;
@@ -68,7 +68,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn of(
-        host: &Host<'_>,
+        host: &HostHistory<'_>,
         at: usize,
         headroom_share: f64,
         idle_can_be_told: bool,

@@ -9,7 +9,7 @@
 use crate::availability::periods::lease_windows::{Break, breaks};
 use crate::availability::sizes::{Classes, SizeClass};
 use crate::cluster::cell::{Building, Cell, Figures};
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ pub(crate) struct HostCells {
 }
 
 impl HostCells {
-    pub(crate) fn of(host: &Host<'_>, parameters: &Parameters) -> Self {
+    pub(crate) fn of(host: &HostHistory<'_>, parameters: &Parameters) -> Self {
         let cell_ms = cell_ms(parameters);
         let time = &host.trace.samples.time_ms;
         let physical_bytes = host.trace.samples.physical_bytes.last();
@@ -130,7 +130,7 @@ impl HostCells {
     /// Adds the cells that samples without a gap cover, less those seen before, as when the clock was set back.
     fn add(
         &mut self,
-        host: &Host<'_>,
+        host: &HostHistory<'_>,
         parameters: &Parameters,
         samples: Range<usize>,
         after: After,
@@ -196,7 +196,7 @@ fn after(found: Break, is_new_boot: bool) -> After {
 
 /// The cells `wanted`, all of which these samples cover.
 fn cells(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     parameters: &Parameters,
     samples: Range<usize>,
     wanted: Range<i64>,

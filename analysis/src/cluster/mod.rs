@@ -20,15 +20,15 @@ mod quantile;
 mod returns;
 mod totals;
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
-use crate::derived::Host;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use by_class::ByClass;
 use contribution::Contributions;
 use gleaner_schemas::findings::{
-    ClassContribution, ClassPoint, ClusterAvailable, ClusterPoint, Copies, Findings, Guaranteed, Parameters, Pooling,
-    RankContribution, ReturnsByHour, WorstReturn,
+    ClassContribution, ClassPoint, ClusterAvailable, ClusterPoint, Copies, Findings, Guaranteed,
+    Parameters, Pooling, RankContribution, ReturnsByHour, WorstReturn,
 };
 use grid::HostCells;
 use guaranteed::Guarantees;
@@ -64,20 +64,20 @@ impl Cluster {
 }
 
 impl Measure for Cluster {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<ClusterPoint>(Reads::SAMPLES),
-        Output::of::<ClusterAvailable>(Reads::SAMPLES),
-        Output::of::<ClassPoint>(Reads::SAMPLES),
-        Output::of::<ClassContribution>(Reads::SAMPLES),
-        Output::of::<RankContribution>(Reads::SAMPLES),
-        Output::of::<Guaranteed>(Reads::SAMPLES),
-        Output::of::<Copies>(Reads::SAMPLES),
-        Output::of::<ReturnsByHour>(Reads::SAMPLES),
-        Output::of::<WorstReturn>(Reads::SAMPLES),
-        Output::of::<Pooling>(Reads::SAMPLES),
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<ClusterPoint>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ClusterAvailable>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ClassPoint>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ClassContribution>(ReadSet::SAMPLES),
+        MeasureOutput::of::<RankContribution>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Guaranteed>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Copies>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ReturnsByHour>(ReadSet::SAMPLES),
+        MeasureOutput::of::<WorstReturn>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Pooling>(ReadSet::SAMPLES),
     ];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         // Once for all parts, which is why this is no list of `pools!`.
         Self::of_cells(&HostCells::of(host, parameters), parameters)
     }

@@ -2,11 +2,11 @@
 //!
 //! `files` holds changes; a file neither open nor mapped any more has ended.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use crate::trace::standing::Standing;
 use gleaner_schemas::findings::{Findings, TopFile};
 
@@ -17,9 +17,10 @@ const MOST_LISTED: usize = 15;
 pub(crate) struct TopFiles;
 
 impl HostMeasure for TopFiles {
-    const OUTPUTS: &'static [Output] = &[Output::of::<TopFile>(Reads::SAMPLES.and_files())];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<TopFile>(ReadSet::SAMPLES.and_files())];
 
-    fn write(host: &mut Host<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let files = of_host(&host.trace, MOST_LISTED)?;
         findings.top_files.extend(files);
         Ok(())

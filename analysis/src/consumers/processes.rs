@@ -1,13 +1,13 @@
 //! The names behind the use of memory: active processes, all of one name together.
 
 use crate::availability::worst_dips;
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
 use crate::trace::frame::{Frame, Integers};
-use crate::trace::reads::Reads;
-use gleaner_schemas::findings::{DipProcess, Findings, Listed, TopProcess, WorstDip};
+use crate::trace::reads::ReadSet;
+use gleaner_schemas::findings::{DipProcess, FindingList, Findings, TopProcess, WorstDip};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,16 +17,16 @@ const MOST_LISTED: usize = 15;
 const MOST_IN_DIP: usize = 5;
 
 /// Programs that use most memory on each host, and those that did in its deepest dips.
-pub(crate) struct Programs;
+pub(crate) struct ProgramUse;
 
-impl HostMeasure for Programs {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<TopProcess>(Reads::SAMPLES.and_processes()),
-        Output::of::<WorstDip>(Reads::SAMPLES),
-        Output::of::<DipProcess>(Reads::SAMPLES.and_processes()),
+impl HostMeasure for ProgramUse {
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<TopProcess>(ReadSet::SAMPLES.and_processes()),
+        MeasureOutput::of::<WorstDip>(ReadSet::SAMPLES),
+        MeasureOutput::of::<DipProcess>(ReadSet::SAMPLES.and_processes()),
     ];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         // By name once, for both.
         let processes = Processes::of_host(&host.trace)?;
         findings.top_processes.extend(processes.top(MOST_LISTED));

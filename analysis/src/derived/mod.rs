@@ -1,4 +1,4 @@
-//! One host: its trace as it was recorded, and beside it what follows from it alone. Every measure reads a [`Host`],
+//! One host: its trace as it was recorded, and beside it what follows from it alone. Every measure reads a [`HostHistory`],
 //! which one pass makes once.
 
 pub(crate) mod busy;
@@ -7,7 +7,7 @@ pub(crate) mod live_files;
 use crate::error::Result;
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use busy::BusyPeriod;
 use gleaner_dataset::Dataset;
 use gleaner_hosts::derived::{Idleness, Return, returns};
@@ -16,8 +16,8 @@ use gleaner_schemas::findings::Parameters;
 use live_files::LiveFiles;
 
 /// One host of a dataset, with at least one sample.
-pub(crate) struct Host<'a> {
-    /// What was recorded.
+pub(crate) struct HostHistory<'a> {
+    /// The trace as it was recorded.
     pub(crate) trace: HostTrace<'a>,
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
@@ -25,17 +25,17 @@ pub(crate) struct Host<'a> {
     pub(crate) returns: Vec<Return>,
     /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
     pub(crate) hours_of_week: Vec<u8>,
-    /// What of the page cache is used again soon.
+    /// Page cache of files that are used again soon.
     pub(crate) live_files: LiveFiles,
 }
 
-impl<'a> Host<'a> {
+impl<'a> HostHistory<'a> {
     /// Reads the host; `None` when it has no samples in the span of time that is asked for.
     pub(crate) fn read(
         dataset: &'a Dataset,
         id: &'a str,
         parameters: &Parameters,
-        reads: Reads,
+        reads: ReadSet,
         calendar: &Calendar,
     ) -> Result<Option<Self>> {
         let trace = HostTrace::read(dataset, id, parameters, reads)?;
@@ -69,7 +69,7 @@ impl<'a> Host<'a> {
         self.trace.host()
     }
 
-    /// Whether it can be told at any time that the host was idle.
+    /// Returns true where the trace can tell at some time that the host was idle.
     pub(crate) fn idle_can_be_told(&self) -> bool {
         !self.idleness.is_unknown() && self.trace.longest_run_ms() >= self.rule.idle_after_ms
     }

@@ -1,11 +1,11 @@
 //! What the idle rule said of one sample, and why.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::ExplainedIdle;
 use gleaner_schemas::units::Seconds;
 
-pub(super) fn of(host: &Host<'_>, at: usize) -> ExplainedIdle {
+pub(super) fn of(host: &HostHistory<'_>, at: usize) -> ExplainedIdle {
     let samples = &host.trace.samples;
     let (owner_idle_ms, load5) = (samples.owner_idle_ms[at], samples.load5[at]);
     let now = samples.time_ms[at];

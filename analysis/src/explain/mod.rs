@@ -6,12 +6,12 @@ mod consumers;
 mod idle;
 mod quota;
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::{AnalysisError, Result};
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::frame::Frame;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use crate::trace::span::Span;
 use crate::{parameters, quality::sight, sources};
 use gleaner_dataset::Dataset;
@@ -35,7 +35,7 @@ pub fn explain(
     parameters::check(asked)?;
     let host = host_id(dataset, host)?;
     let calendar = Calendar::new(&asked.time_zone)?;
-    let Some(mut found) = Host::read(dataset, &host, asked, Reads::ALL, &calendar)? else {
+    let Some(mut found) = HostHistory::read(dataset, &host, asked, ReadSet::ALL, &calendar)? else {
         return Err(AnalysisError::NoSamples { hosts_count: 1 });
     };
     let trace = &found.trace;

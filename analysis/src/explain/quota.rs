@@ -1,15 +1,15 @@
 //! How the lease quota of one sample came about, after `policy::quota`.
 
 use super::{less, term};
+use crate::derived::HostHistory;
 use crate::owner::quota::categories;
-use crate::derived::Host;
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::ExplainedQuota;
 use gleaner_schemas::units::stored;
 
 /// `None` where the trace does not say where memory went.
-pub(super) fn of(host: &Host<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
+pub(super) fn of(host: &HostHistory<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
     let categories = categories(&host.trace.samples, at)?;
     let harvestable_bytes = host.trace.samples.harvestable_bytes[at];
     let limits = Limits {

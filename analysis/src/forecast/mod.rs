@@ -22,14 +22,14 @@ mod rolling;
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease_windows::LeaseWindows;
 use crate::availability::periods::window::Window;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
-use crate::derived::Host;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use counts::{Counts, Seen};
 use gleaner_schemas::findings::{
-    Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality, ForecastTableSize,
-    ForecastWeight, Notion, Parameters, Scope,
+    Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
+    ForecastTableSize, ForecastWeight, Notion, Parameters, Scope,
 };
 use std::sync::Arc;
 
@@ -88,17 +88,17 @@ impl HostPart {
 }
 
 impl Measure for Forecasts {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<Forecast>(Reads::SAMPLES),
-        Output::of::<ForecastQuality>(Reads::SAMPLES),
-        Output::of::<ForecastCalibration>(Reads::SAMPLES),
-        Output::of::<ForecastCell>(Reads::SAMPLES),
-        Output::of::<ForecastHabit>(Reads::SAMPLES),
-        Output::of::<ForecastWeight>(Reads::SAMPLES),
-        Output::of::<ForecastTableSize>(Reads::SAMPLES),
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<Forecast>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastQuality>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastCalibration>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastCell>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastHabit>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastWeight>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastTableSize>(ReadSet::SAMPLES),
     ];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let samples = &host.trace.samples;
         let (time_ms, available_bytes) = (&samples.time_ms[..], &samples.available_bytes[..]);
         let instants = instants::of(time_ms);
@@ -265,7 +265,8 @@ mod tests {
         };
         let dataset = Dataset::open(folder.path()).unwrap();
         let calendar = Calendar::new("UTC").unwrap();
-        let host = Host::read(&dataset, "h", &parameters, Reads::SAMPLES, &calendar).unwrap();
+        let host =
+            HostHistory::read(&dataset, "h", &parameters, ReadSet::SAMPLES, &calendar).unwrap();
         let mut found = Forecasts::of_host(&host.unwrap(), &parameters).unwrap();
         found.hosts.remove(0)
     }

@@ -1,18 +1,18 @@
-//! How long owners are away, and how long there, over hosts.
+//! Lengths of the owners' absences and presences, over hosts.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
+use crate::measure::{Measure, MeasureOutput};
 use crate::statistics::Length;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::kaplan_meier::Curve;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{AbsenceLengths, Findings, OwnerState, Parameters};
 
-/// The one cause of an end that is told here: it was seen.
+/// The one cause of an end: it was seen.
 const ENDED: usize = 0;
 
-/// How long absences and presences last, over hosts.
+/// Lengths of absences and presences.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     idle: Vec<Length>,
@@ -20,9 +20,10 @@ pub(crate) struct Lengths {
 }
 
 impl Measure for Lengths {
-    const OUTPUTS: &'static [Output] = &[Output::of::<AbsenceLengths>(Reads::FEW).on_returns()];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<AbsenceLengths>(ReadSet::FEW).on_returns()];
 
-    fn of_host(host: &Host<'_>, _: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         if !host.idle_can_be_told() {
             return Ok(Self::default());
         }

@@ -1,9 +1,9 @@
 //! Idle periods as findings; [`gleaner_hosts::derived`] finds them.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_schemas::findings::{self, Findings};
 
@@ -11,9 +11,10 @@ use gleaner_schemas::findings::{self, Findings};
 pub(crate) struct IdlePeriods;
 
 impl HostMeasure for IdlePeriods {
-    const OUTPUTS: &'static [Output] = &[Output::of::<findings::IdlePeriod>(Reads::FEW)];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<findings::IdlePeriod>(ReadSet::FEW)];
 
-    fn write(host: &mut Host<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let record = |period: &IdlePeriod| findings::IdlePeriod {
             host: host.id().to_owned(),
             from_time_ms: period.from_ms,

@@ -1,10 +1,10 @@
 //! Live file cache over samples ([`crate::derived::live_files`] has it of each): does it stay within the headroom?
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
+use crate::measure::{Measure, MeasureOutput};
 use crate::statistics::distribution::Distribution;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{self, Findings, Parameters};
 
 /// Parts of a whole in which shares are counted.
@@ -21,10 +21,11 @@ pub(crate) struct LiveFileCache {
 }
 
 impl Measure for LiveFileCache {
-    const OUTPUTS: &'static [Output] =
-        &[Output::of::<findings::LiveFileCache>(Reads::SAMPLES.and_files())];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<findings::LiveFileCache>(
+        ReadSet::SAMPLES.and_files(),
+    )];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let live = &host.live_files;
         let sizes = live
             .file_cache_bytes

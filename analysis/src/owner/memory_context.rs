@@ -5,13 +5,13 @@
 //! sample, with [`quota`]'s rule. It is taken once a return and mode, beside what the mode lends while the
 //! host is idle: the gain and its price in one record.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
+use crate::measure::{Measure, MeasureOutput};
 use crate::owner::quota::categories;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
-use crate::derived::Host;
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
 use gleaner_hosts::derived::unsigned;
 use gleaner_hosts::derived::{Footprint, Process, Return, returned_boottime_ms};
@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
 }
 
 /// One a return; `None` where sizes are not known.
-pub(crate) fn wanted(host: &Host<'_>) -> Result<Vec<Option<Wanted>>> {
+pub(crate) fn wanted(host: &HostHistory<'_>) -> Result<Vec<Option<Wanted>>> {
     let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
     let of_return = |back| wanted_at(host, &by_sample, back);
     host.returns.iter().map(of_return).collect()
@@ -45,7 +45,7 @@ pub(crate) fn wanted(host: &Host<'_>) -> Result<Vec<Option<Wanted>>> {
 
 /// At one return, which need not be one of the trace's own rule; `by_sample` are the rows of its processes.
 pub(crate) fn wanted_at(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
 ) -> Result<Option<Wanted>> {
@@ -61,7 +61,7 @@ pub(crate) fn wanted_at(
 
 /// Footprint in the window after the return; `None` where sizes are not known.
 fn footprint(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
 ) -> Result<Option<Footprint>> {
@@ -120,24 +120,18 @@ struct OfMode {
 }
 
 impl Measure for MemoryContext {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<findings::MemoryContext>(Reads::SAMPLES.and_processes()).on_returns(),
-        Output::of::<NotionSizes>(Reads::SAMPLES.and_processes()),
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<findings::MemoryContext>(ReadSet::SAMPLES.and_processes()).on_returns(),
+        MeasureOutput::of::<NotionSizes>(ReadSet::SAMPLES.and_processes()),
     ];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let wanted = wanted(host)?;
         let of_mode = |(_, mode)| OfMode::of_host(host, &wanted, mode, parameters);
         Ok(Self(MODES.map(of_mode)))
     }
 
-    fn write_host(
-        &self,
-        host: &str,
-        size_class: &str,
-        _: &Parameters,
-        findings: &mut Findings,
-    ) {
+    fn write_host(&self, host: &str, size_class: &str, _: &Parameters, findings: &mut Findings) {
         let records = self.records(Some(host), size_class);
         findings.memory_context.extend(records);
     }
@@ -173,7 +167,7 @@ impl MemoryContext {
 
 impl OfMode {
     fn of_host(
-        host: &Host<'_>,
+        host: &HostHistory<'_>,
         wanted: &[Option<Wanted>],
         mode: Mode,
         parameters: &Parameters,

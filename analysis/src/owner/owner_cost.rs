@@ -5,13 +5,13 @@
 //! is as long as [`findings::OwnerCost::mean_window_s`] says. The base line is taken from the presence that the
 //! return began: as many samples from its middle on, where they are all after the first window and before its end.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
+use crate::measure::{Measure, MeasureOutput};
 use crate::owner::memory_context::wanted;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
-use crate::derived::Host;
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::COUNTERS;
 use gleaner_hosts::derived::Return;
 use gleaner_hosts::derived::unsigned;
@@ -50,9 +50,10 @@ struct Window {
 }
 
 impl Measure for OwnerCost {
-    const OUTPUTS: &'static [Output] = &[Output::of::<findings::OwnerCost>(Reads::SAMPLES.and_processes()).on_returns()];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<findings::OwnerCost>(ReadSet::SAMPLES.and_processes()).on_returns()];
 
-    fn of_host(host: &Host<'_>, _: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         let windows = windows(host)?;
         Ok(Self(
             KINDS.map(|kind| OfKind::of_host(host, &windows, kind)),
@@ -77,7 +78,7 @@ impl Measure for OwnerCost {
     }
 }
 
-fn windows(host: &Host<'_>) -> Result<Vec<Window>> {
+fn windows(host: &HostHistory<'_>) -> Result<Vec<Window>> {
     let mut windows = Vec::new();
     for (back, wanted) in host.returns.iter().zip(wanted(host)?) {
         windows.push(Window {
@@ -92,7 +93,7 @@ fn windows(host: &Host<'_>) -> Result<Vec<Window>> {
 }
 
 /// From the middle of the presence that a return began; a visit between two samples was none.
-fn base_line(host: &Host<'_>, back: &Return) -> Option<Window> {
+fn base_line(host: &HostHistory<'_>, back: &Return) -> Option<Window> {
     let periods = &host.busy_periods;
     let first = *back.window.start();
     let presence = periods.get(periods.partition_point(|p| p.samples.end <= first))?;
@@ -115,7 +116,7 @@ fn base_line(host: &Host<'_>, back: &Return) -> Option<Window> {
 }
 
 impl OfKind {
-    fn of_host(host: &Host<'_>, windows: &[Window], kind: (CostWindow, bool)) -> Self {
+    fn of_host(host: &HostHistory<'_>, windows: &[Window], kind: (CostWindow, bool)) -> Self {
         let samples = &host.trace.samples;
         let guest = |at| samples.category(Category::Guest, at).unwrap_or(0).max(0);
         let of_kind = windows

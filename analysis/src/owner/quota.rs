@@ -1,9 +1,9 @@
 //! What one host could lease at its last sample, and why, in words.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
 use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::accounting::Categories;
@@ -12,13 +12,13 @@ use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::findings::{ActivitySource, Category, Findings, Parameters, Quota};
 use gleaner_schemas::units::{Seconds, stored};
 
-/// What each host could lease at its last sample.
-pub(crate) struct Quotas;
+/// Memory that each host could lease at its last sample.
+pub(crate) struct LastQuotas;
 
-impl HostMeasure for Quotas {
-    const OUTPUTS: &'static [Output] = &[Output::of::<Quota>(Reads::SAMPLES)];
+impl HostMeasure for LastQuotas {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Quota>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         if let Some(&verdict) = host.idleness.verdicts.last() {
             let samples = &host.trace.samples;
             let sources = &findings.activity_sources;

@@ -1,10 +1,10 @@
 //! Returns by hour of the week, in the fleet's time zone, beside the idle time in which they could come.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
-use crate::derived::Host;
+use crate::measure::{Measure, MeasureOutput};
 use crate::trace::calendar::{Calendar, HOURS_OF_WEEK, weekday_and_hour};
+use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Parameters};
 
@@ -17,9 +17,10 @@ pub(crate) struct ReclaimsByHour {
 }
 
 impl Measure for ReclaimsByHour {
-    const OUTPUTS: &'static [Output] = &[Output::of::<findings::ReclaimsByHour>(Reads::SAMPLES).on_returns()];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<findings::ReclaimsByHour>(ReadSet::SAMPLES).on_returns()];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let mut found = Self {
             returns: vec![0; HOURS_OF_WEEK],
             idle: TimeByHour::default(),

@@ -1,9 +1,9 @@
 //! Count of returns; [`gleaner_hosts::derived`] finds them.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
-use crate::derived::Host;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
 
 /// How often what was lent would be taken back.
@@ -31,9 +31,10 @@ impl Count {
 }
 
 impl Measure for Count {
-    const OUTPUTS: &'static [Output] = &[Output::of::<Reclaims>(Reads::SAMPLES).on_returns()];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<Reclaims>(ReadSet::SAMPLES).on_returns()];
 
-    fn of_host(host: &Host<'_>, _: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         if !host.idle_can_be_told() {
             return Ok(Self::default());
         }
@@ -44,13 +45,7 @@ impl Measure for Count {
         })
     }
 
-    fn write_host(
-        &self,
-        host: &str,
-        size_class: &str,
-        _: &Parameters,
-        findings: &mut Findings,
-    ) {
+    fn write_host(&self, host: &str, size_class: &str, _: &Parameters, findings: &mut Findings) {
         let record = self.record(Some(host), size_class);
         findings.reclaims.extend(record);
     }

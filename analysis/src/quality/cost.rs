@@ -1,19 +1,19 @@
 //! What tracing cost a host.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{AgentCost, Findings};
 
-/// What tracing cost each host.
+/// Cost of tracing, by host.
 pub(crate) struct AgentCosts;
 
 impl HostMeasure for AgentCosts {
-    const OUTPUTS: &'static [Output] = &[Output::of::<AgentCost>(Reads::SAMPLES)];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<AgentCost>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         findings.agent_cost.extend(of_host(&host.trace));
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The hosts, and how well each is covered.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::findings::{self, Findings, HostSummary};
 
@@ -11,15 +11,15 @@ use gleaner_schemas::findings::{self, Findings, HostSummary};
 pub(crate) struct Summaries;
 
 impl HostMeasure for Summaries {
-    const OUTPUTS: &'static [Output] = &[Output::of::<HostSummary>(Reads::FEW)];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<HostSummary>(ReadSet::FEW)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         findings.hosts.push(summary(host, pass));
         Ok(())
     }
 }
 
-fn summary(host: &Host<'_>, pass: &Pass<'_>) -> HostSummary {
+fn summary(host: &HostHistory<'_>, pass: &Pass<'_>) -> HostSummary {
     let (samples, inventory) = (&host.trace.samples, &host.trace.inventory);
     let time = || samples.time_ms.iter().copied();
     let from_time_ms = time().min().unwrap_or(0);
@@ -53,9 +53,9 @@ fn summary(host: &Host<'_>, pass: &Pass<'_>) -> HostSummary {
 pub(crate) struct Gaps;
 
 impl HostMeasure for Gaps {
-    const OUTPUTS: &'static [Output] = &[Output::of::<findings::Gap>(Reads::FEW)];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<findings::Gap>(ReadSet::FEW)];
 
-    fn write(host: &mut Host<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let gaps = host.trace.gaps.iter();
         findings.gaps.extend(gaps.map(|gap| record(host.id(), gap)));
         Ok(())

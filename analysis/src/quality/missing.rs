@@ -1,9 +1,9 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
@@ -11,24 +11,20 @@ use gleaner_schemas::findings::{
 };
 use gleaner_schemas::units::Seconds;
 
-/// What cannot be said of each host, of which everything else is found.
-pub(crate) struct Missing;
+/// Measures that the dataset cannot give of a host, and the reasons.
+pub(crate) struct MissingMeasures;
 
-impl HostMeasure for Missing {
-    const OUTPUTS: &'static [Output] = &[Output::of::<NotMeasured>(Reads::SAMPLES)];
+impl HostMeasure for MissingMeasures {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<NotMeasured>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let missing = of_host(host, findings, pass);
         findings.not_measured.extend(missing);
         Ok(())
     }
 }
 
-fn of_host(
-    host: &Host<'_>,
-    found: &Findings,
-    pass: &Pass<'_>,
-) -> Vec<NotMeasured> {
+fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<NotMeasured> {
     let parameters = pass.parameters;
     let idleness = &host.idleness;
     let mut missing = Vec::new();
@@ -135,7 +131,7 @@ fn of_host(
 
 /// What the owner's return would and did cost.
 fn owner(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     found: &Findings,
     parameters: &Parameters,
     say: &mut impl FnMut(&str, String),
@@ -162,7 +158,14 @@ fn owner(
                    (MemAvailable is missing)";
         say("memory_context", why.to_owned());
     }
-    if host.trace.samples.counters.iter().flatten().all(Option::is_none) {
+    if host
+        .trace
+        .samples
+        .counters
+        .iter()
+        .flatten()
+        .all(Option::is_none)
+    {
         let why = "the kernel's counters are absent in every sample";
         say("owner_cost", why.to_owned());
     }

@@ -1,22 +1,22 @@
 //! What could not be read, and how the sources of the owner's activity did.
 
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{HostMeasure, Output, Pass};
-use crate::trace::reads::Reads;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::standing::Standing;
 use crate::trace::{HostTrace, SampleRows};
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::{Absence, ActivitySource, Findings, Listed, Quota};
+use gleaner_schemas::findings::{Absence, ActivitySource, FindingList, Findings, Quota};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
 
-/// What could not be read on each host.
-pub(crate) struct Absences;
+/// Things that could not be read, by host.
+pub(crate) struct AbsenceRecords;
 
-impl HostMeasure for Absences {
-    const OUTPUTS: &'static [Output] = &[Output::of::<Absence>(Reads::SAMPLES)];
+impl HostMeasure for AbsenceRecords {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Absence>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         if pass.parameters.wants(&[Absence::KEY]) {
             findings.absences.extend(absences(&mut host.trace)?);
         }
@@ -24,13 +24,14 @@ impl HostMeasure for Absences {
     }
 }
 
-/// How each host's sources of activity did.
+/// Sources of the owner's activity and their states, by host.
 pub(crate) struct ActivitySources;
 
 impl HostMeasure for ActivitySources {
-    const OUTPUTS: &'static [Output] = &[Output::of::<ActivitySource>(Reads::SAMPLES)];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<ActivitySource>(ReadSet::SAMPLES)];
 
-    fn write(host: &mut Host<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         // A quota says why nothing was seen.
         if pass.parameters.wants(&[ActivitySource::KEY, Quota::KEY]) {
             let sources = activity_sources(&mut host.trace)?;

@@ -23,7 +23,7 @@ use gleaner_schemas::findings::Parameters;
 use gleaner_schemas::rows::{FileRow, ProcessRow, SampleRow};
 use inventory::{Inventory, recorded_gaps};
 use reader::HostReader;
-use reads::Reads;
+use reads::ReadSet;
 use samples::Samples;
 use span::{Lead, Span};
 use std::ops::Range;
@@ -95,7 +95,7 @@ impl<'a> HostTrace<'a> {
         dataset: &'a Dataset,
         host: &'a str,
         parameters: &Parameters,
-        reads: Reads,
+        reads: ReadSet,
     ) -> Result<Option<Self>> {
         let span = Span::of(parameters);
         let mut reader = HostReader::new(dataset, host, span);

@@ -1,15 +1,15 @@
-//! What is read of a host, beside what every measure needs.
+//! Columns and tables that are read of a host.
 
 /// Columns of the samples, and further tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reads {
-    /// Whether all columns of the samples are read, not the few of [`Reads::FEW`] alone.
+pub(crate) struct ReadSet {
+    /// True for all columns of the samples, false for a few of them.
     pub(super) all_columns: bool,
     pub(super) processes: bool,
     pub(super) files: bool,
 }
 
-impl Reads {
+impl ReadSet {
     /// Sizes of physical and available memory, and what the idle rule goes by: all else of a sample stays absent.
     pub(crate) const FEW: Self = Self {
         all_columns: false,

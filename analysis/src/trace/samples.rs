@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};
-use crate::trace::reads::Reads;
+use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{mem_available_bytes, unsigned};
 use gleaner_hosts::recorded::SampleTime;
 use gleaner_policy::accounting::harvestable_bytes;
@@ -19,7 +19,7 @@ pub(crate) const COUNTERS: [&str; 6] = [
     "major_fault_total_count",
 ];
 
-/// Columns of [`Reads::FEW`]; the others stay absent there.
+/// Columns of [`ReadSet::FEW`]; the others stay absent there.
 const FEW: [&str; 7] = [
     "boot_id",
     "interval_ms",
@@ -60,7 +60,7 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Columns to be read.
-    pub(super) fn columns(reads: Reads) -> Vec<&'static str> {
+    pub(super) fn columns(reads: ReadSet) -> Vec<&'static str> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend(COUNTERS);
         columns.extend([
@@ -83,7 +83,7 @@ impl Samples {
     }
 
     /// Of rows that were read.
-    pub(crate) fn of(frame: &Frame, reads: Reads, headroom_share: f64) -> Result<Self> {
+    pub(crate) fn of(frame: &Frame, reads: ReadSet, headroom_share: f64) -> Result<Self> {
         let columns = Self::columns(reads);
         let optional = |column| {
             Ok(if columns.contains(&column) {

@@ -14,11 +14,11 @@ mod lendable;
 mod outcome;
 mod setting;
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
+use crate::measure::{Measure, MeasureOutput};
 use crate::owner::memory_context::wanted_at;
-use crate::derived::Host;
+use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
@@ -33,9 +33,11 @@ use std::ops::Range;
 pub(crate) struct WhatIf(Vec<Outcome>);
 
 impl Measure for WhatIf {
-    const OUTPUTS: &'static [Output] = &[Output::of::<findings::WhatIf>(Reads::SAMPLES.and_processes())];
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<findings::WhatIf>(
+        ReadSet::SAMPLES.and_processes(),
+    )];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let settings = Setting::all(parameters);
         if host.idleness.is_unknown() {
             return Ok(Self(vec![Outcome::default(); settings.len()]));
@@ -94,13 +96,17 @@ impl Measure for WhatIf {
 
 /// The idle periods under a rule, with what owners want when they end.
 fn absences(
-    host: &Host<'_>,
+    host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     rule: &IdleRule,
     return_window_s: f64,
 ) -> Result<Vec<Absence>> {
     let window_ms = (return_window_s * 1000.0) as i64;
-    let idleness = Idleness::of(&host.trace.samples.observations(), &host.trace.segments, rule);
+    let idleness = Idleness::of(
+        &host.trace.samples.observations(),
+        &host.trace.segments,
+        rule,
+    );
     let wanted = |period: IdlePeriod| -> Result<Absence> {
         // A period that ended as lending began had nothing to take back.
         let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;

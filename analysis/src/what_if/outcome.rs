@@ -2,8 +2,8 @@
 
 use super::lendable::Lendable;
 use super::setting::Setting;
+use crate::derived::HostHistory;
 use crate::statistics::distribution::Distribution;
-use crate::derived::Host;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{Scope, WhatIf};
@@ -36,7 +36,7 @@ pub(super) struct Absence {
 impl Outcome {
     /// On one host, under one of the rules that gave `absences`.
     pub(super) fn of_host(
-        host: &Host<'_>,
+        host: &HostHistory<'_>,
         setting: &Setting,
         lendable: &Lendable,
         absences: &[Absence],
@@ -66,7 +66,8 @@ impl Outcome {
         let mut contexts = Vec::new();
         for Absence { period, demand } in absences {
             let from_ms = period.from_ms.saturating_add(wait_ms);
-            let run = host.trace
+            let run = host
+                .trace
                 .segments
                 .partition_point(|run| run.end <= period.samples.start);
             let (Some(run), true) = (host.trace.segments.get(run), from_ms < period.to_ms) else {

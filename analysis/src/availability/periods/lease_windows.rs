@@ -7,7 +7,7 @@
 //! another database; for idle time also where the owner was out of sight.
 
 use crate::availability::periods::window::Window;
-use crate::derived::Host;
+use crate::derived::HostHistory;
 use crate::trace::arrivals::Outage;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_hosts::recorded::Gap;
@@ -25,7 +25,7 @@ pub(crate) struct Break {
 }
 
 /// What lies after each run of a trace.
-pub(crate) fn breaks(host: &Host<'_>) -> Vec<Break> {
+pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
     let time = &host.trace.samples.time_ms;
     let runs = &host.trace.segments;
     let after = |i: usize| match runs.get(i + 1) {
@@ -41,7 +41,7 @@ pub(crate) fn breaks(host: &Host<'_>) -> Vec<Break> {
 
 /// One host's trace, as leases see it.
 pub(crate) struct LeaseWindows<'a> {
-    host: &'a Host<'a>,
+    host: &'a HostHistory<'a>,
     /// One a run, after it.
     breaks: Vec<Break>,
     /// Outages of the network in each run.
@@ -49,7 +49,7 @@ pub(crate) struct LeaseWindows<'a> {
 }
 
 impl<'a> LeaseWindows<'a> {
-    pub(crate) fn new(host: &'a Host<'a>) -> Self {
+    pub(crate) fn new(host: &'a HostHistory<'a>) -> Self {
         let time = &host.trace.samples.time_ms;
         let runs = &host.trace.segments;
         let in_run = |run: &Range<usize>| match time.get(run.clone()) {

@@ -15,15 +15,16 @@ mod seen;
 pub(crate) mod window;
 
 use crate::availability::notions::Sizes;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::{Measure, Output};
-use crate::trace::reads::Reads;
+use crate::measure::{Measure, MeasureOutput};
 use crate::quality::missing;
 use crate::statistics::bootstrap::Resamples;
-use crate::derived::Host;
+use crate::trace::reads::ReadSet;
 use estimates::Cell;
 use gleaner_schemas::findings::{
-    AvailabilityOdds, AvailabilityPeriods, Findings, Notion, Parameters, PeriodBound, PeriodEnds, Scope, SurvivalPoint,
+    AvailabilityOdds, AvailabilityPeriods, Findings, Notion, Parameters, PeriodBound, PeriodEnds,
+    Scope, SurvivalPoint,
 };
 use lease::Leases;
 use lease_windows::LeaseWindows;
@@ -68,15 +69,15 @@ fn wanted(parameters: &Parameters) -> &'static [Notion] {
 }
 
 impl Measure for Periods {
-    const OUTPUTS: &'static [Output] = &[
-        Output::of::<AvailabilityPeriods>(Reads::FEW),
-        Output::of::<SurvivalPoint>(Reads::FEW),
-        Output::of::<PeriodEnds>(Reads::FEW),
-        Output::of::<AvailabilityOdds>(Reads::FEW),
-        Output::of::<PeriodBound>(Reads::FEW),
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<AvailabilityPeriods>(ReadSet::FEW),
+        MeasureOutput::of::<SurvivalPoint>(ReadSet::FEW),
+        MeasureOutput::of::<PeriodEnds>(ReadSet::FEW),
+        MeasureOutput::of::<AvailabilityOdds>(ReadSet::FEW),
+        MeasureOutput::of::<PeriodBound>(ReadSet::FEW),
     ];
 
-    fn of_host(host: &Host<'_>, parameters: &Parameters) -> Result<Self> {
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let leases = LeaseWindows::new(host);
         let of_notion = |&notion: &Notion| ByScope::of_host(host, &leases, notion, parameters);
         Ok(Self {
@@ -122,7 +123,7 @@ fn merge(mine: &mut Vec<Region>, theirs: &[Region]) {
 
 impl ByScope {
     fn of_host(
-        host: &Host<'_>,
+        host: &HostHistory<'_>,
         leases: &LeaseWindows<'_>,
         notion: Notion,
         parameters: &Parameters,
