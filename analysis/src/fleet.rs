@@ -3,10 +3,10 @@
 //! A fleet holds sums, buckets and lengths of periods, no samples: memory grows with what is found,
 //! not with what was read.
 
-use crate::availability::sizes::{Classes, SizeClass};
 use crate::host::HostFindings;
 use crate::measures::{Fleetwide, Pooled};
 use crate::quality::missing;
+use crate::sizes::{Classes, SizeClass};
 use gleaner_schemas::findings::{
     AvailabilityPeriods, FINDINGS_VERSION, FindingList, Findings, Parameters, Scope,
 };

@@ -15,7 +15,7 @@
 //!              ├─ cluster        all hosts on one grid of time           │
 //!              ├─ quality        what could not be seen                  ┘
 //!              ├─ explain        one sample ─► Explanation
-//!              └─ availability   by_host ─► HostAvailability, for exports
+//!              └─ by_host        periods of each host ─► HostAvailability, for exports
 //! statistics: pure, under all of them
 //! ```
 //!
@@ -28,6 +28,7 @@
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
 mod availability;
+mod by_host;
 mod cluster;
 mod consumers;
 mod derived;
@@ -42,14 +43,14 @@ mod measures;
 mod owner;
 mod parameters;
 mod quality;
+mod sizes;
 mod sources;
 mod statistics;
 mod trace;
 mod what_if;
 
-pub use availability::by_host::availability;
 use availability::over_time;
-use availability::sizes::Classes;
+pub use by_host::availability;
 pub use error::{AnalysisError, Result};
 pub use explain::explain;
 use gleaner_dataset::Dataset;
@@ -58,6 +59,7 @@ use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::SampleRow;
 use host::HostFindings;
 use measure::Pass;
+use sizes::Classes;
 use trace::calendar::Calendar;
 
 /// How far an analysis has come.

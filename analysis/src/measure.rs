@@ -3,9 +3,9 @@
 //!
 //! A new measure is one file in its room, and one line in `measures.rs`.
 
-use crate::availability::sizes::Classes;
 use crate::derived::HostHistory;
 use crate::error::Result;
+use crate::sizes::Classes;
 use crate::trace::calendar::Calendar;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Finding, Findings, Parameters};

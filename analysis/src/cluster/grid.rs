@@ -7,9 +7,9 @@
 //! [`MOST_CELLS`]; samples further apart than a cell fill the cells between them.
 
 use crate::availability::periods::lease_windows::{Break, breaks};
-use crate::availability::sizes::{Classes, SizeClass};
 use crate::cluster::cell::{Building, Cell, Figures};
 use crate::derived::HostHistory;
+use crate::sizes::{Classes, SizeClass};
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
 
