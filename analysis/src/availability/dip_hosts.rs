@@ -6,7 +6,7 @@ use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
-use gleaner_schemas::findings::{DipHosts, Findings, Notion, Parameters};
+use gleaner_schemas::findings::{DipHosts, FindingList, Findings, Notion, NotionSizes, Parameters};
 
 /// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
@@ -19,7 +19,7 @@ type ByThreshold = Vec<Vec<i64>>;
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 
 fn wanted(parameters: &Parameters) -> &'static [Notion] {
-    if parameters.wants(&["notions"]) {
+    if parameters.wants(&[NotionSizes::KEY]) {
         &Notion::ALL
     } else {
         &[Notion::Available]

@@ -7,7 +7,9 @@ use crate::trace::reads::ReadSet;
 use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
-    Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
+    Absence, ActivitySource, Category, DipProcess, FindingList, Findings, HostMemory, LendingMode,
+    LiveFileCache, MemoryContext, MemoryUsage, NotMeasured, NotionSizes, Parameters, TopFile,
+    TopProcess,
 };
 use gleaner_schemas::units::Seconds;
 
@@ -38,7 +40,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Not
     let categories = host.trace.samples.categories.iter().zip(Category::ALL);
     let others = [(&host.trace.samples.harvestable_bytes, "harvestable")];
     let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
-    let is_wanted = parameters.wants(&["memory_usage", "memory_by_host"]);
+    let is_wanted = parameters.wants(&[MemoryUsage::KEY, HostMemory::KEY]);
     for (sizes, category) in named.chain(others) {
         if is_wanted && sizes.iter().all(Option::is_none) {
             let why = why_absent(&found.absences, &format!("{category}_bytes"));
@@ -82,7 +84,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Not
             ),
         );
     }
-    if parameters.wants(&["live_file_cache", "memory_usage", "notions"])
+    if parameters.wants(&[LiveFileCache::KEY, MemoryUsage::KEY, NotionSizes::KEY])
         && host.live_files.is_absent()
     {
         let why = if host.trace.files.rows.rows_count() == 0 {
@@ -105,21 +107,21 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Not
             ),
         );
     }
-    if parameters.wants(&["top_processes"]) && found.top_processes.is_empty() {
+    if parameters.wants(&[TopProcess::KEY]) && found.top_processes.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
             "top_processes",
             format!("no process with its memory was recorded{why}"),
         );
     }
-    if parameters.wants(&["dip_processes"])
+    if parameters.wants(&[DipProcess::KEY])
         && !found.worst_dips.is_empty()
         && host.trace.processes.rows.rows_count() == 0
     {
         let why = why_absent(&found.absences, "processes");
         say("dip_processes", format!("no process was recorded{why}"));
     }
-    if parameters.wants(&["top_files"]) && found.top_files.is_empty() {
+    if parameters.wants(&[TopFile::KEY]) && found.top_files.is_empty() {
         let why = why_absent(&found.absences, "files");
         say(
             "top_files",
@@ -146,7 +148,7 @@ fn owner(
         return say("memory_context", why.to_owned());
     }
     let contexts = &found.memory_context;
-    if parameters.wants(&["memory_context"]) && contexts.is_empty() {
+    if parameters.wants(&[MemoryContext::KEY]) && contexts.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
             "memory_context",

@@ -23,8 +23,8 @@ use crate::statistics::bootstrap::Resamples;
 use crate::trace::reads::ReadSet;
 use estimates::Cell;
 use gleaner_schemas::findings::{
-    AvailabilityOdds, AvailabilityPeriods, Findings, Notion, Parameters, PeriodBound, PeriodEnds,
-    Scope, SurvivalPoint,
+    AvailabilityOdds, AvailabilityPeriods, FindingList, Findings, Notion, NotionSizes, Parameters,
+    PeriodBound, PeriodEnds, Scope, SurvivalPoint,
 };
 use lease::Leases;
 use lease_windows::LeaseWindows;
@@ -59,8 +59,8 @@ struct Region {
 
 /// The notions whose periods are wanted: what is available now, and with `notions` the others, which rest on more tables.
 fn wanted(parameters: &Parameters) -> &'static [Notion] {
-    if parameters.wants(&["notions"])
-        && parameters.wants(&["availability_periods", "availability_odds"])
+    if parameters.wants(&[NotionSizes::KEY])
+        && parameters.wants(&[AvailabilityPeriods::KEY, AvailabilityOdds::KEY])
     {
         &Notion::ALL
     } else {
