@@ -3,12 +3,13 @@
 //! A fleet holds sums, buckets and lengths of periods, no samples: memory grows with what is found,
 //! not with what was read.
 
-use crate::availability::sizes::{Classes, SizeClass};
-use crate::cluster::Cluster;
 use crate::host::HostFindings;
-use crate::measure::{Fleetwide, Measure, Pooled};
+use crate::measures::{Fleetwide, Pooled};
 use crate::quality::missing;
-use gleaner_schemas::findings::{FINDINGS_VERSION, Findings, Parameters, Scope};
+use crate::sizes::{Classes, SizeClass};
+use gleaner_schemas::findings::{
+    AvailabilityPeriods, FINDINGS_VERSION, FindingList, Findings, Parameters, Scope,
+};
 use std::collections::BTreeMap;
 
 /// What was found in the hosts so far.
@@ -18,7 +19,6 @@ pub(crate) struct Fleet<'a> {
     by_class: BTreeMap<SizeClass, Pooled>,
     all: Option<Pooled>,
     fleetwide: Option<Fleetwide>,
-    cluster: Option<Cluster>,
 }
 
 impl<'a> Fleet<'a> {
@@ -29,7 +29,6 @@ impl<'a> Fleet<'a> {
             by_class: BTreeMap::new(),
             all: None,
             fleetwide: None,
-            cluster: None,
         }
     }
 
@@ -53,31 +52,7 @@ impl<'a> Fleet<'a> {
             (None, one) => self.fleetwide = one,
             (Some(_), None) => {}
         }
-        if let Some(one) = host.cluster {
-            match &mut self.cluster {
-                Some(cluster) => cluster.merge(&one),
-                None => self.cluster = Some(one),
-            }
-        }
-        let (to, from) = (&mut self.findings, host.records);
-        to.hosts.extend(from.hosts);
-        to.memory_over_time.extend(from.memory_over_time);
-        to.dips.extend(from.dips);
-        to.memory_by_host.extend(from.memory_by_host);
-        to.worst_dips.extend(from.worst_dips);
-        to.dip_processes.extend(from.dip_processes);
-        to.idle_periods.extend(from.idle_periods);
-        to.reclaims.extend(from.reclaims);
-        to.memory_context.extend(from.memory_context);
-        to.quotas.extend(from.quotas);
-        to.top_processes.extend(from.top_processes);
-        to.top_files.extend(from.top_files);
-        to.gaps.extend(from.gaps);
-        to.absences.extend(from.absences);
-        to.activity_sources.extend(from.activity_sources);
-        to.residuals.extend(from.residuals);
-        to.agent_cost.extend(from.agent_cost);
-        to.not_measured.extend(from.not_measured);
+        self.findings.append(host.records);
     }
 
     /// Everything found, or `None` when no host had a sample.
@@ -91,11 +66,8 @@ impl<'a> Fleet<'a> {
         if let Some(fleetwide) = &self.fleetwide {
             fleetwide.write("all", &parameters, &mut findings);
         }
-        if let Some(cluster) = &self.cluster {
-            cluster.write("all", &parameters, &mut findings);
-        }
-        let idle = |p: &gleaner_schemas::findings::AvailabilityPeriods| p.scope == Scope::Idle;
-        if parameters.wants(&["availability_periods"])
+        let idle = |p: &AvailabilityPeriods| p.scope == Scope::Idle;
+        if parameters.wants(&[AvailabilityPeriods::KEY])
             && !findings.availability_periods.iter().any(idle)
         {
             findings.not_measured.push(missing::no_idle_scope());

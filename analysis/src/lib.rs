@@ -1,11 +1,12 @@
 //! From a dataset to findings: the availability study of Acharya & Setia, on any fleet.
 //!
-//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`]), measured, and let go, so
-//! that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable
-//! ([`measure`]), and is merged in the order of their ids: the same dataset gives the same figures.
+//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`], [`derived`]), measured, and let go,
+//! so that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable ([`measure`]; all
+//! measures: [`measures`]), and is merged in the order of their ids: the same dataset gives the same figures.
 //!
 //! ```text
-//! dataset ─► trace (one host: samples, runs without gaps, idle periods, rows)
+//! dataset ─► trace (one host as recorded: samples, runs without gaps, rows)
+//!             └► derived (idle and busy periods, returns, live files)
 //!              ├─ availability   usage, over time, dips, hours, periods ─┐
 //!              ├─ owner          absences, returns, live files, cost     │
 //!              ├─ what_if        other limits: gain and cost             │
@@ -14,7 +15,7 @@
 //!              ├─ cluster        all hosts on one grid of time           │
 //!              ├─ quality        what could not be seen                  ┘
 //!              ├─ explain        one sample ─► Explanation
-//!              └─ availability   by_host ─► HostAvailability, for exports
+//!              └─ by_host        periods of each host ─► HostAvailability, for exports
 //! statistics: pure, under all of them
 //! ```
 //!
@@ -27,8 +28,10 @@
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
 mod availability;
+mod by_host;
 mod cluster;
 mod consumers;
+mod derived;
 mod error;
 mod explain;
 mod fleet;
@@ -36,24 +39,27 @@ mod forecast;
 mod host;
 mod in_order;
 mod measure;
+mod measures;
 mod owner;
 mod parameters;
 mod quality;
+mod sizes;
 mod sources;
 mod statistics;
 mod trace;
 mod what_if;
 
-pub use availability::by_host::availability;
 use availability::over_time;
-use availability::sizes::Classes;
+pub use by_host::availability;
 pub use error::{AnalysisError, Result};
 pub use explain::explain;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::SampleRow;
-use host::Pass;
+use host::HostFindings;
+use measure::Pass;
+use sizes::Classes;
 use trace::calendar::Calendar;
 
 /// How far an analysis has come.
@@ -101,13 +107,15 @@ pub fn analyze_together(
         parameters: &parameters,
         classes: &classes,
         calendar: &Calendar::new(&parameters.time_zone)?,
+        reads: measures::reads(&parameters),
+        wants_returns: measures::wants_returns(&parameters),
         points_count: over_time::points_of_each(hosts_count),
     };
     let mut fleet = fleet::Fleet::new(&classes);
     let mut hosts_done = 0;
     in_order::each(
         &hosts,
-        |(dataset, host)| pass.host(dataset, host),
+        |(dataset, host)| HostFindings::of(dataset, host, &pass),
         |found| {
             fleet.add(found);
             hosts_done += 1;

@@ -1,62 +1,144 @@
-//! What every pooled measure does: take a host in, merge, write its records.
+//! The work of every measure: it declares the findings that it writes and what it reads for them, takes hosts in, and
+//! writes records.
 //!
-//! A new measure is one file in its room, and one line in [`Pooled`] (figures by class of hosts), in [`Fleetwide`] or in
-//! `cluster::Cluster` (figures of the hosts together).
+//! A new measure is one file in its room, and one line in `measures.rs`.
 
-use crate::availability::dip_hosts::DipCounts;
-use crate::availability::hours::Hours;
-use crate::availability::notions::Notions;
-use crate::availability::periods::Periods;
-use crate::availability::periods::by_hour::AvailabilityByHour;
-use crate::availability::usage::Usage;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::forecast::Forecasts;
-use crate::owner::busy::Lengths;
-use crate::owner::live_files::LiveFileCache;
-use crate::owner::memory_context::MemoryContext;
-use crate::owner::owner_cost::OwnerCost;
-use crate::owner::reclaims_by_hour::ReclaimsByHour;
-use crate::owner::returns;
-use crate::trace::HostTrace;
-use crate::what_if::WhatIf;
-use gleaner_schemas::findings::{Findings, Parameters};
+use crate::sizes::Classes;
+use crate::trace::calendar::Calendar;
+use crate::trace::reads::ReadSet;
+use gleaner_schemas::findings::{Finding, Findings, Parameters};
+
+/// A finding that a measure writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasureOutput {
+    pub(crate) key: &'static str,
+    /// Columns and tables of each host that it needs.
+    pub(crate) reads: ReadSet,
+    /// True where it rests on the owner's returns, of which some hosts can say nothing.
+    pub(crate) rests_on_returns: bool,
+}
+
+impl MeasureOutput {
+    pub(crate) const fn of<F: Finding>(reads: ReadSet) -> Self {
+        Self {
+            key: F::KEY,
+            reads,
+            rests_on_returns: false,
+        }
+    }
+
+    /// The same, resting on the owner's returns.
+    pub(crate) const fn on_returns(self) -> Self {
+        Self {
+            rests_on_returns: true,
+            ..self
+        }
+    }
+}
 
 /// A measure that pools over hosts. Hosts are merged in the order of their ids.
 pub(crate) trait Measure: Sized {
+    /// Findings that it writes; it is left out where none of them is asked for.
+    const OUTPUTS: &'static [MeasureOutput];
+
     /// What one host adds.
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self>;
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self>;
+
+    /// Adds the records of that one host, of which `size_class` is; most measures have none.
+    fn write_host(
+        &self,
+        _host: &str,
+        _size_class: &str,
+        _parameters: &Parameters,
+        _findings: &mut Findings,
+    ) {
+    }
+
     /// Takes another host's part in; both are of the same parameters.
     fn merge(&mut self, other: &Self);
+
     /// Adds the records of the hosts merged, which are those of `size_class` (or `all`).
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings);
+
+    /// Returns true where one of its findings is asked for.
+    fn is_wanted(parameters: &Parameters) -> bool {
+        Self::OUTPUTS
+            .iter()
+            .any(|output| parameters.wants(&[output.key]))
+    }
 }
 
-/// Declares a struct of measures that is a measure itself. After each stand the keys of its findings: it is left
-/// out where none of them was asked for.
-macro_rules! measures {
-    ($(#[doc = $doc:literal])+ $name:ident { $($field:ident : $measure:ty => [$($key:literal),+]),+ $(,)? }) => {
+/// A measure of each host by itself.
+pub(crate) trait HostMeasure {
+    /// Findings that it writes.
+    const OUTPUTS: &'static [MeasureOutput];
+
+    /// Adds the host's records. Measures that stand before it have added theirs.
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()>;
+}
+
+/// Settings of the pass over each host.
+pub(crate) struct Pass<'a> {
+    pub(crate) parameters: &'a Parameters,
+    pub(crate) classes: &'a Classes,
+    pub(crate) calendar: &'a Calendar,
+    /// Columns and tables that are read of each host.
+    pub(crate) reads: ReadSet,
+    /// True where a finding is asked for that rests on the owner's returns.
+    pub(crate) wants_returns: bool,
+    /// Most points over time of one host.
+    pub(crate) points_count: usize,
+}
+
+/// Declares a struct of measures that are pooled over the same hosts.
+macro_rules! pools {
+    ($(#[doc = $doc:literal])+ $name:ident { $($field:ident : $measure:ty),+ $(,)? }) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug)]
         pub(crate) struct $name {
-            $(pub(crate) $field: Option<$measure>,)+
+            $($field: Option<$measure>,)+
         }
 
-        impl Measure for $name {
-            fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+        impl $name {
+            /// Findings that they write.
+            pub(crate) const OUTPUTS: &'static [&'static [MeasureOutput]] = &[$(<$measure>::OUTPUTS),+];
+
+            pub(crate) fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
                 Ok(Self {
-                    $($field: if parameters.wants(&[$($key),+]) {
-                        Some(<$measure>::of_host(trace, parameters)?)
+                    $($field: if <$measure>::is_wanted(parameters) {
+                        Some(<$measure>::of_host(host, parameters)?)
                     } else {
                         None
                     },)+
                 })
             }
-            fn merge(&mut self, other: &Self) {
+
+            pub(crate) fn write_host(
+                &self,
+                host: &str,
+                size_class: &str,
+                parameters: &Parameters,
+                findings: &mut Findings,
+            ) {
+                $(if let Some(measure) = &self.$field {
+                    measure.write_host(host, size_class, parameters, findings);
+                })+
+            }
+
+            pub(crate) fn merge(&mut self, other: &Self) {
                 $(if let (Some(mine), Some(other)) = (&mut self.$field, &other.$field) {
                     mine.merge(other);
                 })+
             }
-            fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
+
+            pub(crate) fn write(
+                &self,
+                size_class: &str,
+                parameters: &Parameters,
+                findings: &mut Findings,
+            ) {
                 $(if let Some(measure) = &self.$field {
                     measure.write(size_class, parameters, findings);
                 })+
@@ -64,35 +146,27 @@ macro_rules! measures {
         }
     };
 }
+pub(crate) use pools;
 
-measures! {
-    /// What is pooled by class of hosts, and over all of them.
-    Pooled {
-        usage: Usage => ["memory_usage", "memory_by_host"],
-        dips: DipCounts => ["dip_hosts"],
-        periods: Periods => [
-            "availability_periods", "survival_curves", "period_ends", "availability_odds", "period_bounds"
-        ],
-        hours: Hours => ["memory_usage_by_hour", "dips_by_hour", "idle_by_hour"],
-        availability_by_hour: AvailabilityByHour => ["availability_by_hour"],
-        reclaims_by_hour: ReclaimsByHour => ["reclaims_by_hour"],
-        absence_lengths: Lengths => ["absence_lengths"],
-        reclaims: returns::Count => ["reclaims"],
-        live_file_cache: LiveFileCache => ["live_file_cache"],
-        memory_context: MemoryContext => ["memory_context", "notions"],
-        // It reads what the memory context wrote.
-        notions: Notions => ["notions"],
-        owner_cost: OwnerCost => ["owner_cost"],
-    }
-}
+/// Declares measures of each host by itself, in the order in which they are taken.
+macro_rules! alone {
+    ($(#[doc = $doc:literal])+ $name:ident: $($measure:ty),+ $(,)?) => {
+        $(#[doc = $doc])+
+        pub(crate) struct $name;
 
-measures! {
-    /// What is pooled over all hosts alone.
-    Fleetwide {
-        forecasts: Forecasts => [
-            "forecasts", "forecast_quality", "forecast_calibration", "forecast_table", "forecast_habits",
-            "forecast_weights", "forecast_table_size"
-        ],
-        what_if: WhatIf => ["what_if"],
-    }
+        impl $name {
+            /// Findings that they write.
+            pub(crate) const OUTPUTS: &'static [&'static [MeasureOutput]] = &[$(<$measure>::OUTPUTS),+];
+
+            pub(crate) fn write(
+                host: &mut HostHistory<'_>,
+                pass: &Pass<'_>,
+                findings: &mut Findings,
+            ) -> Result<()> {
+                $(<$measure>::write(host, pass, findings)?;)+
+                Ok(())
+            }
+        }
+    };
 }
+pub(crate) use alone;

@@ -1,8 +1,8 @@
 //! What was asked, checked, with the sizes filled in that were left to the analysis.
 
-use crate::availability::sizes::{default_dip_thresholds, default_regions};
 use crate::cluster::grid;
 use crate::error::{AnalysisError, Result};
+use crate::sizes::{default_dip_thresholds, default_regions};
 use crate::trace::inventory::descriptions;
 use crate::trace::reader::HostReader;
 use crate::trace::span::Span;

@@ -1,8 +1,13 @@
 //! Traces of other programs that the hosts come from, with the meaning of their figures there.
 
+use crate::measure::MeasureOutput;
+use crate::trace::reads::ReadSet;
 use gleaner_dataset::{Dataset, SourceEntry};
 use gleaner_schemas::findings::{HostSummary, TraceColumn, TraceSource};
 use gleaner_schemas::rows::HostRow;
+
+/// The one finding that no host is asked for.
+pub(crate) const OUTPUTS: &[MeasureOutput] = &[MeasureOutput::of::<TraceSource>(ReadSet::SAMPLES)];
 
 /// Meaning of figures whose dataset does not describe their trace.
 const NOT_DESCRIBED: &str = "The dataset does not say what available and physical memory mean there; importing the trace again adds it.";

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
         serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
-        output.write_all(tables::all(findings, &args.measure, args.rows)?.as_bytes())?;
+        output.write_all(tables::all(&findings, &args.measure, args.rows)?.as_bytes())?;
     }
     output.flush()?;
     Ok(())

@@ -5,7 +5,7 @@
 //! runs.
 //!
 //! Rooms, from the top; each uses only those after it: `lending`, `outlook`, `placement`, `refraction`,
-//! `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `active`, `accounting`.
+//! `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `guest_load`, `active`, `accounting`.
 
 pub mod accounting;
 pub mod active;

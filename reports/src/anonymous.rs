@@ -5,9 +5,12 @@
 //! that is the same whenever the same report is made, and that nobody finds again who does not know every id. A host
 //! that is in both weeks has one number; another report of other hosts has other numbers.
 
-use gleaner_schemas::findings::Findings;
+use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostFields};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
+
+#[cfg(test)]
+mod filled;
 
 /// What a host was called, and is called from here on.
 struct Renamed {
@@ -27,7 +30,10 @@ pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>)
     }
     let both = [Some(findings), before.take()];
     for findings in both.into_iter().flatten() {
-        rename_all(findings, &renamed);
+        Findings::visit(&mut Renaming {
+            findings,
+            renamed: &renamed,
+        });
     }
 }
 
@@ -64,73 +70,60 @@ fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, Re
     numbered.collect()
 }
 
-fn rename_all(f: &mut Findings, renamed: &HashMap<String, Renamed>) {
-    let name = |id: &str| match renamed.get(id) {
-        Some(renamed) => renamed.name.clone(),
-        None if id == "all" => id.to_owned(),
-        // Of a host that the findings do not list.
-        None => "a host".to_owned(),
-    };
-    let clean = |id: &str, text: &mut String| {
-        if let Some(renamed) = renamed.get(id) {
-            *text = text.replace(id, &renamed.name);
+/// Renames the hosts in every list of the findings.
+struct Renaming<'a> {
+    findings: &'a mut Findings,
+    renamed: &'a HashMap<String, Renamed>,
+}
+
+impl FindingVisitor for Renaming<'_> {
+    fn visit<F: Finding>(&mut self) {
+        let list = std::mem::take(F::list_mut(self.findings));
+        let by_host = list.into_iter().map(|mut record| {
+            let host = self.record(record.host_fields());
+            (host, record)
+        });
+        let mut by_host: Vec<(Option<String>, F)> = by_host.collect();
+        // The lists' own order, by names, would tell.
+        by_host.sort_by(|a, b| a.0.cmp(&b.0));
+        let list = by_host.into_iter().map(|(_, record)| record);
+        *F::list_mut(self.findings) = list.collect();
+    }
+}
+
+impl Renaming<'_> {
+    /// Renames one record's host, and returns its new name; none for a record of several hosts.
+    fn record(&self, fields: HostFields<'_>) -> Option<String> {
+        let id = fields.id?;
+        let name = self.name(id);
+        if let (Some(text), Some(renamed)) = (fields.text, self.renamed.get(id)) {
+            *text = text.replace(id.as_str(), &renamed.name);
             if !renamed.old_name.is_empty() {
                 *text = text.replace(&renamed.old_name, &renamed.name);
             }
         }
-    };
-    f.not_measured
-        .iter_mut()
-        .for_each(|n| clean(&n.host, &mut n.reason));
-    f.quotas
-        .iter_mut()
-        .for_each(|q| clean(&q.host, &mut q.reason));
-    f.absences
-        .iter_mut()
-        .for_each(|a| clean(&a.host, &mut a.detail));
-    for host in &mut f.hosts {
-        host.host_name = name(&host.host);
+        if let Some(host_name) = fields.name {
+            host_name.clone_from(&name);
+        }
+        id.clone_from(&name);
+        Some(name)
     }
-    // The lists' own order, by names, would tell.
-    macro_rules! each {
-        ($($list:ident),*) => {
-            $(f.$list.iter_mut().for_each(|item| item.host = name(&item.host));
-            f.$list.sort_by(|a, b| a.host.cmp(&b.host));)*
-        };
+
+    fn name(&self, id: &str) -> String {
+        match self.renamed.get(id) {
+            Some(renamed) => renamed.name.clone(),
+            None if id == "all" => id.to_owned(),
+            // Of a host that the findings do not list.
+            None => "a host".to_owned(),
+        }
     }
-    each!(
-        hosts,
-        memory_by_host,
-        memory_over_time,
-        dips,
-        worst_dips,
-        dip_processes,
-        idle_periods,
-        quotas,
-        forecasts,
-        forecast_habits,
-        top_processes,
-        top_files,
-        gaps,
-        absences,
-        activity_sources,
-        residuals,
-        agent_cost,
-        not_measured
-    );
-    macro_rules! each_optional {
-        ($($list:ident),*) => {
-            $(f.$list.iter_mut().for_each(|item| item.host = item.host.as_deref().map(name));
-            f.$list.sort_by(|a, b| a.host.cmp(&b.host));)*
-        };
-    }
-    each_optional!(reclaims, memory_context);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use gleaner_schemas::findings::{Gap, HostSummary, NotMeasured, Quota, Reclaims};
+    use serde_json::Value;
 
     fn fleet(names: &[&str]) -> Findings {
         let host = |name: &&str| HostSummary {
@@ -203,5 +196,48 @@ mod tests {
         let sizes: Vec<i64> = now.hosts.iter().map(|h| h.physical_bytes).collect();
         assert!(!sizes.is_sorted(), "the names' order is gone");
         assert_eq!(now.hosts[0].host_name.len(), "host 01".len());
+    }
+
+    /// Text of a JSON document that holds the mark, with the field that it is the value of.
+    fn marked<'a>(value: &'a Value, field: &'a str, found: &mut Vec<(&'a str, &'a str)>) {
+        match value {
+            Value::String(text) if text.contains(filled::NAME) => found.push((field, text)),
+            Value::Array(all) => all.iter().for_each(|item| marked(item, field, found)),
+            Value::Object(fields) => {
+                (fields.iter()).for_each(|(field, value)| marked(value, field, found));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn no_finding_names_a_host() {
+        // Every text of every record names one.
+        let mut findings: Findings = filled::filled();
+        let texts = |findings: &Findings| serde_json::to_value(findings).unwrap();
+        let full = texts(&findings);
+        rename(&mut findings, None);
+        let anonymous = texts(&findings);
+        for about in Findings::DECLARATIONS {
+            let key = about.key;
+            let lengths = [&full, &anonymous].map(|f| f[key].as_array().unwrap().len());
+            assert_eq!(lengths, [1, 1], "{key} has a record");
+            let mut named = Vec::new();
+            marked(&anonymous[key], key, &mut named);
+            let named: Vec<_> = { named.into_iter() }
+                .filter(|(field, _)| !about.plain_text.contains(field))
+                .collect();
+            assert!(
+                named.is_empty(),
+                "{key} names its host in {named:?}: `Finding::host_fields` or `Finding::PLAIN_TEXT` has to have it"
+            );
+        }
+        assert_eq!(anonymous["hosts"][0]["host_name"], "host 1");
+        assert!(
+            anonymous["quotas"][0]["reason"]
+                .as_str()
+                .unwrap()
+                .contains("host 1")
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Findings → a report: one HTML page that needs nothing else, and its companions (Markdown, CSV, JSON).
 //!
 //! ```text
-//! Findings (this week's, and the week's before) ─► View ─► page: what it says, in parts ─► write: HTML, Markdown, CSV, JSON
+//! Findings (this week's, and the week's before) ─► View ─► document: what it says, in parts (page/) ─► write: HTML, Markdown, CSV, JSON
 //!                                                   │        headline, questions/ (five), hosts/ (a page each), method/
 //!                                                   └ change: against the week before
 //! ```
@@ -15,6 +15,7 @@ mod anonymous;
 mod change;
 mod clock;
 mod comparison;
+mod document;
 mod fleet;
 mod headline;
 mod hosts;
@@ -31,10 +32,10 @@ mod write;
 
 use clock::Clock;
 pub use comparison::{Compared, ComparedGroup, ComparedMeasure, ComparedUnit, Comparison};
+use document::Page;
 use gleaner_schemas::findings::Findings;
 pub use index::{IndexEntry, index};
 pub use options::{Options, Span};
-use page::Page;
 pub use write::csv::TableFile;
 
 /// A report, from which page and companions are written.

@@ -2,10 +2,11 @@
 
 use super::dips::{Threshold, intervals_below};
 use super::notions::Sizes;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
-use gleaner_schemas::findings::{DipHosts, Findings, Notion, Parameters};
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
+use gleaner_schemas::findings::{DipHosts, FindingList, Findings, Notion, NotionSizes, Parameters};
 
 /// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
@@ -18,7 +19,7 @@ type ByThreshold = Vec<Vec<i64>>;
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 
 fn wanted(parameters: &Parameters) -> &'static [Notion] {
-    if parameters.wants(&["notions"]) {
+    if parameters.wants(&[NotionSizes::KEY]) {
         &Notion::ALL
     } else {
         &[Notion::Available]
@@ -26,10 +27,12 @@ fn wanted(parameters: &Parameters) -> &'static [Notion] {
 }
 
 impl Measure for DipCounts {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<DipHosts>(ReadSet::FEW)];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let of_notion = |&notion: &Notion| {
-            let sizes = Sizes::of(trace, notion);
-            let physical_bytes = &trace.samples.physical_bytes;
+            let sizes = Sizes::of(host, notion);
+            let physical_bytes = &host.trace.samples.physical_bytes;
             let of_threshold = |threshold| {
                 let known = sizes.known.iter().cloned().flatten();
                 let known = known.map(|at| (sizes.bytes[at], physical_bytes[at]));

@@ -1,7 +1,11 @@
 //! Dips: sample intervals in which available memory lies below a threshold (Acharya & Setia, Table 3).
 
+use crate::derived::HostHistory;
+use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
-use gleaner_schemas::findings::{Dip, Parameters};
+use crate::trace::reads::ReadSet;
+use gleaner_schemas::findings::{Dip, Findings, Parameters};
 
 /// What available memory may fall below.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +49,20 @@ pub(crate) fn intervals_below(
     samples.filter(below).count() as i64
 }
 
+/// Dips of each host.
+pub(crate) struct Dips;
+
+impl HostMeasure for Dips {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Dip>(ReadSet::FEW)];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        findings.dips.extend(of_host(&host.trace, pass.parameters));
+        Ok(())
+    }
+}
+
 /// One finding a threshold, absolute ones first.
-pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
+fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
     let available = || samples.available_bytes.iter();
     // The first, where several are as low.

@@ -3,10 +3,11 @@
 //! A sample counts for the hour in which it was taken.
 
 use crate::availability::dips::Threshold;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, MeasureOutput};
 use crate::trace::calendar::{HOURS_OF_WEEK, weekday_and_hour};
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{
     Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
 };
@@ -83,13 +84,19 @@ impl Share {
 }
 
 impl Measure for Hours {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let samples = &trace.samples;
-        let hours = || trace.hours_of_week.iter().map(|&hour| usize::from(hour));
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<MemoryUsageByHour>(ReadSet::SAMPLES.and_files()),
+        MeasureOutput::of::<DipsByHour>(ReadSet::FEW),
+        MeasureOutput::of::<IdleByHour>(ReadSet::FEW),
+    ];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
+        let samples = &host.trace.samples;
+        let hours = || host.hours_of_week.iter().map(|&hour| usize::from(hour));
         let usage = MEASURED.map(|name| {
             let mut by_hour = vec![Sizes::default(); HOURS_OF_WEEK];
             for (sample, hour) in hours().enumerate() {
-                if let Some(bytes) = measured(trace, name, sample) {
+                if let Some(bytes) = measured(host, name, sample) {
                     by_hour[hour].add(bytes, samples.physical_bytes[sample]);
                 }
             }
@@ -104,7 +111,7 @@ impl Measure for Hours {
             by_hour
         };
         let mut idle = vec![Share::default(); HOURS_OF_WEEK];
-        for (hour, is_idle) in hours().zip(trace.idleness.by_sample()) {
+        for (hour, is_idle) in hours().zip(host.idleness.by_sample()) {
             if let Some(is_idle) = is_idle {
                 idle[hour].add(is_idle);
             }
@@ -189,8 +196,8 @@ impl Measure for Hours {
     }
 }
 
-fn measured(trace: &HostTrace<'_>, name: &str, sample: usize) -> Option<i64> {
-    let of = |category| trace.samples.category(category, sample);
+fn measured(host: &HostHistory<'_>, name: &str, sample: usize) -> Option<i64> {
+    let of = |category| host.trace.samples.category(category, sample);
     match name {
         "kernel" => {
             let static_kernel = of(Category::StaticKernel).unwrap_or(0);
@@ -199,8 +206,8 @@ fn measured(trace: &HostTrace<'_>, name: &str, sample: usize) -> Option<i64> {
         "process" => of(Category::Process),
         "file_cache" => of(Category::FileCache),
         "available" => of(Category::Available),
-        "live_file_cache" => *trace.live_files.file_cache_bytes.get(sample)?,
-        "available_paper" => *trace.live_files.available_bytes.get(sample)?,
-        _ => trace.samples.harvestable_bytes[sample],
+        "live_file_cache" => *host.live_files.file_cache_bytes.get(sample)?,
+        "available_paper" => *host.live_files.available_bytes.get(sample)?,
+        _ => host.trace.samples.harvestable_bytes[sample],
     }
 }

@@ -1,12 +1,10 @@
 //! What is available: by category, over time, below thresholds, and for how long.
 
-pub(crate) mod by_host;
 pub(crate) mod dip_hosts;
 pub(crate) mod dips;
 pub(crate) mod hours;
 pub(crate) mod notions;
 pub(crate) mod over_time;
 pub(crate) mod periods;
-pub(crate) mod sizes;
 pub(crate) mod usage;
 pub(crate) mod worst_dips;

@@ -2,10 +2,11 @@
 //!
 //! How much there is stands here; how long it stays, by `periods` for each of them.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasureOutput};
 use crate::statistics::distribution::Distribution;
-use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, LendingMode, Notion, NotionSizes, Parameters, Scope};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,8 +20,8 @@ pub(crate) struct Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    pub(crate) fn of(trace: &'a HostTrace<'_>, notion: Notion) -> Self {
-        let samples = &trace.samples;
+    pub(crate) fn of(host: &'a HostHistory<'_>, notion: Notion) -> Self {
+        let samples = &host.trace.samples;
         match notion {
             // A list of one range: all samples.
             Notion::Available if samples.is_empty() => Self::known_in(&[]),
@@ -28,7 +29,7 @@ impl<'a> Sizes<'a> {
                 bytes: Cow::Borrowed(&samples.available_bytes),
                 known: std::iter::once(0..samples.len()).collect(),
             },
-            Notion::Paper => Self::known_in(&trace.live_files.available_bytes),
+            Notion::Paper => Self::known_in(&host.live_files.available_bytes),
             Notion::Harvestable => Self::known_in(&samples.harvestable_bytes),
         }
     }
@@ -70,11 +71,15 @@ struct ByScope {
 }
 
 impl Measure for Notions {
-    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
-        let physical = &trace.samples.physical_bytes;
-        let is_idle = trace.idleness.by_sample();
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<NotionSizes>(
+        ReadSet::SAMPLES.and_files(),
+    )];
+
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
+        let physical = &host.trace.samples.physical_bytes;
+        let is_idle = host.idleness.by_sample();
         Ok(Self(Notion::ALL.map(|notion| {
-            let sizes = Sizes::of(trace, notion);
+            let sizes = Sizes::of(host, notion);
             ByScope {
                 all: sizes.distribution(physical, |_| true),
                 idle: sizes.distribution(physical, |at| is_idle[at] == Some(true)),

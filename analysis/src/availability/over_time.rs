@@ -1,9 +1,12 @@
 //! Memory over time, in points that can be drawn: one a sample in a short trace, stretches of
 //! samples in a long one. A stretch keeps the least available, so that a dip is seen however long.
 
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
+use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
-use gleaner_schemas::findings::{Category, MemoryPoint};
+use gleaner_schemas::findings::{Category, FindingList, Findings, MemoryPoint};
 use std::ops::Range;
 
 /// Most points of one host, where there are few; never fewer than the least.
@@ -17,12 +20,24 @@ pub(crate) fn points_of_each(hosts_count: usize) -> usize {
     (ALL_POINTS / hosts_count.max(1)).clamp(LEAST_POINTS, MOST_POINTS)
 }
 
-/// The points of one host. Stretches end at gaps, unless there are more gaps than half the points.
-pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Vec<MemoryPoint> {
-    let idle = trace.idleness.by_sample();
-    points(trace.host(), &trace.samples, &trace.segments, &idle, most)
+/// Memory of each host over time.
+pub(crate) struct MemoryOverTime;
+
+impl HostMeasure for MemoryOverTime {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<MemoryPoint>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        if pass.parameters.wants(&[MemoryPoint::KEY]) {
+            let (samples, segments) = (&host.trace.samples, &host.trace.segments);
+            let idle = host.idleness.by_sample();
+            let points = points(host.id(), samples, segments, &idle, pass.points_count);
+            findings.memory_over_time.extend(points);
+        }
+        Ok(())
+    }
 }
 
+/// Stretches end at gaps, unless there are more gaps than half the points.
 fn points(
     host: &str,
     samples: &Samples,

@@ -1,12 +1,14 @@
 //! Use of memory by category, over samples (Acharya & Setia, Table 2).
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{HostMeasure, Measure, MeasureOutput, Pass};
 use crate::statistics::distribution::Distribution;
 use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{
-    Category, Findings, HostMemory, MemoryUsage, Parameters, Residual,
+    Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
 /// Of [`names`], those that rest on recorded files.
@@ -30,8 +32,25 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) struct Usage(Vec<Distribution>);
 
 impl Measure for Usage {
-    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
-        Ok(Self(of_host(trace)))
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<MemoryUsage>(ReadSet::SAMPLES.and_files()),
+        MeasureOutput::of::<HostMemory>(ReadSet::SAMPLES),
+    ];
+
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
+        Ok(Self(of_host(host)))
+    }
+
+    fn write_host(
+        &self,
+        host: &str,
+        _size_class: &str,
+        parameters: &Parameters,
+        findings: &mut Findings,
+    ) {
+        if parameters.wants(&[HostMemory::KEY]) {
+            findings.memory_by_host.extend(self.records(host));
+        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -41,7 +60,7 @@ impl Measure for Usage {
     }
 
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
-        if !parameters.wants(&["memory_usage"]) {
+        if !parameters.wants(&[MemoryUsage::KEY]) {
             return; // without the files, which two of its categories rest on
         }
         let records = names().into_iter().zip(&self.0);
@@ -53,7 +72,7 @@ impl Measure for Usage {
 
 impl Usage {
     /// Of one host: all that its samples alone say.
-    pub(crate) fn records(&self, host: &str) -> Vec<HostMemory> {
+    fn records(&self, host: &str) -> Vec<HostMemory> {
         let named = names().into_iter().zip(&self.0);
         let from_samples = named.filter(|(name, _)| !FROM_FILES.contains(name));
         let record = |(name, all): (&str, &Distribution)| {
@@ -75,8 +94,8 @@ impl Usage {
     }
 }
 
-fn of_host(trace: &HostTrace<'_>) -> Vec<Distribution> {
-    let (samples, live) = (&trace.samples, &trace.live_files);
+fn of_host(host: &HostHistory<'_>) -> Vec<Distribution> {
+    let (samples, live) = (&host.trace.samples, &host.live_files);
     let physical = || samples.physical_bytes.iter().copied();
     let known = |sizes: &[Option<i64>]| {
         let with_whole = sizes.iter().zip(physical());
@@ -140,8 +159,20 @@ fn finding(size_class: &str, category: &str, all: &Distribution) -> Option<Memor
     })
 }
 
-/// How far the two ways to count available memory differ; `None` where they were not both counted.
-pub(crate) fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
+/// Difference of the two ways to count available memory, by host.
+pub(crate) struct Residuals;
+
+impl HostMeasure for Residuals {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Residual>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        findings.residuals.extend(residual(&host.trace));
+        Ok(())
+    }
+}
+
+/// `None` where available memory was not counted in both ways.
+fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
     let samples = &trace.samples;
     let all = samples.residual_bytes.iter().zip(&samples.physical_bytes);
     let residuals: Vec<(i64, i64)> = all.filter_map(|(r, p)| Some(((*r)?, *p))).collect();

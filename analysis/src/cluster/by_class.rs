@@ -1,9 +1,9 @@
 //! Memory over time by class of hosts: means over the hosts of a class (Acharya & Setia, Figure 4).
 
-use crate::availability::sizes::SizeClass;
 use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
 use crate::cluster::points::stretches;
+use crate::sizes::SizeClass;
 use gleaner_schemas::findings::{ClassPoint, Findings};
 use std::collections::BTreeMap;
 

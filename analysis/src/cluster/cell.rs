@@ -1,6 +1,6 @@
 //! What one host says in one cell of the grid.
 
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_hosts::derived::{self, unsigned};
 use gleaner_policy::idle::Verdict;
@@ -68,12 +68,12 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn of(
-        trace: &HostTrace<'_>,
+        host: &HostHistory<'_>,
         at: usize,
         headroom_share: f64,
         idle_can_be_told: bool,
     ) -> Self {
-        let samples = &trace.samples;
+        let samples = &host.trace.samples;
         let bounded = |bytes: i64| bytes.clamp(0, LARGEST_BYTES);
         let of = |category| samples.category(category, at).map(bounded);
         let installed = bounded(samples.physical_bytes[at]);
@@ -90,7 +90,7 @@ impl Figures {
             guest_bytes: of(Category::Guest).map(unsigned),
             ..derived::Figures::default()
         };
-        let verdict = trace.idleness.verdicts[at];
+        let verdict = host.idleness.verdicts[at];
         let quota = quota(&categories.known(), None, verdict, &limits);
         Self {
             installed,

@@ -1,9 +1,9 @@
 //! Whose memory the cluster's available memory is: by class of hosts (Acharya & Setia, Figure 7), and by
 //! hosts, those that give most first. A host gives its available memory times the time it is seen.
 
-use crate::availability::sizes::SizeClass;
 use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::SCOPES;
+use crate::sizes::SizeClass;
 use gleaner_schemas::findings::{ClassContribution, Findings, RankContribution, Scope};
 use std::collections::BTreeMap;
 

@@ -7,9 +7,9 @@
 //! [`MOST_CELLS`]; samples further apart than a cell fill the cells between them.
 
 use crate::availability::periods::lease_windows::{Break, breaks};
-use crate::availability::sizes::{Classes, SizeClass};
 use crate::cluster::cell::{Building, Cell, Figures};
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
+use crate::sizes::{Classes, SizeClass};
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
 
@@ -82,30 +82,30 @@ pub(crate) struct HostCells {
 }
 
 impl HostCells {
-    pub(crate) fn of(trace: &HostTrace<'_>, parameters: &Parameters) -> Self {
+    pub(crate) fn of(host: &HostHistory<'_>, parameters: &Parameters) -> Self {
         let cell_ms = cell_ms(parameters);
-        let time = &trace.samples.time_ms;
-        let physical_bytes = trace.samples.physical_bytes.last();
+        let time = &host.trace.samples.time_ms;
+        let physical_bytes = host.trace.samples.physical_bytes.last();
         let mut found = Self {
-            host: trace.host().to_owned(),
+            host: host.id().to_owned(),
             size_class: Classes::new(&parameters.size_class_bytes)
                 .of(physical_bytes.copied().unwrap_or(0)),
             cell_ms,
             runs: Vec::new(),
         };
-        let breaks = breaks(trace);
+        let breaks = breaks(host);
         let mut taken = Vec::new();
-        for (at, segment) in trace.segments.iter().enumerate() {
+        for (at, segment) in host.trace.segments.iter().enumerate() {
             let mut from = segment.start;
             for i in segment.start + 1..segment.end {
                 if time[i].saturating_sub(time[i - 1]) > MOST_HELD_MS {
-                    found.add(trace, parameters, from..i, After::Unknown, &mut taken);
+                    found.add(host, parameters, from..i, After::Unknown, &mut taken);
                     from = i;
                 }
             }
-            let is_new_boot = trace.samples.is_new_boot.get(segment.end);
+            let is_new_boot = host.trace.samples.is_new_boot.get(segment.end);
             let after = after(breaks[at], is_new_boot == Some(&true));
-            found.add(trace, parameters, from..segment.end, after, &mut taken);
+            found.add(host, parameters, from..segment.end, after, &mut taken);
         }
         found
     }
@@ -130,7 +130,7 @@ impl HostCells {
     /// Adds the cells that samples without a gap cover, less those seen before, as when the clock was set back.
     fn add(
         &mut self,
-        trace: &HostTrace<'_>,
+        host: &HostHistory<'_>,
         parameters: &Parameters,
         samples: Range<usize>,
         after: After,
@@ -138,8 +138,8 @@ impl HostCells {
     ) {
         let cell_ms = self.cell_ms;
         let (Some(&from_ms), Some(&to_ms)) = (
-            trace.samples.time_ms.get(samples.start),
-            trace.samples.time_ms.get(samples.end.wrapping_sub(1)),
+            host.trace.samples.time_ms.get(samples.start),
+            host.trace.samples.time_ms.get(samples.end.wrapping_sub(1)),
         ) else {
             return;
         };
@@ -153,7 +153,7 @@ impl HostCells {
             });
             return;
         }
-        let cells = cells(trace, parameters, samples, first..end, cell_ms);
+        let cells = cells(host, parameters, samples, first..end, cell_ms);
         for part in free_of(first..end, taken) {
             let inside = (part.start - first) as usize..(part.end - first) as usize;
             self.runs.push(Run {
@@ -196,24 +196,24 @@ fn after(found: Break, is_new_boot: bool) -> After {
 
 /// The cells `wanted`, all of which these samples cover.
 fn cells(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     parameters: &Parameters,
     samples: Range<usize>,
     wanted: Range<i64>,
     cell_ms: i64,
 ) -> Vec<Cell> {
-    let time = &trace.samples.time_ms;
-    let periods = &trace.idleness.periods;
+    let time = &host.trace.samples.time_ms;
+    let periods = &host.idleness.periods;
     // Periods are in the order of their samples, and inside a run of samples in that of time.
     let first = periods.partition_point(|p| p.samples.start < samples.start);
     let last = periods.partition_point(|p| p.samples.start < samples.end);
     let periods = &periods[first..last];
-    let idle_can_be_told = trace.idle_can_be_told();
+    let idle_can_be_told = host.idle_can_be_told();
     let mut building = vec![Building::default(); (wanted.end - wanted.start) as usize];
     for i in samples.start..samples.end.saturating_sub(1) {
         let to_ms = time[i + 1].min(wanted.end.saturating_mul(cell_ms));
         let mut at_ms = time[i].max(wanted.start.saturating_mul(cell_ms));
-        let figures = Figures::of(trace, i, parameters.headroom_share, idle_can_be_told);
+        let figures = Figures::of(host, i, parameters.headroom_share, idle_can_be_told);
         while at_ms < to_ms {
             let cell = at_ms.div_euclid(cell_ms);
             let until_ms = to_ms.min((cell + 1).saturating_mul(cell_ms));
@@ -229,7 +229,7 @@ fn cells(
         .collect();
     // Nothing reaches the host: it is there, and lends nothing.
     let (from_ms, to_ms) = (time[samples.start], time[samples.end - 1]);
-    for outage in trace.arrivals.outages(from_ms, to_ms) {
+    for outage in host.trace.arrivals.outages(from_ms, to_ms) {
         let first = outage.from_ms.div_euclid(cell_ms).max(wanted.start);
         let last = (outage.to_ms - 1).div_euclid(cell_ms).min(wanted.end - 1);
         for cell in first..=last {

@@ -20,32 +20,22 @@ mod quantile;
 mod returns;
 mod totals;
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use by_class::ByClass;
 use contribution::Contributions;
-use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_schemas::findings::{
+    ClassContribution, ClassPoint, ClusterAvailable, ClusterPoint, Copies, Findings, Guaranteed,
+    Parameters, Pooling, RankContribution, ReturnsByHour, WorstReturn,
+};
 use grid::HostCells;
 use guaranteed::Guarantees;
 use joint::Joint;
 use pooling::Pools;
 use returns::Returns;
 use totals::Totals;
-
-/// Keys of what the hosts together give.
-pub(crate) const KEYS: [&str; 10] = [
-    "cluster_over_time",
-    "cluster_available",
-    "class_over_time",
-    "contribution_by_class",
-    "contribution_by_rank",
-    "guaranteed",
-    "copies",
-    "returns_by_hour",
-    "worst_returns",
-    "pooling",
-];
 
 /// Every measure of the hosts together.
 #[derive(Clone, Debug)]
@@ -74,9 +64,22 @@ impl Cluster {
 }
 
 impl Measure for Cluster {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        // Once for all parts, which is why this is no list of `measures!`.
-        Self::of_cells(&HostCells::of(trace, parameters), parameters)
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<ClusterPoint>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ClusterAvailable>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ClassPoint>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ClassContribution>(ReadSet::SAMPLES),
+        MeasureOutput::of::<RankContribution>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Guaranteed>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Copies>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ReturnsByHour>(ReadSet::SAMPLES),
+        MeasureOutput::of::<WorstReturn>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Pooling>(ReadSet::SAMPLES),
+    ];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
+        // Once for all parts, which is why this is no list of `pools!`.
+        Self::of_cells(&HostCells::of(host, parameters), parameters)
     }
 
     fn merge(&mut self, other: &Self) {

@@ -96,8 +96,8 @@ fn unknown_from(runs: &[Run], scope: Scope) -> Vec<Vec<i64>> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::availability::sizes::Classes;
     use crate::cluster::cell::Cell;
+    use crate::sizes::Classes;
     use proptest::prelude::*;
 
     /// A cell with so much to lend, idle or not or unknown; of those not idle, some had an owner who came back.

@@ -2,14 +2,34 @@
 //!
 //! `files` holds changes; a file neither open nor mapped any more has ended.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use crate::trace::standing::Standing;
-use gleaner_schemas::findings::TopFile;
+use gleaner_schemas::findings::{Findings, TopFile};
+
+/// Files that are listed for each host.
+const MOST_LISTED: usize = 15;
+
+/// Files that hold most page cache on each host.
+pub(crate) struct TopFiles;
+
+impl HostMeasure for TopFiles {
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<TopFile>(ReadSet::SAMPLES.and_files())];
+
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        let files = of_host(&host.trace, MOST_LISTED)?;
+        findings.top_files.extend(files);
+        Ok(())
+    }
+}
 
 /// The `most` largest by mean cached bytes over the samples in which the file was in use. A file whose
 /// cached bytes were never known is left out.
-pub(crate) fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
+fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
     let rows = &trace.files.rows;
     let standing = Standing::new(trace, trace.files.sample_of.clone());
     let file_ids = rows.present("file_id")?;

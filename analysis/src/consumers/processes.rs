@@ -1,11 +1,46 @@
 //! The names behind the use of memory: active processes, all of one name together.
 
+use crate::availability::worst_dips;
+use crate::derived::HostHistory;
 use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
 use crate::trace::frame::{Frame, Integers};
-use gleaner_schemas::findings::{DipProcess, TopProcess};
+use crate::trace::reads::ReadSet;
+use gleaner_schemas::findings::{DipProcess, FindingList, Findings, TopProcess, WorstDip};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Names that are listed for each host.
+const MOST_LISTED: usize = 15;
+/// Names that are listed for each dip.
+const MOST_IN_DIP: usize = 5;
+
+/// Programs that use most memory on each host, and those that did in its deepest dips.
+pub(crate) struct ProgramUse;
+
+impl HostMeasure for ProgramUse {
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<TopProcess>(ReadSet::SAMPLES.and_processes()),
+        MeasureOutput::of::<WorstDip>(ReadSet::SAMPLES),
+        MeasureOutput::of::<DipProcess>(ReadSet::SAMPLES.and_processes()),
+    ];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        // By name once, for both.
+        let processes = Processes::of_host(&host.trace)?;
+        findings.top_processes.extend(processes.top(MOST_LISTED));
+        if pass.parameters.wants(&[WorstDip::KEY, DipProcess::KEY]) {
+            let dips = worst_dips::of_host(&host.trace, pass.parameters);
+            let moments = dips.iter().map(|dip| dip.sample).collect();
+            let then = processes.at(&moments, MOST_IN_DIP)?;
+            findings.dip_processes.extend(then);
+            let records = dips.into_iter().map(|dip| dip.record);
+            findings.worst_dips.extend(records);
+        }
+        Ok(())
+    }
+}
 
 /// What is summed over the samples of one name.
 #[derive(Default)]
@@ -48,13 +83,13 @@ impl Use {
 }
 
 /// What the active processes of one host held, by name.
-pub(crate) struct Processes<'a> {
+struct Processes<'a> {
     trace: &'a HostTrace<'a>,
     by_name: HashMap<&'a str, Use>,
 }
 
 impl<'a> Processes<'a> {
-    pub(crate) fn of_host(trace: &'a HostTrace<'a>) -> Result<Self> {
+    fn of_host(trace: &'a HostTrace<'a>) -> Result<Self> {
         let rows = &trace.processes.rows;
         let (names, cpu_ms) = (rows.texts("name")?, rows.integers("cpu_ms")?);
         let sizes = Sizes::of(rows)?;
@@ -71,7 +106,7 @@ impl<'a> Processes<'a> {
 
     /// The `most` largest by mean proportional memory (anonymous, shared and file-backed) over the
     /// samples in which a process of the name was active. A name whose memory was never known is left out.
-    pub(crate) fn top(&self, most: usize) -> Vec<TopProcess> {
+    fn top(&self, most: usize) -> Vec<TopProcess> {
         let known = self.by_name.iter().filter_map(|(name, used)| {
             Some(TopProcess {
                 host: self.trace.host().to_owned(),
@@ -92,7 +127,7 @@ impl<'a> Processes<'a> {
     }
 
     /// The `most` largest of each of these samples, in their order.
-    pub(crate) fn at(&self, moments: &BTreeSet<usize>, most: usize) -> Result<Vec<DipProcess>> {
+    fn at(&self, moments: &BTreeSet<usize>, most: usize) -> Result<Vec<DipProcess>> {
         let rows = &self.trace.processes.rows;
         let (names, sizes) = (rows.texts("name")?, Sizes::of(rows)?);
         let sample_of = &self.trace.processes.sample_of;

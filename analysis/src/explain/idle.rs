@@ -1,16 +1,16 @@
 //! What the idle rule said of one sample, and why.
 
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::ExplainedIdle;
 use gleaner_schemas::units::Seconds;
 
-pub(super) fn of(trace: &HostTrace<'_>, at: usize) -> ExplainedIdle {
-    let samples = &trace.samples;
+pub(super) fn of(host: &HostHistory<'_>, at: usize) -> ExplainedIdle {
+    let samples = &host.trace.samples;
     let (owner_idle_ms, load5) = (samples.owner_idle_ms[at], samples.load5[at]);
     let now = samples.time_ms[at];
-    let limit = trace.rule.load_limit;
-    let (verdict, reason) = match trace.idleness.verdicts[at] {
+    let limit = host.rule.load_limit;
+    let (verdict, reason) = match host.idleness.verdicts[at] {
         Verdict::Idle { since_ms } => (
             "idle",
             format!(
@@ -22,7 +22,7 @@ pub(super) fn of(trace: &HostTrace<'_>, at: usize) -> ExplainedIdle {
             "waiting",
             format!(
                 "calm, but not for {} yet: {} more are needed",
-                Seconds::from_ms(trace.rule.idle_after_ms),
+                Seconds::from_ms(host.rule.idle_after_ms),
                 Seconds::from_ms(at_ms.saturating_sub(now))
             ),
         ),
@@ -42,14 +42,14 @@ pub(super) fn of(trace: &HostTrace<'_>, at: usize) -> ExplainedIdle {
             },
         ),
     };
-    let periods = &trace.idleness.periods;
+    let periods = &host.idleness.periods;
     let period = periods.iter().find(|p| p.samples.contains(&at));
     ExplainedIdle {
         verdict: verdict.to_owned(),
         reason,
         owner_idle_s: owner_idle_ms.map(|ms| ms as f64 / 1000.0),
         load5,
-        idle_after_s: trace.rule.idle_after_ms as f64 / 1000.0,
+        idle_after_s: host.rule.idle_after_ms as f64 / 1000.0,
         load_limit: limit,
         from_time_ms: period.map(|p| p.from_ms),
         to_time_ms: period.map(|p| p.to_ms),

@@ -6,10 +6,12 @@ mod consumers;
 mod idle;
 mod quota;
 
+use crate::derived::HostHistory;
 use crate::error::{AnalysisError, Result};
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::frame::Frame;
+use crate::trace::reads::ReadSet;
 use crate::trace::span::Span;
 use crate::{parameters, quality::sight, sources};
 use gleaner_dataset::Dataset;
@@ -33,18 +35,21 @@ pub fn explain(
     parameters::check(asked)?;
     let host = host_id(dataset, host)?;
     let calendar = Calendar::new(&asked.time_zone)?;
-    let Some(mut trace) = HostTrace::read(dataset, &host, asked, &calendar)? else {
+    let Some(mut found) = HostHistory::read(dataset, &host, asked, ReadSet::ALL, &calendar)? else {
         return Err(AnalysisError::NoSamples { hosts_count: 1 });
     };
+    let trace = &found.trace;
     let at = match at_ms {
-        Some(at_ms) => sample_at(&trace, at_ms)?,
+        Some(at_ms) => sample_at(trace, at_ms)?,
         None => trace.samples.len() - 1,
     };
     let columns: Vec<&str> = SampleRow::TABLE.columns.iter().map(|c| c.name).collect();
-    let rows = trace.reader.read(&SampleRow::TABLE, &columns)?;
+    let rows = found.trace.reader.read(&SampleRow::TABLE, &columns)?;
+    let absences = sight::absent_at(&mut found.trace, at)?;
+    let trace = &found.trace;
     let sample = Sample { rows: &rows, at };
-    let (processes, process_memory) = consumers::processes(&trace, at)?;
-    let (files, file_memory) = consumers::files(&trace, at)?;
+    let (processes, process_memory) = consumers::processes(trace, at)?;
+    let (files, file_memory) = consumers::files(trace, at)?;
     let mut categories = categories::of(
         &sample,
         trace.inventory.headroom_share,
@@ -64,11 +69,11 @@ pub fn explain(
         database_id: rows.text("database_id", at)?,
         sequence: trace.samples.sequence[at],
         categories,
-        idle: idle::of(&trace, at),
-        quota: quota::of(&trace, at, asked.headroom_share),
+        idle: idle::of(&found, at),
+        quota: quota::of(&found, at, asked.headroom_share),
         processes,
         files,
-        absences: sight::absent_at(&mut trace, at)?,
+        absences,
         host,
     })
 }

@@ -1,17 +1,17 @@
 //! How the lease quota of one sample came about, after `policy::quota`.
 
 use super::{less, term};
+use crate::derived::HostHistory;
 use crate::owner::quota::categories;
-use crate::trace::HostTrace;
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::ExplainedQuota;
 use gleaner_schemas::units::stored;
 
 /// `None` where the trace does not say where memory went.
-pub(super) fn of(trace: &HostTrace<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
-    let categories = categories(&trace.samples, at)?;
-    let harvestable_bytes = trace.samples.harvestable_bytes[at];
+pub(super) fn of(host: &HostHistory<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
+    let categories = categories(&host.trace.samples, at)?;
+    let harvestable_bytes = host.trace.samples.harvestable_bytes[at];
     let limits = Limits {
         mode: Mode::Gentle,
         headroom_share,
@@ -19,8 +19,8 @@ pub(super) fn of(trace: &HostTrace<'_>, at: usize, headroom_share: f64) -> Optio
     };
     let found = quota(
         &categories,
-        trace.samples.mem_available(at, headroom_share),
-        trace.idleness.verdicts[at],
+        host.trace.samples.mem_available(at, headroom_share),
+        host.idleness.verdicts[at],
         &limits,
     );
     let headroom = headroom_bytes(categories.physical_bytes, headroom_share);

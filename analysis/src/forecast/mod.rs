@@ -22,11 +22,15 @@ mod rolling;
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease_windows::LeaseWindows;
 use crate::availability::periods::window::Window;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use counts::{Counts, Seen};
-use gleaner_schemas::findings::{Findings, Notion, Parameters, Scope};
+use gleaner_schemas::findings::{
+    Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
+    ForecastTableSize, ForecastWeight, Notion, Parameters, Scope,
+};
 use std::sync::Arc;
 
 /// A region as it was asked for.
@@ -84,8 +88,18 @@ impl HostPart {
 }
 
 impl Measure for Forecasts {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let samples = &trace.samples;
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<Forecast>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastQuality>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastCalibration>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastCell>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastHabit>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastWeight>(ReadSet::SAMPLES),
+        MeasureOutput::of::<ForecastTableSize>(ReadSet::SAMPLES),
+    ];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
+        let samples = &host.trace.samples;
         let (time_ms, available_bytes) = (&samples.time_ms[..], &samples.available_bytes[..]);
         let instants = instants::of(time_ms);
         let low_bytes = instants::low_water(time_ms, available_bytes, &instants);
@@ -96,7 +110,7 @@ impl Measure for Forecasts {
             let seen = Seen {
                 time_ms,
                 available_bytes,
-                hours_of_week: &trace.hours_of_week,
+                hours_of_week: &host.hours_of_week,
                 instants: &instants,
                 low_bytes: &low_bytes,
                 last_low_bytes: last_low.first().copied().unwrap_or(0),
@@ -107,19 +121,19 @@ impl Measure for Forecasts {
             let region = |region: Region| seen.count(|at| region.bytes(samples.physical_bytes[at]));
             Region::all(parameters).into_iter().map(region).collect()
         };
-        let lease_windows = LeaseWindows::new(trace);
-        let known = Sizes::of(trace, Notion::Available).known;
-        let is_idle: Vec<bool> = (trace.idleness.verdicts.iter())
+        let lease_windows = LeaseWindows::new(host);
+        let known = Sizes::of(host, Notion::Available).known;
+        let is_idle: Vec<bool> = (host.idleness.verdicts.iter())
             .map(|verdict| verdict.is_idle())
             .collect();
         Ok(Self {
             hosts: vec![Arc::new(HostPart {
-                host: trace.host().to_owned(),
+                host: host.id().to_owned(),
                 time_ms: time_ms.last().copied().unwrap_or(0),
-                hour_of_week: trace.hours_of_week.last().copied().unwrap_or(0),
-                covered_ms: trace.covered_ms(),
+                hour_of_week: host.hours_of_week.last().copied().unwrap_or(0),
+                covered_ms: host.trace.covered_ms(),
                 all: count(&lease_windows.of_runs(&known), None),
-                idle: if trace.idle_can_be_told() {
+                idle: if host.idle_can_be_told() {
                     count(&lease_windows.of_absences(&known), Some(&is_idle))
                 } else {
                     Vec::new()
@@ -247,13 +261,13 @@ mod tests {
         let parameters = Parameters {
             region_bytes: vec![5],
             region_shares: vec![0.45],
-            measures: vec!["forecasts".to_owned()],
             ..Parameters::default()
         };
         let dataset = Dataset::open(folder.path()).unwrap();
         let calendar = Calendar::new("UTC").unwrap();
-        let trace = HostTrace::read(&dataset, "h", &parameters, &calendar).unwrap();
-        let mut found = Forecasts::of_host(&trace.unwrap(), &parameters).unwrap();
+        let host =
+            HostHistory::read(&dataset, "h", &parameters, ReadSet::SAMPLES, &calendar).unwrap();
+        let mut found = Forecasts::of_host(&host.unwrap(), &parameters).unwrap();
         found.hosts.remove(0)
     }
 

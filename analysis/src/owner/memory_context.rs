@@ -5,19 +5,20 @@
 //! sample, with [`quota`]'s rule. It is taken once a return and mode, beside what the mode lends while the
 //! host is idle: the gain and its price in one record.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasureOutput};
 use crate::owner::quota::categories;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
-use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
 use gleaner_hosts::derived::unsigned;
 use gleaner_hosts::derived::{Footprint, Process, Return, returned_boottime_ms};
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes, upper_bound_bytes};
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
-use gleaner_schemas::findings::{self, Findings, LendingMode, Parameters};
+use gleaner_schemas::findings::{self, Findings, LendingMode, NotionSizes, Parameters};
 use gleaner_schemas::units::stored;
 use std::ops::Range;
 
@@ -36,22 +37,22 @@ pub(crate) struct Wanted {
 }
 
 /// One a return; `None` where sizes are not known.
-pub(crate) fn wanted(trace: &HostTrace<'_>) -> Result<Vec<Option<Wanted>>> {
-    let by_sample = trace.processes.by_sample(trace.samples.len());
-    let of_return = |back| wanted_at(trace, &by_sample, back);
-    trace.returns.iter().map(of_return).collect()
+pub(crate) fn wanted(host: &HostHistory<'_>) -> Result<Vec<Option<Wanted>>> {
+    let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
+    let of_return = |back| wanted_at(host, &by_sample, back);
+    host.returns.iter().map(of_return).collect()
 }
 
 /// At one return, which need not be one of the trace's own rule; `by_sample` are the rows of its processes.
 pub(crate) fn wanted_at(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
 ) -> Result<Option<Wanted>> {
-    let Some(footprint) = footprint(trace, by_sample, back)? else {
+    let Some(footprint) = footprint(host, by_sample, back)? else {
         return Ok(None);
     };
-    let memory = categories(&trace.samples, *back.window.start());
+    let memory = categories(&host.trace.samples, *back.window.start());
     Ok(memory.map(|memory| Wanted {
         demand: Demand::without_guests(&memory, footprint.bytes),
         cached_footprint_bytes: footprint.cached_bytes,
@@ -60,11 +61,11 @@ pub(crate) fn wanted_at(
 
 /// Footprint in the window after the return; `None` where sizes are not known.
 fn footprint(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
 ) -> Result<Option<Footprint>> {
-    let rows = &trace.processes.rows;
+    let rows = &host.trace.processes.rows;
     let column = |name| rows.integers(name);
     let (pids, starts) = (column("pid")?, column("started_ms")?);
     let parts = [
@@ -76,8 +77,8 @@ fn footprint(
     let process = |row| Process::new(pids.get(row), starts.get(row), parts.map(|p| p.get(row)));
     let first = *back.window.start();
     let (time_ms, boottime_ms) = (
-        trace.samples.time_ms[first],
-        trace.samples.boottime_ms[first],
+        host.trace.samples.time_ms[first],
+        host.trace.samples.boottime_ms[first],
     );
     Ok(Footprint::of(
         rows.rows_count() > 0,
@@ -119,10 +120,20 @@ struct OfMode {
 }
 
 impl Measure for MemoryContext {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let wanted = wanted(trace)?;
-        let of_mode = |(_, mode)| OfMode::of_host(trace, &wanted, mode, parameters);
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<findings::MemoryContext>(ReadSet::SAMPLES.and_processes()).on_returns(),
+        MeasureOutput::of::<NotionSizes>(ReadSet::SAMPLES.and_processes()),
+    ];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
+        let wanted = wanted(host)?;
+        let of_mode = |(_, mode)| OfMode::of_host(host, &wanted, mode, parameters);
         Ok(Self(MODES.map(of_mode)))
+    }
+
+    fn write_host(&self, host: &str, size_class: &str, _: &Parameters, findings: &mut Findings) {
+        let records = self.records(Some(host), size_class);
+        findings.memory_context.extend(records);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -144,7 +155,7 @@ impl Measure for MemoryContext {
 
 impl MemoryContext {
     /// As findings, of one host or pooled.
-    pub(crate) fn records(
+    fn records(
         &self,
         host: Option<&str>,
         size_class: &str,
@@ -156,17 +167,17 @@ impl MemoryContext {
 
 impl OfMode {
     fn of_host(
-        trace: &HostTrace<'_>,
+        host: &HostHistory<'_>,
         wanted: &[Option<Wanted>],
         mode: Mode,
         parameters: &Parameters,
     ) -> Self {
-        let samples = &trace.samples;
+        let samples = &host.trace.samples;
         let lendable_at = |at| lendable(samples, at, mode, parameters);
-        let idle = (trace.idleness.verdicts.iter().enumerate()).filter(|(_, v)| v.is_idle());
+        let idle = (host.idleness.verdicts.iter().enumerate()).filter(|(_, v)| v.is_idle());
         let while_idle = idle.filter_map(|(at, _)| Some(stored(lendable_at(at)?)));
         let (mut footprints, mut costs, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
-        for (back, wanted) in trace.returns.iter().zip(wanted) {
+        for (back, wanted) in host.returns.iter().zip(wanted) {
             let (Some(wanted), Some(guest_bytes)) = (wanted, lendable_at(back.last_idle)) else {
                 continue;
             };

@@ -1,8 +1,8 @@
 //! The host's owner: when away, and what lending could and would cost.
 
-pub(crate) mod busy;
+pub(crate) mod absence_lengths;
 pub(crate) mod idle;
-pub(crate) mod live_files;
+pub(crate) mod live_file_cache;
 pub(crate) mod memory_context;
 pub(crate) mod owner_cost;
 pub(crate) mod quota;

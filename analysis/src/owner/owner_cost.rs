@@ -5,12 +5,13 @@
 //! is as long as [`findings::OwnerCost::mean_window_s`] says. The base line is taken from the presence that the
 //! return began: as many samples from its middle on, where they are all after the first window and before its end.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasureOutput};
 use crate::owner::memory_context::wanted;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
-use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::COUNTERS;
 use gleaner_hosts::derived::Return;
 use gleaner_hosts::derived::unsigned;
@@ -49,10 +50,13 @@ struct Window {
 }
 
 impl Measure for OwnerCost {
-    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
-        let windows = windows(trace)?;
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<findings::OwnerCost>(ReadSet::SAMPLES.and_processes()).on_returns()];
+
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
+        let windows = windows(host)?;
         Ok(Self(
-            KINDS.map(|kind| OfKind::of_host(trace, &windows, kind)),
+            KINDS.map(|kind| OfKind::of_host(host, &windows, kind)),
         ))
     }
 
@@ -74,23 +78,23 @@ impl Measure for OwnerCost {
     }
 }
 
-fn windows(trace: &HostTrace<'_>) -> Result<Vec<Window>> {
+fn windows(host: &HostHistory<'_>) -> Result<Vec<Window>> {
     let mut windows = Vec::new();
-    for (back, wanted) in trace.returns.iter().zip(wanted(trace)?) {
+    for (back, wanted) in host.returns.iter().zip(wanted(host)?) {
         windows.push(Window {
             kind: CostWindow::Return,
             from: back.last_idle,
             to: *back.window.end(),
             demand: wanted.map(|w| w.demand),
         });
-        windows.extend(base_line(trace, back));
+        windows.extend(base_line(host, back));
     }
     Ok(windows)
 }
 
 /// From the middle of the presence that a return began; a visit between two samples was none.
-fn base_line(trace: &HostTrace<'_>, back: &Return) -> Option<Window> {
-    let periods = &trace.busy_periods;
+fn base_line(host: &HostHistory<'_>, back: &Return) -> Option<Window> {
+    let periods = &host.busy_periods;
     let first = *back.window.start();
     let presence = periods.get(periods.partition_point(|p| p.samples.end <= first))?;
     if presence.samples.start != first {
@@ -98,7 +102,7 @@ fn base_line(trace: &HostTrace<'_>, back: &Return) -> Option<Window> {
     }
     let length_ms = presence.to_ms.saturating_sub(presence.from_ms);
     let middle_ms = presence.from_ms.saturating_add(length_ms / 2);
-    let inside = &trace.samples.time_ms[presence.samples.clone()];
+    let inside = &host.trace.samples.time_ms[presence.samples.clone()];
     let until_middle = inside.partition_point(|&t| t <= middle_ms);
     let from = (presence.samples.start + until_middle).checked_sub(1)?;
     let to = from + (back.window.end() - back.last_idle);
@@ -112,8 +116,8 @@ fn base_line(trace: &HostTrace<'_>, back: &Return) -> Option<Window> {
 }
 
 impl OfKind {
-    fn of_host(trace: &HostTrace<'_>, windows: &[Window], kind: (CostWindow, bool)) -> Self {
-        let samples = &trace.samples;
+    fn of_host(host: &HostHistory<'_>, windows: &[Window], kind: (CostWindow, bool)) -> Self {
+        let samples = &host.trace.samples;
         let guest = |at| samples.category(Category::Guest, at).unwrap_or(0).max(0);
         let of_kind = windows
             .iter()

@@ -1,25 +1,36 @@
 //! What one host could lease at its last sample, and why, in words.
 
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
+use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::samples::Samples;
 use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
-use gleaner_schemas::findings::{ActivitySource, Category, Parameters, Quota};
+use gleaner_schemas::findings::{ActivitySource, Category, Findings, Parameters, Quota};
 use gleaner_schemas::units::{Seconds, stored};
 
-/// At the last sample; `None` where the trace does not say where memory went. `sources` are what watches
-/// the owner: they say why nothing could be seen.
-pub(crate) fn at_last_sample(
-    trace: &HostTrace<'_>,
-    parameters: &Parameters,
-    sources: &[ActivitySource],
-) -> Option<Quota> {
-    let verdict = *trace.idleness.verdicts.last()?;
-    of_last(trace.host(), &trace.samples, verdict, parameters, sources)
+/// Memory that each host could lease at its last sample.
+pub(crate) struct LastQuotas;
+
+impl HostMeasure for LastQuotas {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Quota>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        if let Some(&verdict) = host.idleness.verdicts.last() {
+            let samples = &host.trace.samples;
+            let sources = &findings.activity_sources;
+            let quota = of_last(host.id(), samples, verdict, pass.parameters, sources);
+            findings.quotas.extend(quota);
+        }
+        Ok(())
+    }
 }
 
+/// `None` where the trace does not say where memory went. `sources` are what watches the owner: they say why nothing
+/// could be seen.
 fn of_last(
     host: &str,
     samples: &Samples,

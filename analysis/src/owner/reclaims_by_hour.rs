@@ -1,9 +1,10 @@
 //! Returns by hour of the week, in the fleet's time zone, beside the idle time in which they could come.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, MeasureOutput};
 use crate::trace::calendar::{Calendar, HOURS_OF_WEEK, weekday_and_hour};
+use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Parameters};
 
@@ -16,21 +17,24 @@ pub(crate) struct ReclaimsByHour {
 }
 
 impl Measure for ReclaimsByHour {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<findings::ReclaimsByHour>(ReadSet::SAMPLES).on_returns()];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let mut found = Self {
             returns: vec![0; HOURS_OF_WEEK],
             idle: TimeByHour::default(),
         };
-        if !trace.idle_can_be_told() {
+        if !host.idle_can_be_told() {
             return Ok(found);
         }
         let calendar = Calendar::new(&parameters.time_zone)?;
-        let at_ms: Vec<i64> = trace.returns.iter().map(|back| back.at_ms).collect();
+        let at_ms: Vec<i64> = host.returns.iter().map(|back| back.at_ms).collect();
         for hour in calendar.hours_of_week(&at_ms) {
             found.returns[usize::from(hour)] += 1;
         }
         let mut hours = HourSplitter::new(&calendar);
-        for period in &trace.idleness.periods {
+        for period in &host.idleness.periods {
             hours.add(period.from_ms, period.to_ms, &mut found.idle);
         }
         Ok(found)

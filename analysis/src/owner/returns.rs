@@ -1,8 +1,9 @@
 //! Count of returns; [`gleaner_hosts::derived`] finds them.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, MeasureOutput};
+use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
 
 /// How often what was lent would be taken back.
@@ -16,7 +17,7 @@ pub(crate) struct Count {
 
 impl Count {
     /// As a finding, of one host or pooled; `None` where nothing could be told.
-    pub(crate) fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
+    fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
         let observed_days = self.observed_ms as f64 / 86_400_000.0;
         (self.observed_ms > 0).then(|| Reclaims {
             host: host.map(str::to_owned),
@@ -30,15 +31,23 @@ impl Count {
 }
 
 impl Measure for Count {
-    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
-        if !trace.idle_can_be_told() {
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<Reclaims>(ReadSet::SAMPLES).on_returns()];
+
+    fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
+        if !host.idle_can_be_told() {
             return Ok(Self::default());
         }
         Ok(Self {
             hosts: 1,
-            returns: trace.returns.len() as i64,
-            observed_ms: trace.idleness.seen_ms,
+            returns: host.returns.len() as i64,
+            observed_ms: host.idleness.seen_ms,
         })
+    }
+
+    fn write_host(&self, host: &str, size_class: &str, _: &Parameters, findings: &mut Findings) {
+        let record = self.record(Some(host), size_class);
+        findings.reclaims.extend(record);
     }
 
     fn merge(&mut self, other: &Self) {

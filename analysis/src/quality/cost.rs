@@ -1,10 +1,26 @@
 //! What tracing cost a host.
 
+use crate::derived::HostHistory;
+use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
-use gleaner_schemas::findings::AgentCost;
+use crate::trace::reads::ReadSet;
+use gleaner_schemas::findings::{AgentCost, Findings};
+
+/// Cost of tracing, by host.
+pub(crate) struct AgentCosts;
+
+impl HostMeasure for AgentCosts {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<AgentCost>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        findings.agent_cost.extend(of_host(&host.trace));
+        Ok(())
+    }
+}
 
 /// Over all samples; `None` where none says what it cost.
-pub(crate) fn of_host(trace: &HostTrace<'_>) -> Option<AgentCost> {
+fn of_host(trace: &HostTrace<'_>) -> Option<AgentCost> {
     let known = |values: &[Option<i64>]| values.iter().copied().flatten().collect::<Vec<_>>();
     let cpu_us = known(&trace.samples.agent_cpu_us);
     let sum_us: f64 = cpu_us.iter().map(|&us| us as f64).sum();

@@ -1,32 +1,46 @@
 //! Measures that a dataset cannot give, and why: said instead of guessed.
 
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
+use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
-    Absence, ActivitySource, Category, Findings, LendingMode, NotMeasured, Parameters,
+    Absence, ActivitySource, Category, DipProcess, FindingList, Findings, HostMemory, LendingMode,
+    LiveFileCache, MemoryContext, MemoryUsage, NotMeasured, NotionSizes, Parameters, TopFile,
+    TopProcess,
 };
 use gleaner_schemas::units::Seconds;
 
-/// What one host, of which everything else is in `found`, leaves unmeasured.
-pub(crate) fn of_host(
-    trace: &HostTrace<'_>,
-    found: &Findings,
-    parameters: &Parameters,
-) -> Vec<NotMeasured> {
-    let idleness = &trace.idleness;
+/// Measures that the dataset cannot give of a host, and the reasons.
+pub(crate) struct MissingMeasures;
+
+impl HostMeasure for MissingMeasures {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<NotMeasured>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        let missing = of_host(host, findings, pass);
+        findings.not_measured.extend(missing);
+        Ok(())
+    }
+}
+
+fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<NotMeasured> {
+    let parameters = pass.parameters;
+    let idleness = &host.idleness;
     let mut missing = Vec::new();
     let mut say = |measure: &str, reason: String| {
         missing.push(NotMeasured {
             measure: measure.to_owned(),
-            host: trace.host().to_owned(),
+            host: host.id().to_owned(),
             reason,
         });
     };
-    let categories = trace.samples.categories.iter().zip(Category::ALL);
-    let others = [(&trace.samples.harvestable_bytes, "harvestable")];
+    let categories = host.trace.samples.categories.iter().zip(Category::ALL);
+    let others = [(&host.trace.samples.harvestable_bytes, "harvestable")];
     let named = categories.map(|(sizes, c)| (sizes, c.column().trim_end_matches("_bytes")));
-    let is_wanted = parameters.wants(&["memory_usage", "memory_by_host"]);
+    let is_wanted = parameters.wants(&[MemoryUsage::KEY, HostMemory::KEY]);
     for (sizes, category) in named.chain(others) {
         if is_wanted && sizes.iter().all(Option::is_none) {
             let why = why_absent(&found.absences, &format!("{category}_bytes"));
@@ -59,7 +73,7 @@ pub(crate) fn of_host(
             ),
         );
     }
-    let longest = Seconds::from_ms(trace.longest_run_ms());
+    let longest = Seconds::from_ms(host.trace.longest_run_ms());
     if !idleness.is_unknown() && longest.0 < parameters.idle_after_s {
         let needed = Seconds(parameters.idle_after_s);
         say(
@@ -70,10 +84,10 @@ pub(crate) fn of_host(
             ),
         );
     }
-    if parameters.wants(&["live_file_cache", "memory_usage", "notions"])
-        && trace.live_files.is_absent()
+    if parameters.wants(&[LiveFileCache::KEY, MemoryUsage::KEY, NotionSizes::KEY])
+        && host.live_files.is_absent()
     {
-        let why = if trace.files.rows.rows_count() == 0 {
+        let why = if host.trace.files.rows.rows_count() == 0 {
             let why = why_absent(&found.absences, "files");
             format!("no file was recorded{why}")
         } else {
@@ -81,7 +95,9 @@ pub(crate) fn of_host(
         };
         say("live_file_cache", why);
     }
-    owner(trace, found, parameters, &mut say);
+    if pass.wants_returns {
+        owner(host, found, parameters, &mut say);
+    }
     if longest.0 < parameters.minimum_period_s {
         let needed = Seconds(parameters.minimum_period_s);
         say(
@@ -91,21 +107,21 @@ pub(crate) fn of_host(
             ),
         );
     }
-    if parameters.wants(&["top_processes"]) && found.top_processes.is_empty() {
+    if parameters.wants(&[TopProcess::KEY]) && found.top_processes.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
             "top_processes",
             format!("no process with its memory was recorded{why}"),
         );
     }
-    if parameters.wants(&["dip_processes"])
+    if parameters.wants(&[DipProcess::KEY])
         && !found.worst_dips.is_empty()
-        && trace.processes.rows.rows_count() == 0
+        && host.trace.processes.rows.rows_count() == 0
     {
         let why = why_absent(&found.absences, "processes");
         say("dip_processes", format!("no process was recorded{why}"));
     }
-    if parameters.wants(&["top_files"]) && found.top_files.is_empty() {
+    if parameters.wants(&[TopFile::KEY]) && found.top_files.is_empty() {
         let why = why_absent(&found.absences, "files");
         say(
             "top_files",
@@ -117,31 +133,22 @@ pub(crate) fn of_host(
 
 /// What the owner's return would and did cost.
 fn owner(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     found: &Findings,
     parameters: &Parameters,
     say: &mut impl FnMut(&str, String),
 ) {
-    if !parameters.wants(&[
-        "absence_lengths",
-        "reclaims",
-        "reclaims_by_hour",
-        "memory_context",
-        "owner_cost",
-    ]) {
-        return;
-    }
-    if !trace.idle_can_be_told() {
+    if !host.idle_can_be_told() {
         let why = "it cannot be told when the owner came back; absence lengths, memory context and the \
                    owner's cost leave this host out";
         return say("reclaims", why.to_owned());
     }
-    if trace.returns.is_empty() {
+    if host.returns.is_empty() {
         let why = "no absence was seen to end; the owner's cost leaves this host out as well";
         return say("memory_context", why.to_owned());
     }
     let contexts = &found.memory_context;
-    if parameters.wants(&["memory_context"]) && contexts.is_empty() {
+    if parameters.wants(&[MemoryContext::KEY]) && contexts.is_empty() {
         let why = why_absent(&found.absences, "processes");
         say(
             "memory_context",
@@ -153,7 +160,14 @@ fn owner(
                    (MemAvailable is missing)";
         say("memory_context", why.to_owned());
     }
-    if trace.samples.counters.iter().flatten().all(Option::is_none) {
+    if host
+        .trace
+        .samples
+        .counters
+        .iter()
+        .flatten()
+        .all(Option::is_none)
+    {
         let why = "the kernel's counters are absent in every sample";
         say("owner_cost", why.to_owned());
     }

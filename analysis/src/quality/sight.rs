@@ -1,15 +1,49 @@
 //! What could not be read, and how the sources of the owner's activity did.
 
+use crate::derived::HostHistory;
 use crate::error::Result;
+use crate::measure::{HostMeasure, MeasureOutput, Pass};
+use crate::trace::reads::ReadSet;
 use crate::trace::standing::Standing;
 use crate::trace::{HostTrace, SampleRows};
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::{Absence, ActivitySource};
+use gleaner_schemas::findings::{Absence, ActivitySource, FindingList, Findings, Quota};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
+
+/// Things that could not be read, by host.
+pub(crate) struct AbsenceRecords;
+
+impl HostMeasure for AbsenceRecords {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Absence>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        if pass.parameters.wants(&[Absence::KEY]) {
+            findings.absences.extend(absences(&mut host.trace)?);
+        }
+        Ok(())
+    }
+}
+
+/// Sources of the owner's activity and their states, by host.
+pub(crate) struct ActivitySources;
+
+impl HostMeasure for ActivitySources {
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<ActivitySource>(ReadSet::SAMPLES)];
+
+    fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
+        // A quota says why nothing was seen.
+        if pass.parameters.wants(&[ActivitySource::KEY, Quota::KEY]) {
+            let sources = activity_sources(&mut host.trace)?;
+            findings.activity_sources.extend(sources);
+        }
+        Ok(())
+    }
+}
 
 /// Each item and reason once, in the order in which they were met. What vanished did so in the sample
 /// of its row alone; all else stands until its next row, which counts 0 when it can be read again.
-pub(crate) fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
+fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
     let columns = ["item", "reason", "detail", "absent_count"];
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let SampleRows { rows, sample_of } =
@@ -60,7 +94,7 @@ pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<Stri
 }
 
 /// Each source and state once, in the order in which they were met.
-pub(crate) fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
+fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let columns = ["source", "state"];
     let SampleRows { rows, sample_of } =

@@ -6,7 +6,8 @@
 //! the host may not have been enrolled; after the last, the rest may be on its way.
 
 use crate::error::Result;
-use crate::trace::reader::{HostReader, TIME};
+use crate::trace::frame::TIME;
+use crate::trace::reader::HostReader;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::ClockRow;
 

@@ -19,6 +19,11 @@ use polars::prelude::{
 };
 use std::sync::Arc;
 
+/// Columns that name a row: number of the database, sequence in it, time.
+pub(crate) const DATABASE: &str = "database";
+pub(crate) const SEQUENCE: &str = "sequence";
+pub(crate) const TIME: &str = "time_ms";
+
 /// The rows, and whose they are (for messages).
 #[derive(Debug)]
 pub(crate) struct Frame {
@@ -80,7 +85,7 @@ impl Frame {
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
                 let times = array.as_primitive::<TimestampMillisecondType>();
                 let times = Int64Array::new(times.values().clone(), times.nulls().cloned());
-                Ok(("time_ms".to_owned(), Arc::new(times) as ArrayRef))
+                Ok((TIME.to_owned(), Arc::new(times) as ArrayRef))
             }
             other => Err(AnalysisError::Column {
                 table,

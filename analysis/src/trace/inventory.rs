@@ -1,8 +1,8 @@
 //! What a host says of itself, and the gaps that it recorded.
 
 use crate::error::Result;
-use crate::trace::frame::Frame;
-use crate::trace::reader::{HostReader, TIME};
+use crate::trace::frame::{Frame, TIME};
+use crate::trace::reader::HostReader;
 use crate::trace::span::Span;
 use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::column::Row;

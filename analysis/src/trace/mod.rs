@@ -1,5 +1,5 @@
-//! One host's trace as it was recorded, and what follows from it alone: runs without gaps, idle periods, the
-//! hour of the week of each sample. Every measure reads a [`HostTrace`], which one pass reads once.
+//! One host's trace as it was recorded: samples in order, runs without gaps, rows of other tables. What follows from it
+//! stands in `crate::derived`.
 
 pub(crate) mod arrivals;
 pub(crate) mod calendar;
@@ -7,26 +7,23 @@ mod carried;
 pub(crate) mod frame;
 pub(crate) mod inventory;
 pub(crate) mod reader;
+pub(crate) mod reads;
 pub(crate) mod samples;
 pub(crate) mod span;
 pub(crate) mod standing;
 pub(crate) mod time_by_hour;
 
 use crate::error::Result;
-use crate::owner::busy::{self, BusyPeriod};
-use crate::owner::live_files::LiveFiles;
 use arrivals::Arrivals;
-use calendar::Calendar;
-use frame::Frame;
+use frame::{Frame, TIME};
 use gleaner_dataset::Dataset;
-use gleaner_hosts::derived::{Idleness, Return, returns};
 use gleaner_hosts::recorded::{Gap, Intervals, covered_ms, runs};
-use gleaner_policy::idle::IdleRule;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::Parameters;
-use gleaner_schemas::rows::{FileRow, ProcessRow};
+use gleaner_schemas::rows::{FileRow, ProcessRow, SampleRow};
 use inventory::{Inventory, recorded_gaps};
-use reader::{HostReader, TIME};
+use reader::HostReader;
+use reads::ReadSet;
 use samples::Samples;
 use span::{Lead, Span};
 use std::ops::Range;
@@ -40,23 +37,6 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "anon_bytes",
     "shmem_bytes",
     "file_bytes",
-];
-/// Findings that rest on `processes`: where none of them is wanted, they are not read.
-const PROCESS_USERS: [&str; 6] = [
-    "top_processes",
-    "dip_processes",
-    "memory_context",
-    "notions",
-    "owner_cost",
-    "what_if",
-];
-/// Findings that rest on `files`.
-const FILE_USERS: [&str; 5] = [
-    "top_files",
-    "live_file_cache",
-    "memory_usage",
-    "memory_usage_by_hour",
-    "notions",
 ];
 /// Columns of `files` that [`HostTrace::files`] has.
 const FILE_COLUMNS: [&str; 7] = [
@@ -80,18 +60,10 @@ pub(crate) struct HostTrace<'a> {
     /// Recorded and seen, in order.
     pub(crate) gaps: Vec<Gap>,
     pub(crate) arrivals: Arrivals,
-    pub(crate) rule: IdleRule,
-    pub(crate) idleness: Idleness,
-    pub(crate) busy_periods: Vec<BusyPeriod>,
-    pub(crate) returns: Vec<Return>,
-    /// Hour of the week of each sample in the fleet's time zone: 0 is Monday's first, 167 Sunday's last.
-    pub(crate) hours_of_week: Vec<u8>,
     /// Active processes in the order of recording.
     pub(crate) processes: SampleRows,
     /// Changes of files in the order of recording.
     pub(crate) files: SampleRows,
-    /// What of the page cache is used again soon.
-    pub(crate) live_files: LiveFiles,
 }
 
 /// Rows that belong to samples.
@@ -123,11 +95,14 @@ impl<'a> HostTrace<'a> {
         dataset: &'a Dataset,
         host: &'a str,
         parameters: &Parameters,
-        calendar: &Calendar,
+        reads: ReadSet,
     ) -> Result<Option<Self>> {
         let span = Span::of(parameters);
         let mut reader = HostReader::new(dataset, host, span);
-        let mut rows = Samples::rows(&mut reader, parameters)?;
+        // Of the span, and of its first UTC day what is before it.
+        let since_midnight = span.since_midnight();
+        let columns = Samples::columns(reads);
+        let mut rows = reader.read_in(since_midnight, &SampleRow::TABLE, &columns)?;
         let counts = rows
             .present(TIME)?
             .iter()
@@ -143,39 +118,29 @@ impl<'a> HostTrace<'a> {
             (runs(&samples.times(), recorded, &intervals), intervals)
         };
         if counts.contains(&false) {
-            let all = Samples::of(&rows, parameters)?;
+            let all = Samples::of(&rows, reads, parameters.headroom_share)?;
             let ((runs, _), _) = runs_of(&all, recorded.clone());
             reader.set_lead(Lead::new(all, &runs, &counts));
             rows = rows.kept(&counts)?;
         }
-        let samples = Samples::of(&rows, parameters)?;
+        let samples = Samples::of(&rows, reads, parameters.headroom_share)?;
         let ((segments, gaps), intervals) = runs_of(&samples, span.cut(recorded));
-        let rule = IdleRule {
-            idle_after_ms: (parameters.idle_after_s * 1000.0) as i64,
-            load_limit: parameters.load_limit,
-        };
         let arrivals = Arrivals::read(&mut reader)?;
-        let idleness = Idleness::of(&samples.observations(), &segments, &rule);
-        let window_ms = (parameters.return_window_s * 1000.0) as i64;
         let nothing = |reader: &HostReader<'_>, table, columns| SampleRows {
             rows: reader.nothing(table, columns),
             sample_of: Vec::new(),
         };
-        let mut trace = Self {
-            processes: if parameters.wants(&PROCESS_USERS) {
+        Ok(Some(Self {
+            processes: if reads.processes {
                 reader.read_of_samples(&ProcessRow::TABLE, &PROCESS_COLUMNS, &samples)?
             } else {
                 nothing(&reader, &ProcessRow::TABLE, &PROCESS_COLUMNS)
             },
-            files: if parameters.wants(&FILE_USERS) {
+            files: if reads.files {
                 reader.read_changes(&FileRow::TABLE, &FILE_COLUMNS, &samples)?
             } else {
                 nothing(&reader, &FileRow::TABLE, &FILE_COLUMNS)
             },
-            busy_periods: busy::periods(&samples, &segments, &idleness, &rule),
-            returns: returns(&samples.time_ms, &segments, &idleness, window_ms),
-            idleness,
-            hours_of_week: calendar.hours_of_week(&samples.time_ms),
             reader,
             samples,
             inventory,
@@ -183,11 +148,7 @@ impl<'a> HostTrace<'a> {
             segments,
             gaps,
             arrivals,
-            rule,
-            live_files: LiveFiles::default(),
-        };
-        trace.live_files = LiveFiles::of(&trace)?;
-        Ok(Some(trace))
+        }))
     }
 
     /// Host id.
@@ -210,10 +171,5 @@ impl<'a> HostTrace<'a> {
             .iter()
             .map(|s| covered_ms(&self.samples.time_ms, s));
         runs.max().unwrap_or(0)
-    }
-
-    /// Whether it can be told at any time that the host was idle.
-    pub(crate) fn idle_can_be_told(&self) -> bool {
-        !self.idleness.is_unknown() && self.longest_run_ms() >= self.rule.idle_after_ms
     }
 }

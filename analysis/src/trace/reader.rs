@@ -7,15 +7,10 @@ use super::samples::{Samples, in_both};
 use super::span::{Lead, Span};
 use super::{SampleRows, carried};
 use crate::error::{AnalysisError, Result};
-use crate::trace::frame::Frame;
+use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};
 use gleaner_dataset::Dataset;
 use gleaner_hosts::recorded::Databases;
 use gleaner_schemas::column::Table;
-
-/// Columns that [`HostReader::read`] adds: number of the database, sequence in it, time.
-pub(crate) const DATABASE: &str = "database";
-pub(crate) const SEQUENCE: &str = "sequence";
-pub(crate) const TIME: &str = "time_ms";
 
 /// One host of a dataset, in a span of time.
 pub(crate) struct HostReader<'a> {

@@ -1,16 +1,14 @@
 //! One host's samples, a vector a column, in the order in which they were recorded.
 
 use crate::error::Result;
-use crate::trace::frame::Frame;
-use crate::trace::reader::{DATABASE, HostReader, SEQUENCE, TIME};
+use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};
+use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{mem_available_bytes, unsigned};
 use gleaner_hosts::recorded::SampleTime;
 use gleaner_policy::accounting::harvestable_bytes;
 use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::Observation;
-use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::{Category, Parameters};
-use gleaner_schemas::rows::SampleRow;
+use gleaner_schemas::findings::Category;
 
 /// Kernel counters that tell what a want of memory costs; they only grow within a boot.
 pub(crate) const COUNTERS: [&str; 6] = [
@@ -22,23 +20,7 @@ pub(crate) const COUNTERS: [&str; 6] = [
     "major_fault_total_count",
 ];
 
-/// Findings that need no more of a sample than [`FEW`] columns: where others are not wanted, the rest is not read, and
-/// stays absent.
-const CONTENT_WITH_FEW: [&str; 13] = [
-    "hosts",
-    "gaps",
-    "dips",
-    "dip_hosts",
-    "dips_by_hour",
-    "idle_periods",
-    "idle_by_hour",
-    "absence_lengths",
-    "availability_periods",
-    "survival_curves",
-    "period_ends",
-    "availability_odds",
-    "period_bounds",
-];
+/// Columns of [`ReadSet::FEW`]; the others stay absent there.
 const FEW: [&str; 8] = [
     "boot_id",
     "interval_ms",
@@ -80,13 +62,8 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Reads rows of the span, and of its first UTC day those before it.
-    pub(crate) fn rows(reader: &mut HostReader<'_>, parameters: &Parameters) -> Result<Frame> {
-        let span = reader.span.since_midnight();
-        reader.read_in(span, &SampleRow::TABLE, &Self::columns(parameters))
-    }
-
-    fn columns(parameters: &Parameters) -> Vec<&'static str> {
+    /// Columns to be read.
+    pub(super) fn columns(reads: ReadSet) -> Vec<&'static str> {
         let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
         columns.extend(COUNTERS);
         columns.extend([
@@ -105,14 +82,13 @@ impl Samples {
             "agent_cpu_us",
             "agent_rss_bytes",
         ]);
-        let is_whole = Self::are_read_whole(parameters);
-        columns.retain(|column| is_whole || FEW.contains(column));
+        columns.retain(|column| reads.all_columns || FEW.contains(column));
         columns
     }
 
     /// Of rows that were read.
-    pub(crate) fn of(frame: &Frame, parameters: &Parameters) -> Result<Self> {
-        let columns = Self::columns(parameters);
+    pub(crate) fn of(frame: &Frame, reads: ReadSet, headroom_share: f64) -> Result<Self> {
+        let columns = Self::columns(reads);
         let optional = |column| {
             Ok(if columns.contains(&column) {
                 frame.integers(column)?.iter().collect()
@@ -134,7 +110,7 @@ impl Samples {
                 &optional("harvestable_bytes")?,
                 &optional("mem_available_bytes")?,
                 &physical_bytes,
-                parameters.headroom_share,
+                headroom_share,
             ),
             mem_available_bytes: optional("mem_available_bytes")?,
             database: frame.present(DATABASE)?.to_vec(),
@@ -162,12 +138,6 @@ impl Samples {
             agent_rss_bytes: optional("agent_rss_bytes")?,
             physical_bytes,
         })
-    }
-
-    /// Whether what is asked for needs all columns.
-    pub(crate) fn are_read_whole(parameters: &Parameters) -> bool {
-        let few = |measure: &String| CONTENT_WITH_FEW.contains(&measure.as_str());
-        parameters.measures.is_empty() || !parameters.measures.iter().all(few)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -14,14 +14,15 @@ mod lendable;
 mod outcome;
 mod setting;
 
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasureOutput};
 use crate::owner::memory_context::wanted_at;
-use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
-use gleaner_schemas::findings::{Findings, NotMeasured, Parameters};
+use gleaner_schemas::findings::{self, Findings, NotMeasured, Parameters};
 use lendable::Lendable;
 use outcome::{Absence, Outcome};
 use setting::Setting;
@@ -32,31 +33,35 @@ use std::ops::Range;
 pub(crate) struct WhatIf(Vec<Outcome>);
 
 impl Measure for WhatIf {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<findings::WhatIf>(
+        ReadSet::SAMPLES.and_processes(),
+    )];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let settings = Setting::all(parameters);
-        if trace.idleness.is_unknown() {
+        if host.idleness.is_unknown() {
             return Ok(Self(vec![Outcome::default(); settings.len()]));
         }
-        let by_sample = trace.processes.by_sample(trace.samples.len());
+        let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
         let mut rules: Vec<(IdleRule, Vec<Absence>)> = Vec::new();
         let mut lendables: Vec<((Mode, f64), Lendable)> = Vec::new();
         let mut outcomes = Vec::with_capacity(settings.len());
         for setting in &settings {
             let rule = setting.rule();
             if !rules.iter().any(|(r, _)| *r == rule) {
-                let found = absences(trace, &by_sample, &rule, parameters.return_window_s)?;
+                let found = absences(host, &by_sample, &rule, parameters.return_window_s)?;
                 rules.push((rule, found));
             }
             let limits = (setting.policy_mode(), setting.headroom_share);
             if !lendables.iter().any(|(l, _)| *l == limits) {
-                let (samples, segments) = (&trace.samples, &trace.segments);
+                let (samples, segments) = (&host.trace.samples, &host.trace.segments);
                 lendables.push((limits, Lendable::of(samples, segments, limits.0, limits.1)));
             }
             let absences = rules.iter().find(|(r, _)| *r == rule);
             let lendable = lendables.iter().find(|(l, _)| *l == limits);
             outcomes.push(match (absences, lendable) {
                 (Some((_, absences)), Some((_, lendable))) => {
-                    Outcome::of_host(trace, setting, lendable, absences)
+                    Outcome::of_host(host, setting, lendable, absences)
                 }
                 _ => Outcome::default(),
             });
@@ -91,20 +96,24 @@ impl Measure for WhatIf {
 
 /// The idle periods under a rule, with what owners want when they end.
 fn absences(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     rule: &IdleRule,
     return_window_s: f64,
 ) -> Result<Vec<Absence>> {
     let window_ms = (return_window_s * 1000.0) as i64;
-    let idleness = Idleness::of(&trace.samples.observations(), &trace.segments, rule);
+    let idleness = Idleness::of(
+        &host.trace.samples.observations(),
+        &host.trace.segments,
+        rule,
+    );
     let wanted = |period: IdlePeriod| -> Result<Absence> {
         // A period that ended as lending began had nothing to take back.
         let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
-        let (time_ms, runs) = (&trace.samples.time_ms, &trace.segments);
+        let (time_ms, runs) = (&host.trace.samples.time_ms, &host.trace.segments);
         let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);
         let wanted = match &back {
-            Some(back) => wanted_at(trace, by_sample, back)?,
+            Some(back) => wanted_at(host, by_sample, back)?,
             None => None,
         };
         Ok(Absence {

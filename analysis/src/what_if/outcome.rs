@@ -2,8 +2,8 @@
 
 use super::lendable::Lendable;
 use super::setting::Setting;
+use crate::derived::HostHistory;
 use crate::statistics::distribution::Distribution;
-use crate::trace::HostTrace;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{Scope, WhatIf};
@@ -36,7 +36,7 @@ pub(super) struct Absence {
 impl Outcome {
     /// On one host, under one of the rules that gave `absences`.
     pub(super) fn of_host(
-        trace: &HostTrace<'_>,
+        host: &HostHistory<'_>,
         setting: &Setting,
         lendable: &Lendable,
         absences: &[Absence],
@@ -50,9 +50,9 @@ impl Outcome {
             physical_byte_ms: lendable.physical_byte_ms,
             ..Self::default()
         };
-        let time_ms = &trace.samples.time_ms;
+        let time_ms = &host.trace.samples.time_ms;
         if setting.scope == Scope::All {
-            for run in &trace.segments {
+            for run in &host.trace.segments {
                 if let Some(times @ [from, .., to]) = time_ms.get(run.clone()) {
                     found.add(lendable, times, run.start, *from, *to);
                 }
@@ -66,10 +66,11 @@ impl Outcome {
         let mut contexts = Vec::new();
         for Absence { period, demand } in absences {
             let from_ms = period.from_ms.saturating_add(wait_ms);
-            let run = trace
+            let run = host
+                .trace
                 .segments
                 .partition_point(|run| run.end <= period.samples.start);
-            let (Some(run), true) = (trace.segments.get(run), from_ms < period.to_ms) else {
+            let (Some(run), true) = (host.trace.segments.get(run), from_ms < period.to_ms) else {
                 continue;
             };
             found.add(

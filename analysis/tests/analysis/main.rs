@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod alone;
+mod by_hand;
 mod by_host;
 mod by_hour;
 mod cluster;

@@ -5,33 +5,9 @@ use super::span::Asked;
 use crate::analyze;
 use gleaner_analysis::AnalysisError;
 use gleaner_dataset::Dataset;
-use gleaner_schemas::findings::{Findings, Parameters};
+use gleaner_schemas::findings::{Findings, Parameters, ReportUse};
 use jiff::tz::TimeZone;
 use std::io::Write;
-
-/// What no report says: most of a large fleet's findings, by bytes.
-const LEFT_OUT: [&str; 2] = ["forecast_habits", "forecast_table"];
-
-/// What is not compared with the time before, and costs time or memory: forecasts above all.
-const NOT_COMPARED: [&str; 17] = [
-    "absence_lengths",
-    "absences",
-    "activity_sources",
-    "dip_processes",
-    "forecast_calibration",
-    "forecast_habits",
-    "forecast_quality",
-    "forecast_table",
-    "forecast_table_size",
-    "forecast_weights",
-    "forecasts",
-    "live_file_cache",
-    "memory_over_time",
-    "period_bounds",
-    "period_ends",
-    "survival_curves",
-    "worst_dips",
-];
 
 /// The time before is compared with where it has so many samples for each of the time itself.
 const LEAST_COMPARED: f64 = 0.5;
@@ -50,10 +26,7 @@ pub(super) fn measure(
     args: &Args,
 ) -> anyhow::Result<Measured> {
     let mut parameters = analyze::parameters(&args.measures);
-    parameters.measures = Findings::keys();
-    parameters
-        .measures
-        .retain(|key| !LEFT_OUT.contains(&key.as_str()));
+    parameters.measures = Findings::keys_where(|about| about.in_report != ReportUse::LeftOut);
     parameters.from_time_ms = asked.span.as_ref().map(|s| s.from_ms);
     parameters.until_time_ms = asked.span.as_ref().map(|s| s.until_ms);
     let now = analyze::findings_of(dataset, &parameters, "analyse");
@@ -90,7 +63,7 @@ fn before(
     let parameters = Parameters {
         from_time_ms: Some(from_ms),
         until_time_ms: Some(until_ms),
-        measures: all_but(&NOT_COMPARED),
+        measures: Findings::keys_where(|about| about.in_report == ReportUse::Compared),
         // What is compared are estimates, not their intervals.
         bootstrap_count: 0,
         ..chosen.clone()
@@ -107,29 +80,10 @@ fn is_comparable(now: &Findings, before: &Findings) -> bool {
     samples(before) as f64 >= LEAST_COMPARED * samples(now) as f64
 }
 
-fn all_but(left_out: &[&str]) -> Vec<String> {
-    let mut keys = Findings::keys();
-    keys.retain(|key| !left_out.contains(&key.as_str()));
-    keys
-}
-
 fn says_no_samples(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<AnalysisError>();
     matches!(
         error,
         Some(AnalysisError::NoSamples { .. } | AnalysisError::NoSamplesInSpan { .. })
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_named_can_be_measured() {
-        let keys = Findings::keys();
-        for key in LEFT_OUT.iter().chain(&NOT_COMPARED) {
-            assert!(keys.contains(&(*key).to_owned()), "{key}");
-        }
-    }
 }

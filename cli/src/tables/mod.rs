@@ -17,51 +17,6 @@ pub(crate) use memory::memory;
 use records::Document;
 use std::fmt::Write;
 
-/// What is printed unless measures are asked for by name, in this order.
-const PRINTED: &[(&str, &str)] = &[
-    ("hosts", "Hosts"),
-    ("memory_usage", "Use of memory"),
-    (
-        "live_file_cache",
-        "Page cache of files that are used again soon",
-    ),
-    (
-        "dip_hosts",
-        "Hosts whose available memory was so low in so many sample intervals",
-    ),
-    ("availability_periods", "How long regions stay available"),
-    (
-        "availability_odds",
-        "Of what is available now, still so later",
-    ),
-    ("notions", "Notions of available, side by side"),
-    ("absence_lengths", "How long owners are away, and there"),
-    ("reclaims", "How often owners take memory back"),
-    (
-        "memory_context",
-        "What that would cost them: memory context",
-    ),
-    ("owner_cost", "What returns cost them as measured"),
-    ("cluster_available", "The hosts together: what is available"),
-    ("contribution_by_class", "Whose memory that is"),
-    (
-        "guaranteed",
-        "What is there for so long, with so much probability",
-    ),
-    ("copies", "Losing copies on different hosts"),
-    ("worst_returns", "Moments at which most owners returned"),
-    ("pooling", "What pooling memory would save"),
-    ("forecast_quality", "How good forecasts are"),
-    (
-        "what_if",
-        "Other limits: settings that none beats in gain and cost",
-    ),
-    ("quotas", "What could be lent at the last sample"),
-    ("gaps", "Gaps"),
-    ("absences", "What could not be read"),
-    ("agent_cost", "What tracing cost"),
-];
-
 /// A table whose first `left` columns are text and whose others are numbers, aligned right.
 pub(crate) fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();
@@ -108,59 +63,39 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// Keys of the measures that are printed where none is asked for.
+/// Keys of the measures that are printed where none is asked for, in that order.
 pub(crate) fn printed() -> Vec<String> {
-    PRINTED.iter().map(|(key, _)| (*key).to_owned()).collect()
+    let printed = Findings::DECLARATIONS
+        .iter()
+        .filter_map(|about| Some((about.printed?.at, about.key)));
+    let mut printed: Vec<(u16, &str)> = printed.collect();
+    printed.sort_unstable();
+    let keys = printed.into_iter().map(|(_, key)| key.to_owned());
+    keys.collect()
+}
+
+/// Heading of a measure's table.
+fn heading(key: &str) -> String {
+    let about = Findings::DECLARATIONS.iter().find(|about| about.key == key);
+    about.and_then(|about| about.printed).map_or_else(
+        || key.replace('_', " "),
+        |printed| printed.heading.to_owned(),
+    )
 }
 
 /// The measures `asked` for, or those that most people want; of long lists the first `rows` records.
-pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyhow::Result<String> {
-    let is_shown = |key: &str| match asked {
-        [] => PRINTED.iter().any(|(printed, _)| *printed == key),
-        some => some.iter().any(|asked| asked == key),
+pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow::Result<String> {
+    let shown = match asked {
+        [] => printed(),
+        some => some.to_vec(),
     };
-    // The longest lists of a fleet are not made into text to be left out.
-    macro_rules! forget_unless_shown {
-        ($($list:ident),+) => {
-            $(if !is_shown(stringify!($list)) {
-                findings.$list = Vec::new();
-            })+
-        };
-    }
-    forget_unless_shown!(
-        memory_over_time,
-        memory_by_host,
-        forecast_habits,
-        forecasts,
-        idle_periods,
-        class_over_time
-    );
-    let findings = &findings;
-    let mut document = Document::new(findings)?;
+    let mut document = Document::new(findings, &shown)?;
     if asked.is_empty() {
         document.keep_the_gist();
     }
-    let heading = |key: &str| {
-        let known = PRINTED.iter().find(|(known, _)| *known == key);
-        known.map_or_else(
-            || key.replace('_', " "),
-            |(_, heading)| (*heading).to_owned(),
-        )
-    };
-    let sections: Vec<(&str, String)> = if asked.is_empty() {
-        PRINTED
-            .iter()
-            .map(|(key, heading)| (*key, (*heading).to_owned()))
-            .collect()
-    } else {
-        asked
-            .iter()
-            .map(|key| (key.as_str(), heading(key)))
-            .collect()
-    };
     let mut text = meaning(findings);
-    for (key, heading) in sections {
-        let body = match key {
+    for key in shown {
+        let body = match key.as_str() {
             "memory_usage" => memory::by_class(findings),
             "availability_periods" => periods::periods(findings),
             "dip_hosts" => dips::hosts(findings),
@@ -168,11 +103,11 @@ pub(crate) fn all(mut findings: Findings, asked: &[String], rows: usize) -> anyh
             "availability_odds" => lasting::odds(findings),
             "period_bounds" => lasting::bounds(findings),
             "sources" => sources::columns(findings),
-            _ => document
+            key => document
                 .table(key, rows)
                 .unwrap_or_else(|| "  none".to_owned()),
         };
-        let _ = writeln!(text, "{heading}\n{body}\n");
+        let _ = writeln!(text, "{}\n{body}\n", heading(&key));
     }
     let mut missing: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for m in &findings.not_measured {
@@ -230,11 +165,7 @@ mod tests {
     fn what_imported_figures_mean_comes_before_whatever_is_asked_for() {
         let mut findings = Findings::default();
         let asked = ["cluster_over_time".to_owned()];
-        assert!(
-            !all(findings.clone(), &asked, 10)
-                .unwrap()
-                .contains("Imported")
-        );
+        assert!(!all(&findings, &asked, 10).unwrap().contains("Imported"));
         findings.sources.push(TraceSource {
             name: "a trace".to_owned(),
             hosts_count: 3,
@@ -248,12 +179,12 @@ mod tests {
             ..TraceSource::default()
         });
         findings.cluster_over_time.push(ClusterPoint::default());
-        let text = all(findings.clone(), &asked, 10).unwrap();
+        let text = all(&findings, &asked, 10).unwrap();
         let said = "Imported from a trace (3 of 0 hosts): Available memory is an upper bound. Physical memory is: what was provisioned.";
         assert!(text.starts_with(said), "{text}");
         assert!(text.contains("physical memory  "), "{text}");
         assert!(!text.contains("installed"), "{text}");
-        let text = all(findings, &["sources".to_owned()], 10).unwrap();
+        let text = all(&findings, &["sources".to_owned()], 10).unwrap();
         assert!(
             text.contains("samples.physical_bytes") && !text.contains('{'),
             "{text}"
@@ -268,7 +199,7 @@ mod tests {
             host: "\x1b[2J\x1b]0;desk\x07\u{9b}1m".to_owned(),
             reason: "no owner".to_owned(),
         });
-        let text = all(findings, &[], 10).unwrap();
+        let text = all(&findings, &[], 10).unwrap();
         assert!(text.contains("\u{fffd}[2J\u{fffd}]0;desk\u{fffd}\u{fffd}1m"));
         assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
         assert!(text.lines().count() > 10, "lines stay lines");

@@ -2,7 +2,7 @@
 //! end with.
 
 use super::{or_dash, table, text};
-use gleaner_schemas::findings::Findings;
+use gleaner_schemas::findings::{Finding, FindingVisitor, Findings};
 use gleaner_schemas::units::{Bytes, Seconds};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
@@ -50,31 +50,52 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
     }
 }
 
-/// What stands under one key of the findings.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Part {
-    Records(Vec<Fields<Value>>),
-    Other(serde::de::IgnoredAny),
+/// Records by the key of their list.
+type Parts = HashMap<&'static str, Vec<Fields<Value>>>;
+
+/// Collects the records of some lists.
+struct RecordLists<'a> {
+    findings: &'a Findings,
+    keys: &'a [String],
+    parts: serde_json::Result<Parts>,
+}
+
+impl FindingVisitor for RecordLists<'_> {
+    fn visit<F: Finding>(&mut self) {
+        if !self.keys.iter().any(|key| key == F::KEY) {
+            return;
+        }
+        let text = serde_json::to_string(F::list(self.findings));
+        match (
+            &mut self.parts,
+            text.and_then(|text| serde_json::from_str(&text)),
+        ) {
+            (Ok(parts), Ok(records)) => drop(parts.insert(F::KEY, records)),
+            (Ok(_), Err(error)) => self.parts = Err(error),
+            (Err(_), _) => {}
+        }
+    }
 }
 
 /// Findings as lists of records.
 pub(super) struct Document {
-    parts: HashMap<String, Vec<Fields<Value>>>,
+    parts: Parts,
     host_names: HashMap<String, String>,
     zone: TimeZone,
 }
 
 impl Document {
-    pub(super) fn new(findings: &Findings) -> anyhow::Result<Self> {
-        let parts: Fields<Part> = serde_json::from_str(&serde_json::to_string(findings)?)?;
-        let lists = parts.0.into_iter().filter_map(|(key, part)| match part {
-            Part::Records(records) => Some((key, records)),
-            Part::Other(_) => None,
-        });
+    /// Of the lists with these keys: the longest of a fleet are not made into text to be left out.
+    pub(super) fn new(findings: &Findings, keys: &[String]) -> anyhow::Result<Self> {
+        let mut lists = RecordLists {
+            findings,
+            keys,
+            parts: Ok(HashMap::new()),
+        };
+        Findings::visit(&mut lists);
         let hosts = findings.hosts.iter();
         Ok(Self {
-            parts: lists.collect(),
+            parts: lists.parts?,
             host_names: hosts
                 .map(|h| (h.host.clone(), h.host_name.clone()))
                 .collect(),

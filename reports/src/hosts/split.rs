@@ -1,6 +1,6 @@
 //! What was found of each host by itself.
 
-use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
+use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostSummary, TraceSource};
 use std::collections::HashMap;
 
 /// Findings of each host alone, in the order of the hosts, without what is pooled over several: one pass over each list,
@@ -15,39 +15,39 @@ pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
         hosts: vec![Clone::clone(host)],
         ..Findings::default()
     };
-    let mut parts: Vec<Findings> = all.hosts.iter().map(alone).collect();
-    macro_rules! deal {
-        ($($list:ident),*) => {
-            $(for item in &all.$list {
-                if let Some(at) = at.get(item.host.as_str()) {
-                    parts[*at].$list.push(item.clone());
-                }
-            })*
-        };
-    }
-    deal!(
-        memory_by_host,
-        memory_over_time,
-        dips,
-        worst_dips,
-        dip_processes,
-        idle_periods,
-        quotas,
-        top_processes,
-        top_files,
-        gaps,
-        absences,
-        activity_sources,
-        residuals,
-        agent_cost,
-        not_measured
-    );
-    for item in &all.reclaims {
-        if let Some(at) = item.host.as_deref().and_then(|host| at.get(host)) {
-            parts[*at].reclaims.push(item.clone());
+    let mut deal = Dealing {
+        all,
+        at,
+        parts: all.hosts.iter().map(alone).collect(),
+    };
+    Findings::visit(&mut deal);
+    deal.parts
+}
+
+/// Deals records to the hosts that they are of.
+struct Dealing<'a> {
+    all: &'a Findings,
+    /// Index of each host's findings among the parts.
+    at: HashMap<&'a str, usize>,
+    parts: Vec<Findings>,
+}
+
+impl FindingVisitor for Dealing<'_> {
+    fn visit<F: Finding>(&mut self) {
+        if !F::IS_ON_HOST_PAGE {
+            return;
+        }
+        for record in F::list(self.all) {
+            let mut record = record.clone();
+            let at = record
+                .host_fields()
+                .id
+                .and_then(|host| self.at.get(host.as_str()));
+            if let Some(part) = at.and_then(|at| self.parts.get_mut(*at)) {
+                F::list_mut(part).push(record);
+            }
         }
     }
-    parts
 }
 
 /// The trace that a host was imported from, as its own.

@@ -1,48 +1,12 @@
-//! What is on the page, whatever it is written as.
+//! The parts that a page is made of, whatever it is written as.
 
 pub(crate) mod figure;
 pub(crate) mod hours;
 pub(crate) mod table;
 
-use crate::clock::{Clock, Offset};
-use crate::headline::{Headline, headline};
-use crate::hosts::{self, HostPage};
-use crate::imported;
-use crate::method;
-use crate::options::Options;
-use crate::questions::questions;
-use crate::view::View;
-use crate::wording::count;
 use figure::Figure;
-use gleaner_schemas::findings::Findings;
-use serde::Serialize;
 use std::borrow::Cow;
 use table::Table;
-
-/// The report.
-pub(crate) struct Page {
-    pub title: String,
-    /// Whom it is about.
-    pub subject: String,
-    /// The time that it is of.
-    pub period: String,
-    /// Name of the time zone and its offsets around that time.
-    pub zone: Zone,
-    pub headline: Headline,
-    pub sections: Vec<Section>,
-    pub hosts: Vec<HostPage>,
-    /// Meaning of imported hosts' figures, for the method page.
-    pub sources: Vec<Table>,
-    /// The limits that the figures rest on, for the method page.
-    pub parameters: Option<Table>,
-}
-
-/// What the figures' axes of time need to know of the report's zone.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Zone {
-    pub name: String,
-    pub offsets: Vec<Offset>,
-}
 
 /// A question and its answer.
 pub(crate) struct Section {
@@ -70,54 +34,5 @@ impl Part {
 
     pub(crate) fn figure(figure: Figure) -> Self {
         Self::Figure(Box::new(figure))
-    }
-}
-
-impl Page {
-    pub(crate) fn new(
-        findings: &Findings,
-        before: Option<&Findings>,
-        clock: &Clock,
-        options: &Options,
-    ) -> Self {
-        let view = View::new(findings, before, clock, options.span.as_ref());
-        let told = view
-            .span_ms()
-            .map(|(from, to)| format!("{}, {}", clock.span(from, to), clock.zone_over(from, to)));
-        Self {
-            title: options.title.clone(),
-            subject: match view.only_host() {
-                Some(host) => host.host_name.clone(),
-                None => count(findings.hosts.len() as i64, "host"),
-            },
-            period: match (&options.span, told) {
-                (Some(span), _) => format!(
-                    "{}: {}, {}",
-                    span.label,
-                    clock.days(span.from_ms, span.until_ms),
-                    clock.zone_over(span.from_ms, span.until_ms)
-                ),
-                (None, Some(told)) => told,
-                (None, None) => "no samples".into(),
-            },
-            zone: Zone {
-                name: options.time_zone.clone(),
-                offsets: {
-                    let (from, to) = view.span_ms().unwrap_or_default();
-                    clock.offsets(from, to)
-                },
-            },
-            headline: headline(&view),
-            sections: questions(&view)
-                .into_iter()
-                .chain(hosts::overview(&view))
-                .collect(),
-            hosts: hosts::pages(&view),
-            sources: [imported::sources(&view), imported::columns(&view)]
-                .into_iter()
-                .flatten()
-                .collect(),
-            parameters: method::parameters(&view),
-        }
     }
 }

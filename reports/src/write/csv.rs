@@ -1,7 +1,8 @@
 //! Every table as CSV (RFC 4180), its numbers in the units that its columns' names end with.
 
+use crate::document::Page;
 use crate::page::table::{Cell, Table};
-use crate::page::{Page, Part, Section};
+use crate::page::{Part, Section};
 
 /// One table as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

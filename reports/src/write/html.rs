@@ -1,11 +1,12 @@
 //! The page as one HTML file.
 
 use crate::ReportError;
+use crate::document::Page;
 use crate::headline::Headline;
 use crate::hosts::HostPage;
 use crate::method::{DEPARTURES, GROUPS, Group, SOURCES, advice_rules};
 use crate::page::table::Table;
-use crate::page::{Page, Part, Section, figure};
+use crate::page::{Part, Section, figure};
 use askama::Template;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use miniz_oxide::deflate::compress_to_vec;

@@ -1,8 +1,9 @@
 //! Headline, answers and tables as one JSON document.
 
 use super::csv::tables;
+use crate::document::Page;
 use crate::page::table::{Cell, Table};
-use crate::page::{Page, Part, Section};
+use crate::page::{Part, Section};
 use serde_json::{Map, Value, json};
 
 pub(crate) fn render(page: &Page) -> String {

@@ -1,6 +1,6 @@
 //! The short form: headline, figures, answers.
 
-use crate::page::Page;
+use crate::document::Page;
 use crate::page::table::{Cell, Table};
 use crate::write::csv::of_section;
 

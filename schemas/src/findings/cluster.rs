@@ -4,6 +4,7 @@
 //! `hosts_seen_count` says how many did. *Lendable* is what the paper recruits, available and lent memory
 //! less the headroom; in scope `idle` only hosts that were idle all through a cell lend.
 
+use super::finding::{Finding, TablePlace, printed};
 use crate::findings::Scope;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub struct ClusterPoint {
     pub idle_harvestable_bytes: Option<f64>,
 }
 
+impl Finding for ClusterPoint {}
+
 /// The distribution over cells of what all hosts have available together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -65,6 +68,10 @@ pub struct ClusterAvailable {
     pub share_of_installed: f64,
 }
 
+impl Finding for ClusterAvailable {
+    const PRINTED: Option<TablePlace> = printed(120, "The hosts together: what is available");
+}
+
 /// The hosts of one class in one stretch of time: means a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -87,6 +94,8 @@ pub struct ClassPoint {
     pub available_bytes: f64,
 }
 
+impl Finding for ClassPoint {}
+
 /// What the hosts of one class give to the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -103,6 +112,10 @@ pub struct ClassContribution {
     pub installed_share: f64,
 }
 
+impl Finding for ClassContribution {
+    const PRINTED: Option<TablePlace> = printed(130, "Whose memory that is");
+}
+
 /// What the hosts that give most give to the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -116,6 +129,8 @@ pub struct RankContribution {
     /// Their part of the memory available over time.
     pub available_share: f64,
 }
+
+impl Finding for RankContribution {}
 
 /// In which sense bytes are still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -154,6 +169,11 @@ pub struct Guaranteed {
     pub cells_count: i64,
 }
 
+impl Finding for Guaranteed {
+    const PRINTED: Option<TablePlace> =
+        printed(140, "What is there for so long, with so much probability");
+}
+
 /// What becomes of copies of a region that lie on different hosts: over every choice of so many hosts out
 /// of those that have the region to lend in the same cell, and over all cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,6 +201,10 @@ pub struct Copies {
     pub choices: f64,
 }
 
+impl Finding for Copies {
+    const PRINTED: Option<TablePlace> = printed(150, "Losing copies on different hosts");
+}
+
 /// How many hosts stop being idle within one cell, in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -203,6 +227,8 @@ pub struct ReturnsByHour {
     pub bytes_max: i64,
 }
 
+impl Finding for ReturnsByHour {}
+
 /// A cell in which much memory was taken back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -217,6 +243,10 @@ pub struct WorstReturn {
     pub bytes: i64,
     /// As a share of what all idle hosts had to lend; absent where they had nothing.
     pub share_of_lendable: Option<f64>,
+}
+
+impl Finding for WorstReturn {
+    const PRINTED: Option<TablePlace> = printed(160, "Moments at which most owners returned");
 }
 
 /// Which peak counts.
@@ -246,4 +276,8 @@ pub struct Pooling {
     pub peak_of_sums_bytes: f64,
     /// Share of the first that the second saves.
     pub saved_share: f64,
+}
+
+impl Finding for Pooling {
+    const PRINTED: Option<TablePlace> = printed(170, "What pooling memory would save");
 }

@@ -1,5 +1,6 @@
 //! What uses the memory, by name.
 
+use super::finding::{Finding, HostFields};
 use serde::{Deserialize, Serialize};
 
 /// A process name and what it used.
@@ -20,6 +21,15 @@ pub struct TopProcess {
     pub cpu_s: f64,
 }
 
+impl Finding for TopProcess {
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["name"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// A file and the page cache it held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -34,4 +44,13 @@ pub struct TopFile {
     pub mean_cached_bytes: f64,
     /// Most cached bytes.
     pub max_cached_bytes: i64,
+}
+
+impl Finding for TopFile {
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["file"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }

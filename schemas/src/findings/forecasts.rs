@@ -7,6 +7,7 @@
 //! or the load rises.
 
 use super::Scope;
+use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
 /// How good the forecasts of one model are, over days that lay ahead of all that it had learnt from.
@@ -46,6 +47,12 @@ pub struct ForecastQuality {
     pub hosts_count: i64,
 }
 
+impl Finding for ForecastQuality {
+    const PRINTED: Option<TablePlace> = printed(180, "How good forecasts are");
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+    const PLAIN_TEXT: &'static [&'static str] = &["model"];
+}
+
 /// Whether what was forecast with some probability happened as often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -68,6 +75,10 @@ pub struct ForecastCalibration {
     pub observed_share: f64,
     /// Instants in the bin.
     pub instants: i64,
+}
+
+impl Finding for ForecastCalibration {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
 /// One cell of the forecast table: what became of regions in one state, on all hosts.
@@ -95,6 +106,10 @@ pub struct ForecastCell {
     pub probability: f64,
     /// Instants that it rests on.
     pub instants: i64,
+}
+
+impl Finding for ForecastCell {
+    const IN_REPORT: ReportUse = ReportUse::LeftOut;
 }
 
 /// Fate of regions on one host, at a time of the week in any state, or in one state at any time: probabilities that a region
@@ -142,6 +157,14 @@ pub struct ForecastHabit {
     pub lost_in_12_h: Option<f64>,
     /// Within a day.
     pub lost_in_24_h: Option<f64>,
+}
+
+impl Finding for ForecastHabit {
+    const IN_REPORT: ReportUse = ReportUse::LeftOut;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 impl ForecastHabit {
@@ -200,6 +223,10 @@ pub struct ForecastWeight {
     pub spread: Option<f64>,
 }
 
+impl Finding for ForecastWeight {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+}
+
 /// What the forecast table takes: `forecast_table`, `forecast_habits` and `forecast_weights` together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -214,6 +241,10 @@ pub struct ForecastTableSize {
     pub json_bytes: i64,
     /// As figures alone: four bytes a probability.
     pub figures_bytes: i64,
+}
+
+impl Finding for ForecastTableSize {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
 impl ForecastTableSize {
@@ -274,4 +305,12 @@ pub struct Forecast {
     pub ahead_s: i64,
     /// Probability that it stays available throughout.
     pub probability: f64,
+}
+
+impl Finding for Forecast {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }

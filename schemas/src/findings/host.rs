@@ -1,5 +1,6 @@
 //! The hosts, how well each is covered, and what could not be seen or measured.
 
+use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
 /// One host and how well it is covered.
@@ -35,6 +36,18 @@ pub struct HostSummary {
     pub source: Option<String>,
 }
 
+impl Finding for HostSummary {
+    const PRINTED: Option<TablePlace> = printed(10, "Hosts");
+    const PLAIN_TEXT: &'static [&'static str] = &["size_class", "kernel_release", "source"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields {
+            name: Some(&mut self.host_name),
+            ..HostFields::id(&mut self.host)
+        }
+    }
+}
+
 /// A trace of another program that hosts were imported from, and what its figures mean there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -52,6 +65,11 @@ pub struct TraceSource {
     pub sizes_are_made_up: bool,
     /// The columns that it fills; all others are absent.
     pub columns: Vec<TraceColumn>,
+}
+
+impl Finding for TraceSource {
+    const PLAIN_TEXT: &'static [&'static str] =
+        &["name", "available", "physical", "table", "column", "from"];
 }
 
 impl TraceSource {
@@ -100,6 +118,16 @@ pub struct Gap {
     pub cause: String,
 }
 
+impl Finding for Gap {
+    const PRINTED: Option<TablePlace> = printed(210, "Gaps");
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["cause"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// Something that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -116,6 +144,20 @@ pub struct Absence {
     pub samples_count: i64,
 }
 
+impl Finding for Absence {
+    const PRINTED: Option<TablePlace> = printed(220, "What could not be read");
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["item", "reason"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields {
+            text: Some(&mut self.detail),
+            ..HostFields::id(&mut self.host)
+        }
+    }
+}
+
 /// A source of the owner's activity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -130,6 +172,16 @@ pub struct ActivitySource {
     pub samples_count: i64,
 }
 
+impl Finding for ActivitySource {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["source", "state"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// How far the two ways to count available memory differ on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -142,6 +194,14 @@ pub struct Residual {
     pub max_abs_bytes: i64,
     /// The same as a share of physical memory.
     pub max_abs_share: f64,
+}
+
+impl Finding for Residual {
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 /// What tracing cost one host.
@@ -160,6 +220,15 @@ pub struct AgentCost {
     pub max_rss_bytes: i64,
 }
 
+impl Finding for AgentCost {
+    const PRINTED: Option<TablePlace> = printed(230, "What tracing cost");
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// A measure that the dataset cannot give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -170,4 +239,16 @@ pub struct NotMeasured {
     pub host: String,
     /// Why.
     pub reason: String,
+}
+
+impl Finding for NotMeasured {
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["measure"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields {
+            text: Some(&mut self.reason),
+            ..HostFields::id(&mut self.host)
+        }
+    }
 }

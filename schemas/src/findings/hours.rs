@@ -1,6 +1,7 @@
 //! Views by hour of the week, in the fleet's time zone ([`crate::findings::Parameters::time_zone`]).
 
 use super::Scope;
+use super::finding::Finding;
 use serde::{Deserialize, Serialize};
 
 /// Use of memory by one category in one hour of the week.
@@ -26,6 +27,10 @@ pub struct MemoryUsageByHour {
     pub mean_share: f64,
 }
 
+impl Finding for MemoryUsageByHour {
+    const PLAIN_TEXT: &'static [&'static str] = &["size_class", "category"];
+}
+
 /// Dips in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -46,6 +51,8 @@ pub struct DipsByHour {
     pub samples_count: i64,
 }
 
+impl Finding for DipsByHour {}
+
 /// Idleness in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -61,6 +68,8 @@ pub struct IdleByHour {
     /// Share of them in an idle period.
     pub idle_share: f64,
 }
+
+impl Finding for IdleByHour {}
 
 /// How much of one hour of the week a region is available, and of what is available then, how much is still so an hour
 /// later. Of at most three sizes: the smallest, the middle and the largest that a host of the class could have.
@@ -87,6 +96,8 @@ pub struct AvailabilityByHour {
     pub counted_s: f64,
 }
 
+impl Finding for AvailabilityByHour {}
+
 /// How often owners come back in one hour of the week ([`crate::findings::Reclaims`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -104,3 +115,5 @@ pub struct ReclaimsByHour {
     /// Returns per hour of that idle time; absent without any.
     pub per_idle_hour: Option<f64>,
 }
+
+impl Finding for ReclaimsByHour {}

@@ -1,6 +1,7 @@
 //! Where memory went, and when little was left (Acharya & Setia, Table 2, Table 3, Figures 4 to 7).
 
 use super::Notion;
+use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
 /// Category of memory, as the analysis and the reports name them.
@@ -102,6 +103,11 @@ pub struct MemoryUsage {
     pub mean_share: f64,
 }
 
+impl Finding for MemoryUsage {
+    const PRINTED: Option<TablePlace> = printed(20, "Use of memory");
+    const PLAIN_TEXT: &'static [&'static str] = &["size_class", "category"];
+}
+
 /// Use of memory by one category on one host, over its samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -128,6 +134,15 @@ pub struct HostMemory {
     pub max_bytes: i64,
     /// Mean share of physical memory.
     pub mean_share: f64,
+}
+
+impl Finding for HostMemory {
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["category"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 /// A time in which one host's available memory stayed below a threshold: of each threshold the deepest.
@@ -166,6 +181,15 @@ pub struct WorstDip {
     pub usual_file_cache_bytes: Option<f64>,
 }
 
+impl Finding for WorstDip {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// What ran on a host at the deepest point of a dip: active processes by name, the largest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -182,6 +206,16 @@ pub struct DipProcess {
     pub bytes: i64,
     /// Its mean over the samples in which one was active, as in [`crate::findings::TopProcess`].
     pub mean_bytes: f64,
+}
+
+impl Finding for DipProcess {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+    const IS_ON_HOST_PAGE: bool = true;
+    const PLAIN_TEXT: &'static [&'static str] = &["name"];
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 /// Memory of one host in one stretch of time: one sample, or a bucket of them in a long trace.
@@ -222,6 +256,15 @@ pub struct MemoryPoint {
     pub harvestable_bytes: Option<f64>,
 }
 
+impl Finding for MemoryPoint {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// How often one host's available memory was below a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -240,6 +283,14 @@ pub struct Dip {
     pub min_available_bytes: i64,
     /// When that was.
     pub min_time_ms: i64,
+}
+
+impl Finding for Dip {
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 /// On how many hosts available memory was below a threshold how often.
@@ -261,4 +312,11 @@ pub struct DipHosts {
     pub hosts_count: i64,
     /// Hosts of the class that know the notion.
     pub hosts_in_all: i64,
+}
+
+impl Finding for DipHosts {
+    const PRINTED: Option<TablePlace> = printed(
+        40,
+        "Hosts whose available memory was so low in so many sample intervals",
+    );
 }

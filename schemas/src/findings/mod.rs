@@ -7,6 +7,7 @@
 mod cluster;
 mod consumers;
 mod explanation;
+mod finding;
 mod forecasts;
 mod host;
 mod hours;
@@ -19,6 +20,9 @@ mod what_if;
 pub use cluster::*;
 pub use consumers::*;
 pub use explanation::*;
+pub use finding::{
+    Declaration, Finding, FindingList, FindingVisitor, HostFields, ReportUse, TablePlace,
+};
 pub use forecasts::*;
 pub use host::*;
 pub use hours::*;
@@ -34,134 +38,176 @@ pub use what_if::*;
 /// Keys and fields may be added at any time. One that is taken away, renamed or given another meaning raises it.
 pub const FINDINGS_VERSION: u32 = 1;
 
-/// Everything found in one dataset.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct Findings {
-    /// Version of this document's form.
-    #[cfg_attr(feature = "json-schema", schemars(extend("const" = FINDINGS_VERSION)))]
-    pub findings_version: u32,
-    /// What was asked: every threshold that the figures rest on.
-    pub parameters: Parameters,
+/// Declares the lists of the findings: the struct, and [`FindingList`] for the type of each list's records, whose [`Finding`]
+/// says the rest.
+macro_rules! findings {
+    ($($(#[$meta:meta])+ $list:ident: $record:ident,)+) => {
+        /// Everything found in one dataset.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+        #[serde(default)]
+        pub struct Findings {
+            /// Version of this document's form.
+            #[cfg_attr(feature = "json-schema", schemars(extend("const" = FINDINGS_VERSION)))]
+            pub findings_version: u32,
+            /// What was asked: every threshold that the figures rest on.
+            pub parameters: Parameters,
+            $($(#[$meta])+ pub $list: Vec<$record>,)+
+        }
+
+        $(impl FindingList for $record {
+            const KEY: &'static str = stringify!($list);
+
+            fn list(findings: &Findings) -> &[Self] {
+                &findings.$list
+            }
+
+            fn list_mut(findings: &mut Findings) -> &mut Vec<Self> {
+                &mut findings.$list
+            }
+        })+
+
+        impl Findings {
+            /// Declarations of all lists, in the order of the document.
+            pub const DECLARATIONS: &'static [Declaration] = &[$(Declaration::of::<$record>()),+];
+
+            /// Visits every list, in the order of the document.
+            pub fn visit(visitor: &mut impl FindingVisitor) {
+                $(visitor.visit::<$record>();)+
+            }
+
+            /// Adds the records of other findings to each list.
+            pub fn append(&mut self, more: Self) {
+                $(self.$list.extend(more.$list);)+
+            }
+        }
+    };
+}
+
+findings! {
     /// The hosts, in order of their names.
-    pub hosts: Vec<HostSummary>,
+    hosts: HostSummary,
     /// Traces of other programs that hosts were imported from.
     #[serde(default)]
-    pub sources: Vec<TraceSource>,
+    sources: TraceSource,
     /// Use of memory by category: mean and deviation over samples (Acharya & Setia, Table 2).
-    pub memory_usage: Vec<MemoryUsage>,
+    memory_usage: MemoryUsage,
     /// The same by host.
-    pub memory_by_host: Vec<HostMemory>,
+    memory_by_host: HostMemory,
     /// Memory over time, by host (Figures 4 and 5).
-    pub memory_over_time: Vec<MemoryPoint>,
+    memory_over_time: MemoryPoint,
     /// Sample intervals in which available memory fell below a threshold (Table 3).
-    pub dips: Vec<Dip>,
+    dips: Dip,
     /// On how many hosts it did so how often (Table 3 as the paper prints it).
-    pub dip_hosts: Vec<DipHosts>,
+    dip_hosts: DipHosts,
     /// The deepest dips of each host, and what took the memory.
-    pub worst_dips: Vec<WorstDip>,
+    worst_dips: WorstDip,
     /// What ran then.
-    pub dip_processes: Vec<DipProcess>,
+    dip_processes: DipProcess,
     /// Use of memory by hour of the week, in the fleet's time zone.
-    pub memory_usage_by_hour: Vec<MemoryUsageByHour>,
+    memory_usage_by_hour: MemoryUsageByHour,
     /// Dips by hour of the week.
-    pub dips_by_hour: Vec<DipsByHour>,
+    dips_by_hour: DipsByHour,
     /// When hosts are idle, by hour of the week.
-    pub idle_by_hour: Vec<IdleByHour>,
+    idle_by_hour: IdleByHour,
     /// Whether regions are available, and stay so for an hour, by hour of the week.
-    pub availability_by_hour: Vec<AvailabilityByHour>,
+    availability_by_hour: AvailabilityByHour,
     /// How often what was lent would be taken back, by hour of the week.
-    pub reclaims_by_hour: Vec<ReclaimsByHour>,
+    reclaims_by_hour: ReclaimsByHour,
     /// How long regions stay available (Table 4).
-    pub availability_periods: Vec<AvailabilityPeriods>,
+    availability_periods: AvailabilityPeriods,
     /// Share of the periods that last longer than each age (Kaplan-Meier).
-    pub survival_curves: Vec<SurvivalPoint>,
+    survival_curves: SurvivalPoint,
     /// What ends periods, by age.
-    pub period_ends: Vec<PeriodEnds>,
+    period_ends: PeriodEnds,
     /// Whether what is available now is so still some time later.
-    pub availability_odds: Vec<AvailabilityOdds>,
+    availability_odds: AvailabilityOdds,
     /// How long periods last at least.
-    pub period_bounds: Vec<PeriodBound>,
+    period_bounds: PeriodBound,
     /// How much there is by each notion of available, side by side, and what lending it would cost.
-    pub notions: Vec<NotionSizes>,
+    notions: NotionSizes,
     /// All hosts together over time (Figure 6).
-    pub cluster_over_time: Vec<ClusterPoint>,
+    cluster_over_time: ClusterPoint,
     /// How much the hosts have available together.
-    pub cluster_available: Vec<ClusterAvailable>,
+    cluster_available: ClusterAvailable,
     /// Memory over time by class of hosts (Figure 4).
-    pub class_over_time: Vec<ClassPoint>,
+    class_over_time: ClassPoint,
     /// Which hosts' memory the available memory is, by class (Figure 7).
-    pub contribution_by_class: Vec<ClassContribution>,
+    contribution_by_class: ClassContribution,
     /// The same by hosts, those that give most first.
-    pub contribution_by_rank: Vec<RankContribution>,
+    contribution_by_rank: RankContribution,
     /// How many bytes the hosts have together for how long, with what probability.
-    pub guaranteed: Vec<Guaranteed>,
+    guaranteed: Guaranteed,
     /// What becomes of copies of a region on several hosts.
-    pub copies: Vec<Copies>,
+    copies: Copies,
     /// How many owners come back at once, by hour of the week.
-    pub returns_by_hour: Vec<ReturnsByHour>,
+    returns_by_hour: ReturnsByHour,
     /// The moments at which most memory was taken back.
-    pub worst_returns: Vec<WorstReturn>,
+    worst_returns: WorstReturn,
     /// What hosts that share their memory could do without.
-    pub pooling: Vec<Pooling>,
+    pooling: Pooling,
     /// When owners were away.
-    pub idle_periods: Vec<IdlePeriod>,
+    idle_periods: IdlePeriod,
     /// How long owners are away, and how long there.
-    pub absence_lengths: Vec<AbsenceLengths>,
+    absence_lengths: AbsenceLengths,
     /// How often what was lent would be taken back, by host and pooled.
-    pub reclaims: Vec<Reclaims>,
+    reclaims: Reclaims,
     /// Page cache of files that are used again soon.
-    pub live_file_cache: Vec<LiveFileCache>,
+    live_file_cache: LiveFileCache,
     /// What would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
-    pub memory_context: Vec<MemoryContext>,
+    memory_context: MemoryContext,
     /// What returns cost, as the kernel measured it.
-    pub owner_cost: Vec<OwnerCost>,
+    owner_cost: OwnerCost,
     /// What could be leased at the trace's last sample.
-    pub quotas: Vec<Quota>,
+    quotas: Quota,
     /// How likely regions are to stay available, from each host's last sample on.
-    pub forecasts: Vec<Forecast>,
+    forecasts: Forecast,
     /// How good such forecasts were on days that they had not seen, beside simple ones.
-    pub forecast_quality: Vec<ForecastQuality>,
+    forecast_quality: ForecastQuality,
     /// Whether what was forecast with some probability happened as often.
-    pub forecast_calibration: Vec<ForecastCalibration>,
+    forecast_calibration: ForecastCalibration,
     /// What forecasts come from: what became of regions by their state,
-    pub forecast_table: Vec<ForecastCell>,
+    forecast_table: ForecastCell,
     /// what each host does by time of the week,
-    pub forecast_habits: Vec<ForecastHabit>,
+    forecast_habits: ForecastHabit,
     /// and how much either counts.
-    pub forecast_weights: Vec<ForecastWeight>,
+    forecast_weights: ForecastWeight,
     /// What these three take.
-    pub forecast_table_size: Vec<ForecastTableSize>,
+    forecast_table_size: ForecastTableSize,
     /// What other limits would give: memory gained against the owners' cost.
-    pub what_if: Vec<WhatIf>,
+    what_if: WhatIf,
     /// The names behind the use: active processes, largest first.
-    pub top_processes: Vec<TopProcess>,
+    top_processes: TopProcess,
     /// The files that hold most page cache, largest first.
-    pub top_files: Vec<TopFile>,
+    top_files: TopFile,
     /// Times without samples.
-    pub gaps: Vec<Gap>,
+    gaps: Gap,
     /// What could not be read, and why.
-    pub absences: Vec<Absence>,
+    absences: Absence,
     /// Each source of the owner's activity and how it did.
-    pub activity_sources: Vec<ActivitySource>,
+    activity_sources: ActivitySource,
     /// How far the two ways to count available memory differ.
-    pub residuals: Vec<Residual>,
+    residuals: Residual,
     /// What tracing cost the hosts.
-    pub agent_cost: Vec<AgentCost>,
+    agent_cost: AgentCost,
     /// Measures that this dataset cannot give.
-    pub not_measured: Vec<NotMeasured>,
+    not_measured: NotMeasured,
 }
 
 impl Findings {
     /// The keys of the measures, sorted.
     #[must_use]
     pub fn keys() -> Vec<String> {
-        let Ok(serde_json::Value::Object(all)) = serde_json::to_value(Self::default()) else {
-            return Vec::new(); // a struct of lists is an object
-        };
-        let lists = all.into_iter().filter(|(_, value)| value.is_array());
-        lists.map(|(key, _)| key).collect()
+        Self::keys_where(|_| true)
+    }
+
+    /// The keys of the measures of which that is true, sorted.
+    #[must_use]
+    pub fn keys_where(is_meant: impl Fn(&Declaration) -> bool) -> Vec<String> {
+        let meant = Self::DECLARATIONS.iter().filter(|about| is_meant(about));
+        let mut keys: Vec<String> = meant.map(|about| about.key.to_owned()).collect();
+        keys.sort_unstable();
+        keys
     }
 
     /// Dips below thresholds in bytes, which are the same on every host.

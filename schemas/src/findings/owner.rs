@@ -1,6 +1,7 @@
 //! The owners: when away, what could be leased, and what leasing would cost them (Acharya & Setia, sections 2, 3.4
 //! and Table 6).
 
+use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
 /// A time in which one host's owner was away.
@@ -21,6 +22,14 @@ pub struct IdlePeriod {
     pub end_censored: bool,
 }
 
+impl Finding for IdlePeriod {
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
+}
+
 /// What one host could lease at its last sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -37,6 +46,18 @@ pub struct Quota {
     pub harvestable_bytes: Option<i64>,
     /// Why the quota is what it is, in words.
     pub reason: String,
+}
+
+impl Finding for Quota {
+    const PRINTED: Option<TablePlace> = printed(200, "What could be lent at the last sample");
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields {
+            text: Some(&mut self.reason),
+            ..HostFields::id(&mut self.host)
+        }
+    }
 }
 
 /// Whether the owner was away.
@@ -76,6 +97,11 @@ pub struct AbsenceLengths {
     pub restricted_mean_s: Option<f64>,
 }
 
+impl Finding for AbsenceLengths {
+    const PRINTED: Option<TablePlace> = printed(80, "How long owners are away, and there");
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+}
+
 /// How often what was lent would be taken back: absences of at least the rule's five minutes that the owner or the
 /// load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +119,15 @@ pub struct Reclaims {
     pub observed_days: f64,
     /// Reclaims per host and day of that time.
     pub reclaims_per_day: f64,
+}
+
+impl Finding for Reclaims {
+    const PRINTED: Option<TablePlace> = printed(90, "How often owners take memory back");
+    const IS_ON_HOST_PAGE: bool = true;
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 /// Page cache of files that are used again soon, by lookahead, over the hosts of one class: in a busy period the files
@@ -128,6 +163,11 @@ pub struct LiveFileCache {
     pub p99_share: f64,
     /// Share of the samples in which it was within the headroom.
     pub within_headroom_share: f64,
+}
+
+impl Finding for LiveFileCache {
+    const PRINTED: Option<TablePlace> = printed(30, "Page cache of files that are used again soon");
+    const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
 /// How far lending goes.
@@ -179,6 +219,14 @@ pub struct MemoryContext {
     pub upper_bound_mean_bytes: f64,
     /// Share of the returns with any memory context at all.
     pub share_of_returns_with_any: f64,
+}
+
+impl Finding for MemoryContext {
+    const PRINTED: Option<TablePlace> = printed(100, "What that would cost them: memory context");
+
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::id(&mut self.host)
+    }
 }
 
 /// Which time a cost was measured in.
@@ -249,4 +297,8 @@ pub struct OwnerCost {
     pub median_major_fault_count: Option<f64>,
     /// One window in a hundred has more.
     pub p99_major_fault_count: Option<f64>,
+}
+
+impl Finding for OwnerCost {
+    const PRINTED: Option<TablePlace> = printed(110, "What returns cost them as measured");
 }

@@ -4,6 +4,7 @@
 //! long as it was seen. *As a lease would have lasted*: what would have ended a lease ends the period, be it a
 //! sleep, a silent agent or a lost network; and one that the trace itself cut lasted longer than seen.
 
+use super::finding::{Finding, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
 /// Which time counts for an availability period.
@@ -136,6 +137,10 @@ pub struct AvailabilityPeriods {
     pub available_time_share: Option<f64>,
 }
 
+impl Finding for AvailabilityPeriods {
+    const PRINTED: Option<TablePlace> = printed(50, "How long regions stay available");
+}
+
 /// One point of a Kaplan-Meier curve of periods as leases. The curve is level between points; where it was
 /// thinned, counts are those since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -163,6 +168,10 @@ pub struct SurvivalPoint {
     pub high: f64,
 }
 
+impl Finding for SurvivalPoint {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+}
+
 /// By what age one cause has ended what share of the periods (cumulative incidence; the causes compete). At
 /// each age the shares of all causes and what survives sum to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -180,6 +189,10 @@ pub struct PeriodEnds {
     pub cause: EndCause,
     /// Share of the periods that it has ended by this age.
     pub cumulative_incidence: f64,
+}
+
+impl Finding for PeriodEnds {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
 /// Whether a region that is available now is so still some time later: over calendar time, each instant counts
@@ -218,6 +231,10 @@ pub struct AvailabilityOdds {
     pub lost_to_network: f64,
     /// To a silent agent.
     pub lost_to_agent: f64,
+}
+
+impl Finding for AvailabilityOdds {
+    const PRINTED: Option<TablePlace> = printed(60, "Of what is available now, still so later");
 }
 
 /// What a bound on the length of periods is worth.
@@ -263,6 +280,10 @@ pub struct PeriodBound {
     pub verdict: BoundVerdict,
 }
 
+impl Finding for PeriodBound {
+    const IN_REPORT: ReportUse = ReportUse::Alone;
+}
+
 /// How much there is by one notion of available, over the samples of the hosts of one class that know it; and for idle
 /// time what lending as much would have cost the owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -291,4 +312,8 @@ pub struct NotionSizes {
     pub context_mean_bytes: Option<f64>,
     /// One return in a hundred would cost more.
     pub context_p99_bytes: Option<f64>,
+}
+
+impl Finding for NotionSizes {
+    const PRINTED: Option<TablePlace> = printed(70, "Notions of available, side by side");
 }

@@ -1,5 +1,6 @@
 //! What other limits would give: memory gained against what it costs the owners.
 
+use super::finding::{Finding, TablePlace, printed};
 use super::{LendingMode, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -45,4 +46,12 @@ pub struct WhatIf {
     /// Whether no other setting of the same mode and scope lends at least as much at less cost, or more at no more. The cost
     /// is `context_per_host_day_bytes`; where no footprint is known at all, `returned_per_host_day_bytes`.
     pub on_frontier: bool,
+}
+
+impl Finding for WhatIf {
+    const PRINTED: Option<TablePlace> = printed(
+        190,
+        "Other limits: settings that none beats in gain and cost",
+    );
+    const PLAIN_TEXT: &'static [&'static str] = &["varied"];
 }

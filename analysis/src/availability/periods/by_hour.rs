@@ -7,10 +7,11 @@ use crate::availability::notions::Sizes;
 use crate::availability::periods::lease::spell;
 use crate::availability::periods::lease_windows::LeaseWindows;
 use crate::availability::periods::window::Window;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::trace::HostTrace;
+use crate::measure::{Measure, MeasureOutput};
 use crate::trace::calendar::{Calendar, HOURS_OF_WEEK, weekday_and_hour};
+use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
 
@@ -46,29 +47,33 @@ struct Hours {
 }
 
 impl Measure for AvailabilityByHour {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let (samples, time_ms) = (&trace.samples, &trace.samples.time_ms);
+    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<findings::AvailabilityByHour>(
+        ReadSet::SAMPLES,
+    )];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
+        let (samples, time_ms) = (&host.trace.samples, &host.trace.samples.time_ms);
         let calendar = Calendar::new(&parameters.time_zone)?;
-        let known = Sizes::of(trace, Notion::Available).known;
-        let leases = LeaseWindows::new(trace);
-        let runs = trace.segments.iter();
+        let known = Sizes::of(host, Notion::Available).known;
+        let leases = LeaseWindows::new(host);
+        let runs = host.trace.segments.iter();
         let runs: Vec<Window> = runs
             .filter_map(|run| Window::of_run(time_ms, run))
             .collect();
-        let mut host = Host {
+        let mut split = Host {
             time_ms,
             available_bytes: &samples.available_bytes,
             regions: &parameters.region_bytes,
             hours: HourSplitter::new(&calendar),
         };
-        let covered = host.covered(&runs);
+        let covered = split.covered(&runs);
         Ok(Self {
             largest_physical_bytes: samples.physical_bytes.iter().copied().max().unwrap_or(0),
-            all: host.by_region(&covered, &runs, &leases.of_runs(&known)),
-            idle: if trace.idle_can_be_told() {
-                let absences = trace.idleness.periods.iter().map(Window::of_idle);
+            all: split.by_region(&covered, &runs, &leases.of_runs(&known)),
+            idle: if host.idle_can_be_told() {
+                let absences = host.idleness.periods.iter().map(Window::of_idle);
                 let absences: Vec<Window> = absences.collect();
-                host.by_region(&covered, &absences, &leases.of_absences(&known))
+                split.by_region(&covered, &absences, &leases.of_absences(&known))
             } else {
                 ByRegion::none(parameters.region_bytes.len())
             },

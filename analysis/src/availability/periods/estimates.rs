@@ -8,8 +8,8 @@ use crate::statistics::kaplan_meier::{Curve, Step};
 use crate::statistics::quantile_bound::{Lengths, Verdict};
 use crate::statistics::residual::Ahead;
 use gleaner_schemas::findings::{
-    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, Findings, Notion, Parameters,
-    PeriodBound, PeriodEnds, Scope, SurvivalPoint,
+    AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, FindingList, Findings, Notion,
+    Parameters, PeriodBound, PeriodEnds, Scope, SurvivalPoint,
 };
 
 /// Ages at which it is told what has ended periods.
@@ -56,20 +56,20 @@ pub(crate) fn write(
     let lengths: Vec<Length> = kept.iter().map(Lease::length).collect();
     let curve = Curve::of(&lengths);
     describe(&kept, &curve, periods);
-    if parameters.wants(&["availability_odds"]) {
+    if parameters.wants(&[AvailabilityOdds::KEY]) {
         to.availability_odds.extend(odds(leases, cell, resamples));
     }
     if cell.notion != Notion::Available {
         return; // the rest is told of what is available now alone
     }
-    if parameters.wants(&["survival_curves"]) {
+    if parameters.wants(&[SurvivalPoint::KEY]) {
         to.survival_curves
             .extend(points(&curve, cell, parameters.curve_points_count as usize));
     }
-    if parameters.wants(&["period_ends"]) {
+    if parameters.wants(&[PeriodEnds::KEY]) {
         to.period_ends.extend(ends(&lengths, cell));
     }
-    if parameters.wants(&["period_bounds"]) && !kept.is_empty() {
+    if parameters.wants(&[PeriodBound::KEY]) && !kept.is_empty() {
         to.period_bounds.extend(bounds(leases, cell));
     }
 }

@@ -7,7 +7,7 @@
 //! another database; for idle time also where the owner was out of sight.
 
 use crate::availability::periods::window::Window;
-use crate::trace::HostTrace;
+use crate::derived::HostHistory;
 use crate::trace::arrivals::Outage;
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_hosts::recorded::Gap;
@@ -25,14 +25,14 @@ pub(crate) struct Break {
 }
 
 /// What lies after each run of a trace.
-pub(crate) fn breaks(trace: &HostTrace<'_>) -> Vec<Break> {
-    let time = &trace.samples.time_ms;
-    let runs = &trace.segments;
+pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
+    let time = &host.trace.samples.time_ms;
+    let runs = &host.trace.segments;
     let after = |i: usize| match runs.get(i + 1) {
         Some(next) => {
-            let is_new_boot = trace.samples.is_new_boot.get(next.start);
+            let is_new_boot = host.trace.samples.is_new_boot.get(next.start);
             let (before, now) = (time[next.start - 1], time[next.start]);
-            Break::of(&trace.gaps, before, now, is_new_boot == Some(&true))
+            Break::of(&host.trace.gaps, before, now, is_new_boot == Some(&true))
         }
         None => Break::TRACE_END,
     };
@@ -41,7 +41,7 @@ pub(crate) fn breaks(trace: &HostTrace<'_>) -> Vec<Break> {
 
 /// One host's trace, as leases see it.
 pub(crate) struct LeaseWindows<'a> {
-    trace: &'a HostTrace<'a>,
+    host: &'a HostHistory<'a>,
     /// One a run, after it.
     breaks: Vec<Break>,
     /// Outages of the network in each run.
@@ -49,23 +49,23 @@ pub(crate) struct LeaseWindows<'a> {
 }
 
 impl<'a> LeaseWindows<'a> {
-    pub(crate) fn new(trace: &'a HostTrace<'a>) -> Self {
-        let time = &trace.samples.time_ms;
-        let runs = &trace.segments;
+    pub(crate) fn new(host: &'a HostHistory<'a>) -> Self {
+        let time = &host.trace.samples.time_ms;
+        let runs = &host.trace.segments;
         let in_run = |run: &Range<usize>| match time.get(run.clone()) {
-            Some([first, .., last]) => trace.arrivals.outages(*first, *last),
+            Some([first, .., last]) => host.trace.arrivals.outages(*first, *last),
             _ => Vec::new(),
         };
         Self {
-            trace,
-            breaks: breaks(trace),
+            host,
+            breaks: breaks(host),
             outages: runs.iter().map(in_run).collect(),
         }
     }
 
     /// Scope `all`; `known` are the stretches of samples of which it is known what is available.
     pub(crate) fn of_runs(&self, known: &[Range<usize>]) -> Vec<Window> {
-        let time = &self.trace.samples.time_ms;
+        let time = &self.host.trace.samples.time_ms;
         let blind_ends = self.blind_ends(known);
         let window = |(i, run): (usize, &Range<usize>)| {
             let window = Window {
@@ -76,16 +76,16 @@ impl<'a> LeaseWindows<'a> {
             };
             Some(self.parts(&window, i, known))
         };
-        let runs = self.trace.segments.iter().enumerate();
+        let runs = self.host.trace.segments.iter().enumerate();
         runs.filter_map(window).flatten().collect()
     }
 
     /// Scope `idle`.
     pub(crate) fn of_absences(&self, known: &[Range<usize>]) -> Vec<Window> {
-        let time = &self.trace.samples.time_ms;
-        let runs = &self.trace.segments;
+        let time = &self.host.trace.samples.time_ms;
+        let runs = &self.host.trace.segments;
         let mut blind_ends = self.blind_ends(known);
-        blind_ends.extend(starts_out_of_sight(&self.trace.idleness.verdicts));
+        blind_ends.extend(starts_out_of_sight(&self.host.idleness.verdicts));
         blind_ends.sort_unstable();
         let window = |period: &IdlePeriod| {
             let i = runs.partition_point(|run| run.end <= period.samples.start);
@@ -101,13 +101,13 @@ impl<'a> LeaseWindows<'a> {
             };
             Some(self.parts(&window, i, known))
         };
-        let periods = self.trace.idleness.periods.iter();
+        let periods = self.host.idleness.periods.iter();
         periods.filter_map(window).flatten().collect()
     }
 
     /// What is left of a window in a run.
     fn parts(&self, window: &Window, run: usize, known: &[Range<usize>]) -> Vec<Window> {
-        let time = &self.trace.samples.time_ms;
+        let time = &self.host.trace.samples.time_ms;
         let parts = window.where_known(time, known);
         parts
             .flat_map(|part| without_outages(part, time, &self.outages[run]))
@@ -122,7 +122,7 @@ impl<'a> LeaseWindows<'a> {
 
     /// Ends of the runs, and of what is known (samples), beyond which nothing can be followed, in order.
     fn blind_ends(&self, known: &[Range<usize>]) -> Vec<usize> {
-        let runs = self.trace.segments.iter().zip(&self.breaks);
+        let runs = self.host.trace.segments.iter().zip(&self.breaks);
         let runs = runs.filter(|(_, b)| b.is_blind).map(|(run, _)| run.end);
         let mut ends: Vec<usize> = runs.chain(known.iter().map(|s| s.end)).collect();
         ends.sort_unstable();

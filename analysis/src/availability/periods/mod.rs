@@ -15,13 +15,17 @@ mod seen;
 pub(crate) mod window;
 
 use crate::availability::notions::Sizes;
+use crate::derived::HostHistory;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasureOutput};
 use crate::quality::missing;
 use crate::statistics::bootstrap::Resamples;
-use crate::trace::HostTrace;
+use crate::trace::reads::ReadSet;
 use estimates::Cell;
-use gleaner_schemas::findings::{AvailabilityPeriods, Findings, Notion, Parameters, Scope};
+use gleaner_schemas::findings::{
+    AvailabilityOdds, AvailabilityPeriods, FindingList, Findings, Notion, NotionSizes, Parameters,
+    PeriodBound, PeriodEnds, Scope, SurvivalPoint,
+};
 use lease::Leases;
 use lease_windows::LeaseWindows;
 use seen::SeenPeriods;
@@ -55,8 +59,8 @@ struct Region {
 
 /// The notions whose periods are wanted: what is available now, and with `notions` the others, which rest on more tables.
 fn wanted(parameters: &Parameters) -> &'static [Notion] {
-    if parameters.wants(&["notions"])
-        && parameters.wants(&["availability_periods", "availability_odds"])
+    if parameters.wants(&[NotionSizes::KEY])
+        && parameters.wants(&[AvailabilityPeriods::KEY, AvailabilityOdds::KEY])
     {
         &Notion::ALL
     } else {
@@ -65,13 +69,21 @@ fn wanted(parameters: &Parameters) -> &'static [Notion] {
 }
 
 impl Measure for Periods {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let leases = LeaseWindows::new(trace);
-        let of_notion = |&notion: &Notion| ByScope::of_host(trace, &leases, notion, parameters);
+    const OUTPUTS: &'static [MeasureOutput] = &[
+        MeasureOutput::of::<AvailabilityPeriods>(ReadSet::FEW),
+        MeasureOutput::of::<SurvivalPoint>(ReadSet::FEW),
+        MeasureOutput::of::<PeriodEnds>(ReadSet::FEW),
+        MeasureOutput::of::<AvailabilityOdds>(ReadSet::FEW),
+        MeasureOutput::of::<PeriodBound>(ReadSet::FEW),
+    ];
+
+    fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
+        let leases = LeaseWindows::new(host);
+        let of_notion = |&notion: &Notion| ByScope::of_host(host, &leases, notion, parameters);
         Ok(Self {
             notions: wanted(parameters).iter().map(of_notion).collect(),
             hosts_count: 1,
-            hosts_without_arrivals_count: usize::from(trace.arrivals.is_empty()),
+            hosts_without_arrivals_count: usize::from(host.trace.arrivals.is_empty()),
         })
     }
 
@@ -111,13 +123,13 @@ fn merge(mine: &mut Vec<Region>, theirs: &[Region]) {
 
 impl ByScope {
     fn of_host(
-        trace: &HostTrace<'_>,
+        host: &HostHistory<'_>,
         leases: &LeaseWindows<'_>,
         notion: Notion,
         parameters: &Parameters,
     ) -> Self {
-        let time_ms = &trace.samples.time_ms;
-        let Sizes { bytes, known } = Sizes::of(trace, notion);
+        let time_ms = &host.trace.samples.time_ms;
+        let Sizes { bytes, known } = Sizes::of(host, notion);
         if known.is_empty() {
             return Self {
                 all: Vec::new(),
@@ -129,7 +141,7 @@ impl ByScope {
                 .flat_map(|w| w.where_known(time_ms, &known).collect::<Vec<_>>())
                 .collect()
         };
-        let runs = trace.segments.iter();
+        let runs = host.trace.segments.iter();
         let runs = seen(&mut runs.filter_map(|run| Window::of_run(time_ms, run)));
         let covered = runs.iter().map(|w| w.covered_ms(time_ms));
         let covered_ms = covered.fold(0, i64::saturating_add);
@@ -141,10 +153,10 @@ impl ByScope {
             };
             parameters.region_bytes.iter().map(of_region).collect()
         };
-        let absences = trace.idleness.periods.iter().map(Window::of_idle);
+        let absences = host.idleness.periods.iter().map(Window::of_idle);
         Self {
             all: of(&runs, &leases.of_runs(&known)),
-            idle: if trace.idle_can_be_told() {
+            idle: if host.idle_can_be_told() {
                 of(&seen(&mut { absences }), &leases.of_absences(&known))
             } else {
                 Vec::new()

@@ -27,7 +27,7 @@ pub(crate) fn section(view: &View) -> Section {
     add(
         "How often would memory be taken back?",
         parts([
-            reclaims::map(view).map(Part::figure),
+            reclaims::by_hour(view).map(Part::figure),
             reclaims::table(view).map(Part::Table),
         ]),
     );

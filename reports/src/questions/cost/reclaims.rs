@@ -64,7 +64,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
 }
 
 /// Returns per hour of idle time, by hour of the week.
-pub(super) fn map(view: &View) -> Option<Figure> {
+pub(super) fn by_hour(view: &View) -> Option<Figure> {
     let hours = view.findings.reclaims_by_hour.iter();
     let week = Week::of(
         hours

@@ -1,6 +1,6 @@
 //! Busy and idle periods as runs of samples, and how far each looks ahead.
 
-use crate::owner::busy::BusyPeriod;
+use crate::derived::busy::BusyPeriod;
 use gleaner_hosts::derived::IdlePeriod;
 use std::ops::Range;
 

@@ -3,10 +3,11 @@
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease_windows::LeaseWindows;
 use crate::availability::periods::window::{Period, Window};
+use crate::derived::HostHistory;
 use crate::error::{AnalysisError, Result};
 use crate::owner::quota::categories;
-use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
+use crate::trace::reads::ReadSet;
 use crate::{in_order, parameters};
 use gleaner_dataset::Dataset;
 use gleaner_policy::idle::Verdict;
@@ -32,6 +33,12 @@ pub fn availability<E: From<AnalysisError>>(
     let parameters = parameters_of(question);
     parameters::check(&parameters)?;
     let calendar = Calendar::new(&parameters.time_zone)?;
+    // No more columns than the answer needs.
+    let reads = if question.has_samples {
+        ReadSet::SAMPLES
+    } else {
+        ReadSet::FEW
+    };
     let mut hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
     if let Some(wanted) = &question.hosts {
         hosts.retain(|host| wanted.contains(host));
@@ -39,54 +46,53 @@ pub fn availability<E: From<AnalysisError>>(
     in_order::each(
         &hosts,
         |host| {
-            let trace = HostTrace::read(dataset, host, &parameters, &calendar)?;
-            Ok(trace.and_then(|trace| of_host(&trace, question)))
+            let host = HostHistory::read(dataset, host, &parameters, reads, &calendar)?;
+            Ok(host.and_then(|host| of_host(&host, question)))
         },
         |answer| answer.map_or(Ok(()), &mut take),
     )
 }
 
-/// What the analysis is asked for: no more columns are read than the answer needs.
 fn parameters_of(question: &AvailabilityQuestion) -> Parameters {
-    let measures = if question.has_samples {
-        vec!["availability_periods", "quotas"]
-    } else {
-        vec!["availability_periods"]
-    };
     Parameters {
         region_bytes: vec![question.region_bytes],
         minimum_period_s: question.least_ms as f64 / 1000.0,
         idle_after_s: question.idle_after_s,
         load_limit: question.load_limit,
         headroom_share: question.headroom_share,
-        measures: measures.into_iter().map(str::to_owned).collect(),
         ..Parameters::default()
     }
 }
 
 /// `None` where no sample lies in the time that is asked for.
-fn of_host(trace: &HostTrace<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
+fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
     let from_ms = question.from_ms.unwrap_or(i64::MIN);
     let until_ms = question.until_ms.unwrap_or(i64::MAX);
-    let times = trace.samples.time_ms.iter().copied();
+    let times = host.trace.samples.time_ms.iter().copied();
     let times = times.filter(|t| (from_ms..until_ms).contains(t));
     let (first_ms, last_ms) = times.clone().min().zip(times.max())?;
-    let is_told = question.scope == Scope::All || trace.idle_can_be_told();
+    let is_told = question.scope == Scope::All || host.idle_can_be_told();
     Some(HostAvailability {
-        host: trace.host().to_owned(),
-        host_name: (trace.inventory.host_name.clone()).unwrap_or_else(|| trace.host().to_owned()),
-        physical_bytes: trace.samples.physical_bytes.last().copied().unwrap_or(0),
-        cpus_count: trace.inventory.cpus_count,
+        host: host.id().to_owned(),
+        host_name: (host.trace.inventory.host_name.clone()).unwrap_or_else(|| host.id().to_owned()),
+        physical_bytes: host
+            .trace
+            .samples
+            .physical_bytes
+            .last()
+            .copied()
+            .unwrap_or(0),
+        cpus_count: host.trace.inventory.cpus_count,
         from_ms: first_ms,
         to_ms: last_ms,
         is_told,
         periods: if is_told {
-            periods(trace, question, from_ms, until_ms)
+            periods(host, question, from_ms, until_ms)
         } else {
             Vec::new()
         },
         samples: if question.has_samples {
-            samples(trace, question.headroom_share, from_ms, until_ms)
+            samples(host, question.headroom_share, from_ms, until_ms)
         } else {
             Vec::new()
         },
@@ -94,14 +100,14 @@ fn of_host(trace: &HostTrace<'_>, question: &AvailabilityQuestion) -> Option<Hos
 }
 
 fn periods(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     question: &AvailabilityQuestion,
     from_ms: i64,
     until_ms: i64,
 ) -> Vec<AvailablePeriod> {
-    let time_ms = &trace.samples.time_ms;
-    let Sizes { bytes, known } = Sizes::of(trace, Notion::Available);
-    let leases = LeaseWindows::new(trace);
+    let time_ms = &host.trace.samples.time_ms;
+    let Sizes { bytes, known } = Sizes::of(host, Notion::Available);
+    let leases = LeaseWindows::new(host);
     let windows: Vec<Window> = match question.scope {
         Scope::All => leases.of_runs(&known),
         Scope::Idle => leases.of_absences(&known),
@@ -139,13 +145,13 @@ fn one_after_the_other(
 }
 
 fn samples(
-    trace: &HostTrace<'_>,
+    host: &HostHistory<'_>,
     headroom_share: f64,
     from_ms: i64,
     until_ms: i64,
 ) -> Vec<AvailableSample> {
-    let samples = &trace.samples;
-    let is_away = trace.idleness.by_sample();
+    let samples = &host.trace.samples;
+    let is_away = host.idleness.by_sample();
     let limits = Limits {
         mode: Mode::Gentle,
         headroom_share,
@@ -153,7 +159,7 @@ fn samples(
     };
     let in_time = |at: &usize| (from_ms..until_ms).contains(&samples.time_ms[*at]);
     let sample = |(at, follows_gap): (usize, bool)| {
-        let verdict = trace.idleness.verdicts[at];
+        let verdict = host.idleness.verdicts[at];
         let harvestable_bytes = samples.harvestable_bytes[at];
         let quota = categories(samples, at).map(|c| {
             quota(
@@ -176,7 +182,7 @@ fn samples(
             quota_bytes: known.map(|q| stored(q.quota_bytes)),
         }
     };
-    let runs = trace.segments.iter().flat_map(|run| {
+    let runs = host.trace.segments.iter().flat_map(|run| {
         let begin = run.start;
         run.clone().filter(in_time).map(move |at| (at, at == begin))
     });

@@ -5,7 +5,7 @@
 //! active process has it open or mapped, or in which it was opened since the sample before. What active
 //! processes map counts as theirs, not as file cache. Nothing is carried across a gap: an idle period at the end of a
 //! run of samples has nothing known to follow, and its figures are lower bounds
-//! ([`findings::LiveFileCache::cut_samples_count`]).
+//! ([`gleaner_schemas::findings::LiveFileCache::cut_samples_count`]).
 //!
 //! Cached bytes of a file that is not in use are an estimate (`cached.rs`). The sum is held to what memory was there:
 //! never below the page cache of files in use, which are live by definition, and never above
@@ -15,13 +15,13 @@
 mod cached;
 mod stretches;
 
+use super::busy::BusyPeriod;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::statistics::distribution::Distribution;
 use crate::trace::HostTrace;
 use crate::trace::standing::forgotten_at;
 use cached::{Change, live_bytes};
-use gleaner_schemas::findings::{self, Category, Findings, Parameters};
+use gleaner_hosts::derived::Idleness;
+use gleaner_schemas::findings::Category;
 use stretches::Stretches;
 
 /// By sample; `None` where idleness cannot be told, and all through a trace without files.
@@ -31,11 +31,15 @@ pub(crate) struct LiveFiles {
     /// Available by the paper's notion: available now, less the live files that are not in use now.
     pub(crate) available_bytes: Vec<Option<i64>>,
     /// Whether a part of what counts for the sample could not be seen.
-    is_cut: Vec<bool>,
+    pub(crate) is_cut: Vec<bool>,
 }
 
 impl LiveFiles {
-    pub(crate) fn of(trace: &HostTrace<'_>) -> Result<Self> {
+    pub(super) fn of(
+        trace: &HostTrace<'_>,
+        idleness: &Idleness,
+        busy_periods: &[BusyPeriod],
+    ) -> Result<Self> {
         let samples = &trace.samples;
         let changes = changes(trace)?;
         if changes.is_empty() {
@@ -46,8 +50,7 @@ impl LiveFiles {
                 is_cut: vec![false; samples.len()],
             });
         }
-        let periods = &trace.idleness.periods;
-        let stretches = Stretches::new(samples.len(), periods, &trace.busy_periods);
+        let stretches = Stretches::new(samples.len(), &idleness.periods, busy_periods);
         let live = live_bytes(&changes, &trace.segments, &stretches);
         let file_cache_bytes: Vec<Option<i64>> = (0..samples.len())
             .map(|i| {
@@ -106,77 +109,4 @@ fn changes(trace: &HostTrace<'_>) -> Result<Vec<Change>> {
             })
         })
         .collect())
-}
-
-/// Parts of a whole in which shares are counted.
-const SHARE_PARTS: i64 = 1_000_000_000;
-
-/// Live file cache over samples: does it stay within the headroom?
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LiveFileCache {
-    bytes: Distribution,
-    /// Shares of physical memory, in billionths.
-    shares: Distribution,
-    within_headroom: i64,
-    cut: i64,
-}
-
-impl Measure for LiveFileCache {
-    fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Result<Self> {
-        let live = &trace.live_files;
-        let sizes = live
-            .file_cache_bytes
-            .iter()
-            .zip(&trace.samples.physical_bytes);
-        let known: Vec<(i64, i64)> = sizes.filter_map(|(b, p)| Some(((*b)?, *p))).collect();
-        let share = |&(bytes, physical): &(i64, i64)| bytes as f64 / physical.max(1) as f64;
-        let parts = known
-            .iter()
-            .map(|of| (share(of) * SHARE_PARTS as f64) as i64);
-        let within = known
-            .iter()
-            .filter(|of| share(of) <= parameters.headroom_share);
-        let cut = live.file_cache_bytes.iter().zip(&live.is_cut);
-        Ok(Self {
-            bytes: Distribution::of(known.iter().copied()),
-            shares: Distribution::of(parts.map(|parts| (parts, 0))),
-            within_headroom: within.count() as i64,
-            cut: cut.filter(|(b, cut)| b.is_some() && **cut).count() as i64,
-        })
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.bytes.merge(&other.bytes);
-        self.shares.merge(&other.shares);
-        self.within_headroom += other.within_headroom;
-        self.cut += other.cut;
-    }
-
-    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
-        findings.live_file_cache.extend(self.record(size_class));
-    }
-}
-
-impl LiveFileCache {
-    /// `None` without a sample.
-    fn record(&self, size_class: &str) -> Option<findings::LiveFileCache> {
-        let part = |parts: f64| parts / SHARE_PARTS as f64;
-        let mean_share = part(self.shares.mean()?);
-        let sd_share = self.shares.deviation().map(part);
-        Some(findings::LiveFileCache {
-            size_class: size_class.to_owned(),
-            hosts_count: self.bytes.hosts,
-            samples_count: self.bytes.count,
-            cut_samples_count: self.cut,
-            mean_bytes: self.bytes.mean()?,
-            sd_bytes: self.bytes.deviation(),
-            median_bytes: self.bytes.median()?,
-            max_bytes: self.bytes.max,
-            mean_share,
-            sd_share,
-            mean_plus_sd_share: sd_share.map(|sd| mean_share + sd),
-            p99_share: part(self.shares.quantile(0.99)?),
-            within_headroom_share: self.within_headroom as f64 / self.bytes.count as f64,
-        })
-    }
 }

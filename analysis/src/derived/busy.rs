@@ -5,16 +5,9 @@
 //! between two samples has no length. Where samples, or the sight of the owner, begin, the host counts
 //! as busy until the rule calls it idle; where they end, a busy period was seen up to the last activity or load.
 
-use crate::error::Result;
-use crate::measure::Measure;
-use crate::statistics::Length;
-use crate::statistics::distribution::Distribution;
-use crate::statistics::kaplan_meier::Curve;
-use crate::trace::HostTrace;
 use crate::trace::samples::Samples;
 use gleaner_hosts::derived::Idleness;
 use gleaner_policy::idle::{IdleRule, Verdict};
-use gleaner_schemas::findings::{AbsenceLengths, Findings, OwnerState, Parameters};
 use std::ops::Range;
 
 /// One busy period.
@@ -95,86 +88,6 @@ fn seen_busy_until(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
         Verdict::Waiting { at_ms } => at_ms.saturating_sub(rule.idle_after_ms).min(time_ms),
         _ => time_ms,
     }
-}
-
-/// The one cause of an end that is told here: it was seen.
-const ENDED: usize = 0;
-
-/// How long absences and presences last, over hosts.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lengths {
-    idle: Vec<Length>,
-    busy: Vec<Length>,
-}
-
-impl Measure for Lengths {
-    fn of_host(trace: &HostTrace<'_>, _: &Parameters) -> Result<Self> {
-        if !trace.idle_can_be_told() {
-            return Ok(Self::default());
-        }
-        let length = |from_ms: i64, to_ms: i64, cut: bool| Length {
-            ms: to_ms.saturating_sub(from_ms),
-            cause: (!cut).then_some(ENDED),
-        };
-        let idle = trace.idleness.periods.iter();
-        let busy = trace.busy_periods.iter();
-        let mut found = Self {
-            idle: idle
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end.is_none()))
-                .collect(),
-            busy: busy
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end_cut))
-                .collect(),
-        };
-        for lengths in [&mut found.idle, &mut found.busy] {
-            // What was cut at once was not seen to last at all.
-            lengths.retain(|l| l.ms > 0 || l.cause.is_some());
-        }
-        Ok(found)
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.idle.extend_from_slice(&other.idle);
-        self.busy.extend_from_slice(&other.busy);
-    }
-
-    fn write(&self, size_class: &str, _: &Parameters, findings: &mut Findings) {
-        let states = [
-            (OwnerState::Idle, &self.idle),
-            (OwnerState::Busy, &self.busy),
-        ];
-        let records = states.map(|(state, lengths)| record(size_class, state, lengths));
-        findings
-            .absence_lengths
-            .extend(records.into_iter().flatten());
-    }
-}
-
-/// `None` without any.
-fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<AbsenceLengths> {
-    let mut lengths = lengths.to_vec();
-    lengths.sort_unstable();
-    let whole = Distribution::of(
-        lengths
-            .iter()
-            .filter(|l| l.cause.is_some())
-            .map(|l| (l.ms, 0)),
-    );
-    let seconds = |ms: f64| ms / 1000.0;
-    Some(AbsenceLengths {
-        size_class: size_class.to_owned(),
-        state,
-        periods: lengths.len() as i64,
-        censored: lengths.len() as i64 - whole.count,
-        mean_s: whole.mean().map(seconds),
-        median_s: whole.median().map(seconds),
-        p90_s: whole.quantile(0.9).map(seconds),
-        p99_s: whole.quantile(0.99).map(seconds),
-        max_s: (whole.count > 0).then(|| seconds(whole.max as f64)),
-        restricted_mean_s: Some(seconds(
-            Curve::of(&lengths).restricted_mean(i64::MAX)?.mean_ms,
-        )),
-    })
 }
 
 #[cfg(test)]
@@ -267,35 +180,6 @@ mod tests {
         assert_eq!(found(&away, &[0..2]), []);
         assert_eq!(found(&[(0, None, LOW)], &[0..1]), []);
         assert_eq!(found(&[], &[]), []);
-    }
-
-    #[test]
-    fn whole_and_cut_lengths_in_one_record() {
-        let lengths = |all: &[(i64, bool)]| -> Vec<Length> {
-            let length = |&(s, cut): &(i64, bool)| Length {
-                ms: s * 1000,
-                cause: (!cut).then_some(ENDED),
-            };
-            all.iter().map(length).collect()
-        };
-        // Whole: 10, 20, 60. KM: at 10 one of 4 ends (3/4), at 20 one of 3 (1/2), 30 is cut, at 60 the last ends.
-        let some = lengths(&[(60, false), (10, false), (30, true), (20, false)]);
-        let r = record("all", OwnerState::Busy, &some).unwrap();
-        assert_eq!((r.periods, r.censored), (4, 1));
-        assert_eq!((r.mean_s, r.median_s), (Some(30.0), Some(20.0)));
-        assert_eq!(
-            (r.p90_s, r.p99_s, r.max_s),
-            (Some(60.0), Some(60.0), Some(60.0))
-        );
-        assert_eq!(r.restricted_mean_s, Some(10.0 + 7.5 + 40.0 * 0.5));
-        // Cut ones alone say how long at least, and no more.
-        let r = record("all", OwnerState::Idle, &lengths(&[(30, true)])).unwrap();
-        assert_eq!(
-            (r.periods, r.censored, r.mean_s, r.max_s),
-            (1, 1, None, None)
-        );
-        assert_eq!(r.restricted_mean_s, Some(30.0));
-        assert_eq!(record("all", OwnerState::Idle, &[]), None);
     }
 
     proptest! {

@@ -1,0 +1,141 @@
+//! All measures, one line each. Each declares the findings that it writes and what it reads for them.
+
+use crate::availability::dip_hosts::DipCounts;
+use crate::availability::dips::Dips;
+use crate::availability::hours::Hours;
+use crate::availability::notions::Notions;
+use crate::availability::over_time::MemoryOverTime;
+use crate::availability::periods::Periods;
+use crate::availability::periods::by_hour::AvailabilityByHour;
+use crate::availability::usage::{Residuals, Usage};
+use crate::cluster::Cluster;
+use crate::consumers::files::TopFiles;
+use crate::consumers::processes::ProgramUse;
+use crate::derived::HostHistory;
+use crate::error::Result;
+use crate::forecast::Forecasts;
+use crate::measure::{HostMeasure, Measure, MeasureOutput, Pass, alone, pools};
+use crate::owner::absence_lengths::Lengths;
+use crate::owner::idle::IdlePeriods;
+use crate::owner::live_file_cache::LiveFileCache;
+use crate::owner::memory_context::MemoryContext;
+use crate::owner::owner_cost::OwnerCost;
+use crate::owner::quota::LastQuotas;
+use crate::owner::reclaims_by_hour::ReclaimsByHour;
+use crate::owner::returns;
+use crate::quality::cost::AgentCosts;
+use crate::quality::coverage::{Gaps, Summaries};
+use crate::quality::missing::MissingMeasures;
+use crate::quality::sight::{AbsenceRecords, ActivitySources};
+use crate::sources;
+use crate::trace::reads::ReadSet;
+use crate::what_if::WhatIf;
+use gleaner_schemas::findings::{Findings, Parameters};
+
+alone! {
+    /// Measures of each host by itself.
+    HostMeasures:
+    Summaries,
+    Dips,
+    IdlePeriods,
+    ProgramUse,
+    TopFiles,
+    Gaps,
+    Residuals,
+    AgentCosts,
+    AbsenceRecords,
+    ActivitySources,
+    MemoryOverTime,
+    // It quotes the sources of activity.
+    LastQuotas,
+}
+
+alone! {
+    /// Measures of each host that need all others' findings.
+    ClosingMeasures: MissingMeasures,
+}
+
+pools! {
+    /// Measures pooled by class of hosts, and over all hosts.
+    Pooled {
+        usage: Usage,
+        dips: DipCounts,
+        periods: Periods,
+        hours: Hours,
+        availability_by_hour: AvailabilityByHour,
+        reclaims_by_hour: ReclaimsByHour,
+        absence_lengths: Lengths,
+        reclaims: returns::Count,
+        live_file_cache: LiveFileCache,
+        memory_context: MemoryContext,
+        // It reads what the memory context wrote.
+        notions: Notions,
+        owner_cost: OwnerCost,
+    }
+}
+
+pools! {
+    /// Measures pooled over all hosts alone.
+    Fleetwide {
+        forecasts: Forecasts,
+        what_if: WhatIf,
+        cluster: Cluster,
+    }
+}
+
+/// Returns the columns and tables that the findings asked for need of each host.
+pub(crate) fn reads(parameters: &Parameters) -> ReadSet {
+    wanted(parameters).fold(ReadSet::FEW, |all, output| all.and(output.reads))
+}
+
+/// Returns true where a finding is asked for that rests on the owner's returns.
+pub(crate) fn wants_returns(parameters: &Parameters) -> bool {
+    wanted(parameters).any(|output| output.rests_on_returns)
+}
+
+fn wanted(parameters: &Parameters) -> impl Iterator<Item = &'static MeasureOutput> {
+    outputs().filter(|output| parameters.wants(&[output.key]))
+}
+
+/// Findings that measures write; one that two measures write together comes twice.
+fn outputs() -> impl Iterator<Item = &'static MeasureOutput> {
+    let rooms = [
+        HostMeasures::OUTPUTS,
+        ClosingMeasures::OUTPUTS,
+        Pooled::OUTPUTS,
+        Fleetwide::OUTPUTS,
+        &[sources::OUTPUTS],
+    ];
+    rooms.into_iter().flatten().copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_finding_is_written_by_a_measure() {
+        let written: BTreeSet<String> = outputs().map(|output| output.key.to_owned()).collect();
+        assert!(written.into_iter().eq(Findings::keys()));
+    }
+
+    #[test]
+    fn no_more_is_read_than_what_is_asked_for_needs() {
+        let reads = |measures: &[&str]| {
+            reads(&Parameters {
+                measures: measures.iter().map(|&key| key.to_owned()).collect(),
+                ..Parameters::default()
+            })
+        };
+        assert_eq!(reads(&[]), ReadSet::ALL);
+        assert_eq!(reads(&["dips", "availability_periods"]), ReadSet::FEW);
+        assert_eq!(reads(&["memory_by_host"]), ReadSet::SAMPLES);
+        assert_eq!(
+            reads(&["dips", "memory_usage"]),
+            ReadSet::SAMPLES.and_files()
+        );
+        assert_eq!(reads(&["what_if"]), ReadSet::SAMPLES.and_processes());
+        assert_eq!(reads(&["notions"]), ReadSet::ALL, "two measures write it");
+    }
+}

@@ -1,0 +1,140 @@
+//! The declaration of a finding, made once: code that prints, compares, splits or anonymises findings takes it from here.
+
+use super::Findings;
+use serde::Serialize;
+
+/// A list of the [`Findings`], by the type of its records. Implemented beside that type.
+pub trait Finding: FindingList + Clone + Serialize {
+    /// Heading and place among the tables of `gleaner analyze`; absent where it is printed only when asked for by key.
+    const PRINTED: Option<TablePlace> = None;
+    /// Use that a report makes of it.
+    const IN_REPORT: ReportUse = ReportUse::Compared;
+    /// True where the report's page of a host has the records of that host.
+    const IS_ON_HOST_PAGE: bool = false;
+    /// Fields of text that name no host and stay as they are in an anonymous report: words of the analysis, and names of
+    /// programs and files as they were recorded.
+    const PLAIN_TEXT: &'static [&'static str] = &["size_class"];
+
+    /// Fields in which a record names its host; none in a record of several hosts.
+    fn host_fields(&mut self) -> HostFields<'_> {
+        HostFields::default()
+    }
+}
+
+/// Place of a list in the [`Findings`]. Implemented by the macro that declares them.
+pub trait FindingList: Sized {
+    /// Key in the document, and on the command line.
+    const KEY: &'static str;
+
+    /// The list.
+    fn list(findings: &Findings) -> &[Self];
+
+    /// The list, to be changed.
+    fn list_mut(findings: &mut Findings) -> &mut Vec<Self>;
+}
+
+/// Visitor of every list of the findings, whatever the type of its records.
+pub trait FindingVisitor {
+    /// Visits the list of these records.
+    fn visit<F: Finding>(&mut self);
+}
+
+/// Place among the tables that are printed when no measure is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TablePlace {
+    /// Tables are printed in the order of these numbers.
+    pub at: u16,
+    /// Heading of the table.
+    pub heading: &'static str,
+}
+
+/// Returns the declaration of a printed finding.
+pub(super) const fn printed(at: u16, heading: &'static str) -> Option<TablePlace> {
+    Some(TablePlace { at, heading })
+}
+
+/// Use that a report makes of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportUse {
+    /// Measured in the report's time and in the time before, which it is compared with.
+    Compared,
+    /// Measured in the report's time alone: comparing would cost time or memory, and say nothing.
+    Alone,
+    /// Not measured: no page says it, and it is most of a large fleet's findings by bytes.
+    LeftOut,
+}
+
+/// Fields of a record that name its host.
+#[derive(Debug, Default)]
+pub struct HostFields<'a> {
+    /// Host id; absent in a record of several hosts.
+    pub id: Option<&'a mut String>,
+    /// Host name.
+    pub name: Option<&'a mut String>,
+    /// A sentence that may name it.
+    pub text: Option<&'a mut String>,
+}
+
+impl<'a> HostFields<'a> {
+    /// Returns those of a record that has the host's id alone, which may be absent.
+    pub fn id(id: impl Into<Option<&'a mut String>>) -> Self {
+        Self {
+            id: id.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The declaration of one finding, without the type of its records.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    /// [`FindingList::KEY`].
+    pub key: &'static str,
+    /// [`Finding::PRINTED`].
+    pub printed: Option<TablePlace>,
+    /// [`Finding::IN_REPORT`].
+    pub in_report: ReportUse,
+    /// [`Finding::PLAIN_TEXT`].
+    pub plain_text: &'static [&'static str],
+}
+
+impl Declaration {
+    pub(super) const fn of<F: Finding>() -> Self {
+        Self {
+            key: F::KEY,
+            printed: F::PRINTED,
+            in_report: F::IN_REPORT,
+            plain_text: F::PLAIN_TEXT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_findings_are_printed_in_one_place() {
+        let printed = Findings::DECLARATIONS
+            .iter()
+            .filter_map(|about| about.printed);
+        let places: Vec<u16> = printed.map(|printed| printed.at).collect();
+        let different: BTreeSet<u16> = places.iter().copied().collect();
+        assert_eq!(places.len(), different.len(), "{places:?}");
+    }
+
+    #[test]
+    fn every_list_of_the_document_is_declared() {
+        let document = serde_json::to_value(Findings::default()).unwrap();
+        let lists = document.as_object().unwrap().iter();
+        let lists = lists.filter(|(_, value)| value.is_array());
+        let lists: BTreeSet<&str> = lists.map(|(key, _)| key.as_str()).collect();
+        let declared: BTreeSet<&str> = Findings::DECLARATIONS
+            .iter()
+            .map(|about| about.key)
+            .collect();
+        assert_eq!(lists, declared);
+        assert!(Findings::keys().iter().is_sorted());
+    }
+}
