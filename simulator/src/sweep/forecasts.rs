@@ -25,8 +25,8 @@ impl LearntBy {
 }
 
 impl Plan {
-    /// What must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their place, each with every way of learning that a
-    /// case of it needs.
+    /// What must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their place,
+    /// each with every way of learning that a case of it needs.
     #[must_use]
     pub fn forecasts(&self) -> Vec<(usize, LearntBy)> {
         let mut wanted = Vec::new();

@@ -1,5 +1,5 @@
-//! The table of ARCHITECTURE.md's code map: which crate may depend on which, and which crates alone may name a
-//! heavy dependency.
+//! The table of ARCHITECTURE.md's code map: which crate may depend on which, and which crates
+//! alone may name a heavy dependency.
 
 use super::members;
 use std::collections::BTreeSet;

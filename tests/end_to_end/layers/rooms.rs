@@ -1,5 +1,5 @@
-//! Rooms, the top-level modules of a crate: each crate declares their order in the documentation of its root, and
-//! the sources obey. Files use each other in no circle, parents and children left out of account.
+//! Rooms, the top-level modules of a crate: each crate declares their order in the documentation of its
+//! root, and the sources obey. Files use each other in no circle, parents and children left out of account.
 
 use super::graph::{circle, in_circles};
 use super::members;

@@ -1,5 +1,5 @@
-//! The modules of one crate, and which module uses which: paths are followed through imports and re-exports to the
-//! module that defines their item.
+//! The modules of one crate, and which module uses which: paths are followed through imports and
+//! re-exports to the module that defines their item.
 
 use super::graph::Arrow;
 use super::tokens::{Path, Said};
