@@ -19,6 +19,10 @@
 //! statistics: pure, under all of them
 //! ```
 //!
+//! Rooms, from the top; each uses only those after it: `by_host`, `explain`, `fleet`, `host`, `parameters`,
+//! `measures`, `cluster`, `consumers`, `forecast`, `sources`, `what_if`, `availability`, `in_order`,
+//! `owner`, `quality`, `statistics`, `measure`, `derived`, `sizes`, `trace`, `error`.
+//!
 //! What each measure is, where it comes from and what it is not: docs/analysis.md.
 //!
 //! Invariant: nothing is assumed across a gap; what a host could not see is in

@@ -4,6 +4,10 @@
 //! A request's journey: [`http`] asks who sends it, [`registry`] whether it may be and who could be asked, [`placing`] asks hosts
 //! over their [`links`], whose announcements and answers are all that the registry is made of: a [`conversation`] with each host.
 //! [`state`] holds what these share, and stands below them. [`adapter`] is for memory servers of others.
+//!
+//! Rooms, from the top; each uses only those after it: `ask`, `run`, `export`, `forecasts`, `http`,
+//! `conversation`, `placing`, `state`, `choice`, `config`, `links`, `metrics`, `revocations`, `args`,
+//! `registry`, `adapter`, `error`.
 
 pub mod adapter;
 pub mod args;

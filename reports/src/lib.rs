@@ -10,6 +10,10 @@
 //!
 //! A page is a list of sections, each a question that a reader has; a section is a list of sentences, figures and
 //! tables ([`page`]). What writes it knows nothing of memory: a table that is on the page is in every companion.
+//!
+//! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
+//! `document`, `headline`, `hosts`, `method`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
+//! `names`, `options`, `page`, `wording`.
 
 mod anonymous;
 mod change;
