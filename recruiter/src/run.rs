@@ -128,7 +128,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
         if !changes.changed.is_empty() || !changes.gone.is_empty() {
             is_news = true;
             let telling = Arc::clone(&app);
-            let told = tokio::task::spawn_blocking(move || telling.feed.tell(&changes, now_ms));
+            let told = tokio::task::spawn_blocking(move || telling.tell(&changes, now_ms));
             let _ = told.await; // it does not panic
         }
         // Also where nothing changes, so that who reads knows that somebody writes.

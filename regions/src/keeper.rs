@@ -1,9 +1,8 @@
 //! The thread that renews leases.
 
 use crate::lock;
-use crate::regions::Inner;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,16 +13,18 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
+    /// Runs `round` again and again, until it returns false.
+    ///
     /// # Errors
     /// When no thread can be had.
-    pub(crate) fn start(of: Weak<Inner>, every: Duration) -> io::Result<Self> {
+    pub(crate) fn start(
+        round: impl Fn() -> bool + Send + 'static,
+        every: Duration,
+    ) -> io::Result<Self> {
         let is_ending = Arc::new((Mutex::new(false), Condvar::new()));
         let told = Arc::clone(&is_ending);
         let run = move || {
-            while !is_told_to_end(&told, every) {
-                let Some(inner) = of.upgrade() else { break };
-                inner.keep();
-            }
+            while !is_told_to_end(&told, every) && round() {}
         };
         let builder = thread::Builder::new().name("regions".to_owned());
         Ok(Self {

@@ -4,12 +4,16 @@
 //! The file always has everything. A region's pages lie in memory that other hosts lend besides, so that reading them again
 //! does not wait for a disk; who lends may stop at any moment, and what comes back is held against checksums that never left
 //! this process. So whatever servers do, the worst is a read from the file.
+//!
+//! Rooms, from the top; each uses only those after it: `c`, `regions`, `region`, `address`, `pool`,
+//! `keeper`, `node`, `transfer`, `room`, `quiet`, `settings`, `error`.
 
 mod address;
 pub mod c;
 mod error;
 mod keeper;
 mod node;
+mod pool;
 mod quiet;
 mod region;
 mod regions;

@@ -2,7 +2,7 @@
 
 use crate::lock;
 use crate::node::Node;
-use crate::regions::Inner;
+use crate::pool::Pool;
 use crate::transfer::Lost;
 use crate::{PAGE_BYTES, RegionError, WhenGone};
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -23,7 +23,7 @@ const ABSENT: Sum = [0; 16];
 
 /// Remote memory, backed by a part of a file. What is done to one region from several threads is done one after the other.
 pub struct Region {
-    inner: Arc<Inner>,
+    inner: Arc<Pool>,
     node: Arc<Node>,
     /// In the node's memory.
     at: u64,
@@ -62,7 +62,7 @@ impl Region {
     }
 
     pub(crate) fn new(
-        inner: &Arc<Inner>,
+        inner: &Arc<Pool>,
         (node, at): (Arc<Node>, u64),
         bytes: u64,
         file: File,

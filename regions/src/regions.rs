@@ -1,15 +1,12 @@
-//! All regions of a program: which nodes their memory is on, how more is had, and what happens when a node fails.
+//! All regions of a program.
 
 use crate::address;
 use crate::keeper::Keeper;
 use crate::lock;
-use crate::node::Node;
-use crate::transfer::Lost;
+use crate::pool::{Pool, State, ms};
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
 use gleaner_paging::borrow::{self, Recruiters, Unreachable};
-use gleaner_paging::nbd::client::{Source, connect};
 use gleaner_policy::refraction::Refraction;
-use gleaner_schemas::lending::{LeaseRequest, LeaseView, SLAB_BYTES};
 use gleaner_trust::{hex, random};
 use std::fs::File;
 use std::io;
@@ -17,10 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The least that is leased: small regions share it.
-const LEASE_BYTES: u64 = 16 << 20;
-/// Hosts tried for one region: who opens it waits for [`Settings::patience`] at each that cannot be reached.
-const MOST_HOSTS_TRIED: usize = 3;
 /// Longer than a recruiter asks hosts.
 const PATIENCE_WITH_RECRUITERS: Duration = Duration::from_secs(10);
 
@@ -41,34 +34,7 @@ pub struct Figures {
 
 /// Regions, and the memory that they share.
 pub struct Regions {
-    inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) settings: Settings,
-    /// Of checksums: never leaves this process.
-    pub(crate) key: [u8; 32],
-    pub(crate) from_memory_pages: AtomicU64,
-    pub(crate) from_file_pages: AtomicU64,
-    pub(crate) wrong_pages: AtomicU64,
-    recruiters: Option<Recruiters>,
-    servers: Vec<Source>,
-    /// Another one at each start: keys of leases begin with it.
-    session: String,
-    state: Mutex<State>,
-    /// Held by who asks for memory: one at a time, so that all share what one got.
-    asking: Mutex<()>,
-    keeper: Mutex<Option<Keeper>>,
-    began: Instant,
-}
-
-struct State {
-    nodes: Vec<Arc<Node>>,
-    refraction: Refraction,
-    unreachable: Unreachable,
-    failed_nodes: u64,
-    asked_count: u64,
-    last_failure: Option<String>,
+    inner: Arc<Pool>,
 }
 
 impl Regions {
@@ -92,7 +58,7 @@ impl Regions {
         };
         let refraction_ms = ms(settings.refraction);
         let randomness = |e| RegionError::System(io::Error::other(e));
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(Pool {
             key: random::bytes().map_err(randomness)?,
             session: hex::encode(&random::bytes::<8>().map_err(randomness)?),
             from_memory_pages: AtomicU64::new(0),
@@ -115,7 +81,14 @@ impl Regions {
         });
         if inner.recruiters.is_some() {
             let every = inner.settings.renew_every;
-            let keeper = Keeper::start(Arc::downgrade(&inner), every);
+            let of = Arc::downgrade(&inner);
+            let round = move || {
+                of.upgrade().is_some_and(|pool| {
+                    pool.keep();
+                    true
+                })
+            };
+            let keeper = Keeper::start(round, every);
             *lock(&inner.keeper) = Some(keeper.map_err(RegionError::System)?);
         }
         Ok(Self { inner })
@@ -159,220 +132,6 @@ impl Regions {
             wrong_pages: self.inner.wrong_pages.load(Ordering::Relaxed),
             failed_nodes: state.failed_nodes,
             asked_count: state.asked_count,
-        }
-    }
-}
-
-impl Inner {
-    fn room(&self, bytes: u64) -> Result<(Arc<Node>, u64), RegionError> {
-        if let Some(place) = self.place(bytes) {
-            return Ok(place);
-        }
-        let _alone = lock(&self.asking);
-        if let Some(place) = self.place(bytes) {
-            return Ok(place); // somebody else's lease, meanwhile
-        }
-        let no_memory = |why: String| RegionError::NoMemory { why };
-        let left_ms = lock(&self.state).refraction.left_ms(self.now_ms());
-        if left_ms > 0 {
-            let why = format!(
-                "asked in vain lately, and again in {} s",
-                left_ms / 1000 + 1
-            );
-            return Err(no_memory(why));
-        }
-        let node = self.ask(bytes).map_err(|why| {
-            lock(&self.state).refraction.refused(self.now_ms());
-            no_memory(why)
-        })?;
-        let taken = lock(&node.room).take(bytes);
-        // Leases and exports are as large as was asked for, or not taken.
-        let at = taken.ok_or_else(|| no_memory("less than was asked for".to_owned()))?;
-        lock(&self.state).nodes.push(Arc::clone(&node));
-        Ok((node, at))
-    }
-
-    /// Where there is room already.
-    fn place(&self, bytes: u64) -> Option<(Arc<Node>, u64)> {
-        let state = lock(&self.state);
-        state.nodes.iter().find_map(|node| {
-            let at = lock(&node.room).take(bytes)?;
-            Some((Arc::clone(node), at))
-        })
-    }
-
-    /// Servers that were named first, then the recruiters; why there is none.
-    fn ask(&self, bytes: u64) -> Result<Arc<Node>, String> {
-        let mut why = String::new();
-        for source in &self.servers {
-            let is_used = |node: &Arc<Node>| node.host == source.host;
-            if lock(&self.state).nodes.iter().any(is_used) {
-                why = format!("{}: no room for {bytes} bytes", source.host);
-                continue;
-            }
-            lock(&self.state).asked_count += 1;
-            match self.connect(source, bytes) {
-                Ok(node) => return Ok(node),
-                Err(e) => why = e,
-            }
-        }
-        match &self.recruiters {
-            Some(recruiters) => self.lease(recruiters, bytes),
-            None => Err(why),
-        }
-    }
-
-    /// A lease on the first host that can be reached; each request names the hosts that could not.
-    fn lease(&self, recruiters: &Recruiters, bytes: u64) -> Result<Arc<Node>, String> {
-        let mut failed: Option<(String, String)> = None;
-        for _ in 0..MOST_HOSTS_TRIED {
-            let lease = match self.granted(recruiters, bytes) {
-                Ok(lease) => lease,
-                // Of the two reasons, that of the host is the one that its administrator can mend.
-                Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
-            };
-            let (id, host) = (lease.lease.lease_id.clone(), lease.host_id.clone());
-            let why = match self.node_of(lease, bytes) {
-                Ok(node) => return Ok(node),
-                Err(why) => why,
-            };
-            let _ = recruiters.release(&id); // else it runs out
-            let unreachable = &mut lock(&self.state).unreachable;
-            unreachable.add(host.clone(), self.now_ms());
-            let is_again = failed.is_some_and(|(before, _)| before == host);
-            failed = Some((host, why));
-            if is_again {
-                break; // the recruiter, an older one, does not know `avoid`
-            }
-        }
-        Err(failed.map_or_else(|| "no lease".to_owned(), |(_, why)| why))
-    }
-
-    fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<LeaseView, String> {
-        let (n, avoid) = {
-            let mut state = lock(&self.state);
-            state.asked_count += 1;
-            (state.asked_count, state.unreachable.hosts(self.now_ms()))
-        };
-        let bytes = bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES);
-        let request = LeaseRequest {
-            term_ms: self.term_ms(),
-            avoid,
-            ..LeaseRequest::new(bytes, format!("{}-{n}", self.session))
-        };
-        let leases = recruiters.lease(&request).map_err(|e| e.to_string())?;
-        leases
-            .into_iter()
-            .next()
-            .ok_or_else(|| "no lease".to_owned())
-    }
-
-    fn node_of(&self, view: LeaseView, bytes: u64) -> Result<Arc<Node>, String> {
-        let source = borrow::source(view, self.settings.trust.as_deref());
-        self.connect(&source.map_err(|e| e.to_string())?, bytes)
-    }
-
-    fn connect(&self, source: &Source, bytes: u64) -> Result<Arc<Node>, String> {
-        let (host, patience) = (&source.host, self.settings.patience);
-        let failed = |e: &dyn std::error::Error| format!("{host}: {e}");
-        let made = connect(
-            &source.server,
-            &source.export,
-            source.tls.as_ref(),
-            patience,
-        );
-        let made = made.map_err(|e| failed(&e))?;
-        if made.1.bytes < bytes {
-            return Err(format!("{host}: {} bytes are all there is", made.1.bytes));
-        }
-        let node = Node::new(host.clone(), source.lease.clone(), made, patience);
-        node.map(Arc::new).map_err(|e| failed(&e))
-    }
-
-    /// Dodo's rule: what failed once is dropped, with every region on that node.
-    pub(crate) fn failed(&self, node: &Node, why: &Lost) {
-        if matches!(why, Lost::Before) {
-            return;
-        }
-        let mut state = lock(&self.state);
-        let of_it = |other: &Arc<Node>| other.host == node.host;
-        let gone: Vec<_> = state.nodes.extract_if(.., |other| of_it(other)).collect();
-        let news = gone.iter().filter(|node| node.give_up()).count();
-        // It may have been dropped from the list before, by another region's failure.
-        let news = news + usize::from(node.give_up());
-        if news > 0 {
-            state.failed_nodes += news as u64;
-            state.refraction.refused(self.now_ms());
-            state.last_failure = Some(format!("{}: {why}", node.host));
-        }
-    }
-
-    pub(crate) fn term_ms(&self) -> i64 {
-        ms((self.settings.renew_every * 3).max(Duration::from_secs(1)))
-    }
-
-    /// Time since the start: a clock that does not go back.
-    fn now_ms(&self) -> i64 {
-        ms(self.began.elapsed())
-    }
-
-    /// The keeper's round: leases go on, and those that nobody has used since the last one are given back.
-    pub(crate) fn keep(&self) {
-        let Some(recruiters) = &self.recruiters else {
-            return;
-        };
-        let nodes = lock(&self.state).nodes.clone(); // the lock is not to be held in what follows
-        for node in nodes {
-            let Some(lease_id) = &node.lease_id else {
-                continue;
-            };
-            if self.is_done_with(&node) {
-                node.give_up();
-                let _ = recruiters.release(lease_id); // else it runs out
-            } else if let Err(why) = recruiters.renew(lease_id, self.term_ms())
-                && is_over(&why)
-            {
-                self.failed(&node, &Lost::Over);
-            }
-        }
-    }
-
-    fn is_done_with(&self, node: &Arc<Node>) -> bool {
-        let mut state = lock(&self.state); // so that nobody finds room in it now
-        let is_unused = lock(&node.room).is_unused();
-        let was_unused = node.was_unused.swap(is_unused, Ordering::Relaxed);
-        if is_unused && was_unused {
-            state.nodes.retain(|other| !Arc::ptr_eq(other, node));
-        }
-        is_unused && was_unused
-    }
-}
-
-fn ms(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Recruiters that cannot be reached are waited for: paging goes on between client and host meanwhile.
-fn is_over(why: &borrow::BorrowError) -> bool {
-    use gleaner_schemas::lending::RefusalKind;
-    let borrow::BorrowError::Refused { refusal, .. } = why else {
-        return false;
-    };
-    matches!(
-        refusal.kind,
-        RefusalKind::UnknownLease | RefusalKind::NotYours
-    )
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        drop(lock(&self.keeper).take());
-        let nodes = std::mem::take(&mut lock(&self.state).nodes);
-        for node in nodes {
-            node.give_up();
-            if let (Some(recruiters), Some(lease_id)) = (&self.recruiters, &node.lease_id) {
-                let _ = recruiters.release(lease_id); // else it runs out
-            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A block device whose pages are in the memory of other hosts, and what keeps them from being lost.
 
 mod engine;
+mod fetched;
 mod frames;
 pub mod run;
 mod seal;

@@ -68,7 +68,7 @@ pub(super) struct Server {
     /// Since when it is [`Standing::Down`].
     pub(super) down_since_ms: i64,
     /// Reads that have no other place to turn to.
-    pub(super) stranded: Vec<super::engine::Purpose>,
+    pub(super) stranded: Vec<super::fetched::Purpose>,
 }
 
 impl Server {

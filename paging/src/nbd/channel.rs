@@ -1,6 +1,6 @@
 //! One connection: TCP, a Unix socket, or TLS over one of them.
 
-use super::negotiate::NegotiationError;
+use super::error::NegotiationError;
 use super::strangers::{Place, Strangers};
 use gleaner_trust::Peer;
 use rustix::net::sockopt;

@@ -60,17 +60,17 @@ pub fn server(bytes: &[u8]) -> io::Result<()> {
     ended
 }
 
-/// Connects to a server that says `bytes`, and takes its answers as the clerk does; counts them.
+/// Connects to a server that says `bytes`, and takes its answers by `take`.
 ///
 /// # Errors
 /// What ended the connection.
-pub fn client(bytes: &[u8]) -> io::Result<u64> {
+pub fn client<T>(bytes: &[u8], take: impl FnOnce(Wire) -> io::Result<T>) -> io::Result<T> {
     let (ours, taking) = stranger(bytes)?;
     let wire = Wire::plain(Plain::Unix(ours));
-    let counted = match introduce(wire, "a@7", None, PATIENCE) {
-        Ok((wire, _)) => crate::device::run::count_answers(wire),
+    let taken = match introduce(wire, "a@7", None, PATIENCE) {
+        Ok((wire, _)) => take(wire),
         Err(e) => Err(io::Error::other(e)),
     };
     let _ = taking.join(); // it only read
-    counted
+    taken
 }

@@ -1,10 +1,11 @@
 //! Takes connections, and serves each on a thread of its own.
 
 use super::channel::{Channel, Plain};
+use super::error::NegotiationError;
 use super::export::{Contents, Export, Exports};
 use super::guests::Arrival;
 use super::load::Load;
-use super::negotiate::{Door, NegotiationError, Outcome, negotiate};
+use super::negotiate::{Door, Outcome, negotiate};
 use super::strangers::{self, Strangers};
 use super::transmit::{TransmissionError, transmit};
 use std::net::{SocketAddr, TcpListener};

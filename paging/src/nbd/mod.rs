@@ -5,6 +5,7 @@
 
 mod channel;
 pub mod client;
+mod error;
 mod export;
 #[doc(hidden)]
 pub mod fuzz;
@@ -18,12 +19,13 @@ mod strangers;
 mod transmit;
 pub mod wire;
 
+pub use error::NegotiationError;
 pub use export::{Caller, Contents, Export, Exports, Refused};
 pub use guests::{Arrival, Gate, Guest, Guests, Rechecked};
 pub use leased::{Leases, export_name, lease_of};
 pub use listen::{Address, Listener, listen_at};
 pub use load::{BOUNDS_US, Counted, Load};
-pub use negotiate::{Door, NegotiationError, greet};
+pub use negotiate::{Door, greet};
 pub use share::Shares;
 pub use transmit::TransmissionError;
 

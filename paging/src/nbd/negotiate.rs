@@ -3,6 +3,7 @@
 //! Every read takes just what is to be read: nothing that was sent before TLS is ever taken for something sent within it.
 
 use super::channel::{Channel, Plain, left};
+use super::error::NegotiationError;
 use super::export::{Caller, Export, Exports, Refused};
 use super::guests::Gate;
 use super::wire::{
@@ -23,29 +24,6 @@ const MOST_OPTION_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
 const MOST_DRAINED_BYTES: u32 = 1 << 20;
 /// Best size of a request, in bytes.
 const BEST_BYTES: u32 = 4096;
-
-/// Why no transmission came about.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NegotiationError {
-    /// The connection broke, or the client was too slow.
-    #[error("connection: {0}")]
-    Io(#[from] io::Error),
-    /// Something else than this protocol.
-    #[error("the client does not speak NBD: {0}")]
-    Foreign(&'static str),
-    /// No TLS came about.
-    #[error("TLS: {0}")]
-    Tls(io::Error),
-    /// By `EXPORT_NAME`, which has no other refusal than the end.
-    #[error("export {name:?}: {source}")]
-    Refused {
-        /// Asked for.
-        name: String,
-        /// Why not.
-        source: Refused,
-    },
-}
 
 /// What the handshake led to.
 pub(super) enum Outcome<X> {

@@ -9,6 +9,7 @@ mod permissions;
 mod problem;
 mod quotas;
 mod status;
+mod watch;
 
 pub(crate) use app::App;
 pub(crate) use hosts::Hosts;
@@ -46,7 +47,7 @@ struct Api;
 fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(quotas::quotas))
-        .routes(routes!(feed::watch))
+        .routes(routes!(watch::watch))
         .routes(routes!(leases::list, leases::grant))
         .routes(routes!(leases::one, leases::release))
         .routes(routes!(leases::renew))

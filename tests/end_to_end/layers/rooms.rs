@@ -11,12 +11,7 @@ use std::fs;
 const DECLARES: &str = "//! Rooms, from the top; each uses only those after it:";
 
 /// Crates whose rooms are not in order yet: files on circles, rooms on circles. The list only shrinks.
-const NOT_YET: &[(&str, usize, usize)] = &[
-    ("cli", 12, 7),
-    ("paging", 8, 2),
-    ("recruiter", 10, 5),
-    ("regions", 3, 3),
-];
+const NOT_YET: &[(&str, usize, usize)] = &[("cli", 12, 7)];
 
 /// What is wrong with a crate's rooms.
 struct Faults {
@@ -101,6 +96,7 @@ fn crates_that_are_not_in_order_yet_come_nearer_to_it() {
         let faults = faults(name);
         let now = (faults.files_on_circles.len(), faults.rooms_on_circles.len());
         let list = faults.found.join("\n");
+        println!("{name}: {now:?}\n{list}"); // seen when the test fails, and with --nocapture
         assert!(
             now.0 <= files && now.1 <= rooms,
             "{name} has {now:?}:\n{list}"

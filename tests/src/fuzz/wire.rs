@@ -80,7 +80,7 @@ fn again<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
 
 /// A server's whole side of a connection, as the clerk hears it.
 pub(super) fn nbd_client(bytes: &[u8]) {
-    let _ = gleaner_paging::nbd::fuzz::client(bytes);
+    let _ = gleaner_paging::nbd::fuzz::client(bytes, gleaner_paging::device::run::count_answers);
 }
 
 /// A client's whole side of a connection, as the memory server hears it.

@@ -2,32 +2,12 @@
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
+use crate::device::fetched::{Part, Purpose};
 use crate::device::frames::{Contents, Kind, PAGE, PageBytes};
 use crate::device::servers::Standing;
 use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 use std::sync::Arc;
-
-/// Bytes of a page for a client.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::device) struct Part {
-    pub(super) job: usize,
-    pub(super) page: u32,
-    /// Within the page.
-    pub(super) from: usize,
-    pub(super) len: usize,
-    /// Within the answer.
-    pub(super) at: usize,
-}
-
-/// For what a page is read.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::device) enum Purpose {
-    /// To be answered.
-    Answer(Part),
-    /// To become a frame's contents, or the rest of them.
-    Fill(u32),
-}
 
 /// In `tried`, the disk's bit.
 const DISK: u8 = 1 << COPIES;

@@ -10,7 +10,7 @@ mod lose;
 mod store;
 mod sweep;
 
-pub(super) use fetch::Purpose;
+use crate::device::fetched::Purpose;
 pub use jobs::Answer;
 
 use super::frames::{Frames, PageBytes};

@@ -61,7 +61,8 @@ pub enum StartError {
 }
 
 /// Counts the answers of a server that has closed its half of the connection. For the fuzzer alone.
-pub(crate) fn count_answers(wire: Wire) -> io::Result<u64> {
+#[doc(hidden)]
+pub fn count_answers(wire: Wire) -> io::Result<u64> {
     let mut connection = server::Connection::new(wire)?;
     let mut count = 0;
     while connection.receive()? {

@@ -1,17 +1,15 @@
 //! The handshake, from the client's side: fixed newstyle, TLS where it is wanted, `GO`.
 
+use super::tls::Tls;
 use super::wire::Wire;
 use crate::nbd::channel::{Plain, left};
 use crate::nbd::wire::{
     GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, REPLY_MAGIC, handshake, info, option, reply, take,
 };
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longer answers to an option are none.
@@ -39,15 +37,6 @@ impl Server {
             Self::Unix(_) => true,
         }
     }
-}
-
-/// By which a server shows that it is the one that is meant.
-#[derive(Clone, Debug)]
-pub struct Tls {
-    /// What is shown and trusted.
-    pub config: Arc<ClientConfig>,
-    /// The name that the server's certificate must have: a host id, of a lease.
-    pub name: ServerName<'static>,
 }
 
 /// What is to be had.

@@ -2,9 +2,11 @@
 
 mod connect;
 mod source;
+mod tls;
 mod wire;
 
 pub(super) use connect::introduce;
-pub use connect::{ConnectError, Export, Server, Tls, connect};
+pub use connect::{ConnectError, Export, Server, connect};
 pub use source::{AddressError, Source};
+pub use tls::Tls;
 pub use wire::Wire;

@@ -1,6 +1,7 @@
 //! Memory servers, by address or by lease: where they are and how they show that they are the ones.
 
-use super::connect::{Server, Tls};
+use super::connect::Server;
+use super::tls::Tls;
 use std::path::PathBuf;
 
 /// A memory server, and what to ask it for.

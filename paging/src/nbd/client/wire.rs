@@ -1,6 +1,6 @@
 //! A client's connection: with TLS or without, waiting or not.
 
-use super::connect::Tls;
+use super::tls::Tls;
 use crate::nbd::channel::{InTime, Plain};
 use rustls::ClientConnection;
 use std::io::{self, IoSlice, Read, Write};

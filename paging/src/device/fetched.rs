@@ -1,0 +1,22 @@
+//! Purposes of reading a page.
+
+/// Bytes of a page for a client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) job: usize,
+    pub(super) page: u32,
+    /// Within the page.
+    pub(super) from: usize,
+    pub(super) len: usize,
+    /// Within the answer.
+    pub(super) at: usize,
+}
+
+/// For what a page is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// To be answered.
+    Answer(Part),
+    /// To become a frame's contents, or the rest of them.
+    Fill(u32),
+}

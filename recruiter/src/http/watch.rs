@@ -1,0 +1,77 @@
+//! Quotas as they change: server-sent events (WHATWG HTML, 9.2).
+
+use super::problem::Problem;
+use super::{App, quotas};
+use crate::registry::Changes;
+use axum::extract::{Extension, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::{self, Stream};
+use gleaner_daemon::listen::Caller;
+use gleaner_schemas::lending::Quotas;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::Receiver;
+
+/// So that both ends know that the other is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+impl App {
+    /// Sends changes of quotas to those that watch.
+    pub(crate) fn tell(&self, changes: &Changes, now_ms: i64) {
+        self.feed.tell(|| quotas::changed(changes, now_ms));
+    }
+}
+
+/// What every host may lend now, and then what changes.
+///
+/// The first event, `quotas`, has all hosts; each `changed` those that have changed since, up to four times a second. A host
+/// that is gone comes once more with a quota of 0 and the reason `unknown`. Who reads too slowly is cut off, and comes again for
+/// the whole.
+#[utoipa::path(
+    get,
+    path = "/v1/quotas/watch",
+    tag = "quotas",
+    responses(
+        (status = 200, description = "Events whose data are `Quotas`", body = Quotas, content_type = "text/event-stream"),
+        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn watch(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    app.may_read(&caller)?;
+    // Before the whole is taken: what changes meanwhile comes after it.
+    let receiver = app.feed.subscribe();
+    let whole = quotas::all(&app).await?;
+    let watching = Watching {
+        app,
+        caller,
+        receiver,
+        whole: Some(whole),
+    };
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
+    Ok(Sse::new(stream::unfold(watching, next)).keep_alive(keep_alive))
+}
+
+struct Watching {
+    app: Arc<App>,
+    caller: Caller,
+    receiver: Receiver<Arc<str>>,
+    whole: Option<String>,
+}
+
+async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
+    if let Some(whole) = watching.whole.take() {
+        return Some((Ok(Event::default().event("quotas").data(whole)), watching));
+    }
+    // An error: it is too far behind, or the recruiter ends.
+    let changed = watching.receiver.recv().await.ok()?;
+    // Its certificate may have been revoked meanwhile.
+    watching.app.may_read(&watching.caller).ok()?;
+    let event = Event::default().event("changed").data(&*changed);
+    Some((Ok(event), watching))
+}
