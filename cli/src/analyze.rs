@@ -1,11 +1,83 @@
 //! `gleaner analyze`: findings as tables, or as JSON.
 
-use crate::args::{Analyze, Measures};
+use crate::values::{instant, size_bytes};
 use crate::{progress, tables};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use std::io::Write;
 use std::path::Path;
+use std::path::PathBuf;
+
+/// Work out what is available, when, for how long, and what could be lent.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner analyze out/demo/dataset
+  gleaner analyze DATASET --region 64MiB --region 1GiB --dip 512MiB
+  gleaner analyze DATASET --time-zone Europe/Berlin --measure idle_by_hour --rows 168
+  gleaner analyze DATASET --class 64MiB --class 128MiB --dip 8MiB --dip-percent 5
+  gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
+  gleaner analyze DATASET --json | jq '.availability_periods'
+
+Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC. What each measure is: docs/analysis.md.")]
+pub(crate) struct Analyze {
+    /// Folder of the dataset (what `gleaner-agent export` wrote).
+    pub(crate) dataset: PathBuf,
+    /// Print the findings as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Work out and print only this measure, by its key in the JSON document (repeatable; or several with commas between).
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub(crate) measure: Vec<String>,
+    /// Print at most so many rows of a measure.
+    #[arg(long, default_value_t = 24, value_name = "N")]
+    pub(crate) rows: usize,
+    /// Only what was recorded at this time and after it; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<i64>,
+    /// Only what was recorded before this time; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) until: Option<i64>,
+    #[command(flatten)]
+    pub(crate) measures: Measures,
+}
+
+/// Thresholds of the measures.
+#[derive(clap::Args)]
+pub(crate) struct Measures {
+    /// Drop availability periods shorter than this many seconds.
+    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
+    pub(crate) minimum_period: f64,
+    /// A host is idle after so many seconds without activity and with a low load.
+    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
+    pub(crate) idle_after: f64,
+    /// The 5-minute load average that is not low any more.
+    #[arg(long, default_value_t = 0.3, value_name = "LOAD")]
+    pub(crate) load_limit: f64,
+    /// Share of physical memory that is never lent.
+    #[arg(long, default_value_t = 15.0, value_name = "PERCENT")]
+    pub(crate) headroom: f64,
+    /// Upper bound of a class by memory size (repeatable; default: powers of two).
+    #[arg(long = "class", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) class_bytes: Vec<i64>,
+    /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
+    #[arg(long, default_value = "UTC", value_name = "ZONE")]
+    pub(crate) time_zone: String,
+    /// Resamples of the bootstrap over hosts; 0: no intervals.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) bootstrap: u32,
+    /// Size of a region whose availability is measured (repeatable; default: chosen from the hosts' memory).
+    #[arg(long = "region", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) region_bytes: Vec<i64>,
+    /// Threshold of dips in available memory (repeatable; default: chosen from the hosts' memory).
+    #[arg(long = "dip", value_name = "SIZE", value_parser = size_bytes)]
+    pub(crate) dip_bytes: Vec<i64>,
+    /// Threshold of dips relative to each host's memory (repeatable).
+    #[arg(long, value_name = "PERCENT", default_values_t = [5.0, 10.0, 25.0])]
+    pub(crate) dip_percent: Vec<f64>,
+    /// Most points of each survival curve (0: all there are).
+    #[arg(long, default_value_t = 60, value_name = "COUNT")]
+    pub(crate) curve_points: u32,
+}
 
 pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let mut parameters = parameters(&args.measures);

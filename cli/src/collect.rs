@@ -3,7 +3,6 @@
 //! Nothing is simplified for it: the agent samples into its database, the shipper sends that by mutual
 //! TLS over loopback, the collector acknowledges, seals and merges. Only the certificates are made here.
 
-use crate::args::Collect;
 use anyhow::{Context, anyhow, bail};
 use gleaner_agent::args::GlobalArgs;
 use gleaner_agent::config::Config as AgentConfig;
@@ -17,6 +16,53 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
+
+/// Trace this machine and collect its trace into a dataset, in one process without configuration.
+///
+/// The same agent, shipper and collector as on a cluster, by mutual TLS over loopback. Goes on until
+/// Ctrl-C or SIGTERM; what was traced is in the dataset then.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner collect --local                          # into ~/.local/state/gleaner/local, or /var/lib as root
+  gleaner collect --local --output /srv/trace --interval 10s
+  gleaner report ~/.local/state/gleaner/local/dataset -o report.html
+
+Many hosts: `gleaner-collector run` on a server, `gleaner-agent enroll` on each of them.")]
+pub(crate) struct Collect {
+    /// This machine alone, in this process.
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// Folder of trace, journal and dataset.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Time between samples [default: 90s].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) interval: Option<std::time::Duration>,
+    /// End after so many samples.
+    #[arg(long, value_name = "N")]
+    pub(crate) samples: Option<u64>,
+    /// Loopback address of the status page and the metrics, or none.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480", value_parser = status_address)]
+    pub(crate) status: StatusAddress,
+}
+
+/// Where the status page is, if anywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct StatusAddress(pub(crate) Option<std::net::SocketAddr>);
+
+fn status_address(text: &str) -> Result<StatusAddress, String> {
+    if text == "none" {
+        return Ok(StatusAddress(None));
+    }
+    let address = text.parse::<std::net::SocketAddr>();
+    let wrong = |_| format!("`{text}` is no address: write 127.0.0.1:7480, or none");
+    let address = address.map_err(wrong)?;
+    if address.ip().is_loopback() {
+        Ok(StatusAddress(Some(address)))
+    } else {
+        Err(format!("{address} is no loopback address"))
+    }
+}
 
 /// Where nobody else comes.
 const LOOPBACK: &str = "127.0.0.1";

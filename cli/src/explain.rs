@@ -1,7 +1,7 @@
 //! `gleaner explain`: how the figures of one host at one instant came about.
 
-use crate::args::Explain;
 use crate::tables::{plain, table};
+use crate::values::instant;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{
     ExplainedCategory, ExplainedConsumer, ExplainedQuota, Explanation, Parameters, Term,
@@ -10,6 +10,32 @@ use gleaner_schemas::units::{Bytes, Seconds};
 use jiff::Timestamp;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Show how a host's categories, idle state and quota came about at an instant.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner explain out/demo/dataset --host otter
+  gleaner explain DATASET --host otter --at 2026-11-21T14:03:00+01:00
+  gleaner explain DATASET --host 3f2a9c0d1b4e5f60 --at 1795269780000 --json
+
+Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC; the last sample before it is explained.")]
+pub(crate) struct Explain {
+    /// Folder of the dataset.
+    pub(crate) dataset: PathBuf,
+    /// The host, by its id or name.
+    #[arg(long)]
+    pub(crate) host: String,
+    /// The instant [default: the host's last sample].
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) at: Option<i64>,
+    /// Share of physical memory that is never lent, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
+    pub(crate) headroom: f64,
+    /// Print it as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
     let dataset = Dataset::open(&args.dataset)?;

@@ -1,4 +1,8 @@
 //! The `gleaner` command: what people run. Every subcommand has its room.
+//!
+//! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`, `demo`,
+//! `explain`, `fidelity`, `import`, `lab`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
+//! `report`, `analyze`, `clerk`, `owner`, `top`, `progress`, `tables`, `values`.
 
 mod analyze;
 mod args;
@@ -22,6 +26,7 @@ mod simulate;
 mod synth;
 mod tables;
 mod top;
+mod values;
 
 use args::{Args, Command};
 use clap::Parser;

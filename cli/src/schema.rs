@@ -1,8 +1,38 @@
 //! `gleaner schema`.
 
-use crate::args::{Schema, SchemaForm};
+use clap::ValueEnum;
 use gleaner_schemas::{arrow, json_schema, markdown, sql};
 use std::io::Write;
+
+/// Print what is stored (every table and column, with unit and meaning) or what is printed as JSON.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner schema --as markdown
+  gleaner schema --as sql | sqlite3 empty.db     # SQLite 3.53 or newer
+  gleaner schema --as findings > findings.schema.json")]
+pub(crate) struct Schema {
+    /// Form.
+    #[arg(long = "as", value_enum, default_value_t = SchemaForm::Markdown)]
+    pub(crate) form: SchemaForm,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaForm {
+    /// The description in schemas/SCHEMA.md.
+    Markdown,
+    /// SQLite's statements.
+    Sql,
+    /// Arrow's types as JSON.
+    Arrow,
+    /// JSON Schema of what `analyze --json` prints.
+    Findings,
+    /// JSON Schema of what `explain --json` prints.
+    Explanation,
+    /// JSON Schema of what `cache --json` prints.
+    Cache,
+    /// JSON Schema of what `doctor --json` prints.
+    Diagnosis,
+}
 
 pub(crate) fn run(args: &Schema) -> anyhow::Result<()> {
     let text = match args.form {

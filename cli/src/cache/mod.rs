@@ -1,6 +1,7 @@
 //! `gleaner cache`: recorded streams through caches alone, without hosts, network or time.
 
-use crate::export::streams::{ExportStreams, StreamFormat, requests};
+use crate::export::args::{ExportStreams, StreamFormat};
+use crate::export::streams::requests;
 use crate::tables::{self, percent, plain};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gleaner_policy::eviction::Policy;
@@ -33,7 +34,7 @@ pub(crate) struct Cache {
     #[arg(long, value_name = "PARAMETERS")]
     stream_params: Option<String>,
     /// Of spc and blocks: the size of the blocks that are the objects, a power of two from 512 on [default: 4KiB].
-    #[arg(long, value_name = "SIZE", value_parser = crate::args::size_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = crate::values::size_bytes)]
     block: Option<i64>,
     /// Eviction policies: which object leaves.
     #[arg(
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &Cache) -> anyhow::Result<()> {
 /// A number of objects, or of bytes where there is a unit.
 fn size(text: &str) -> Result<Capacity, String> {
     if text.contains(char::is_alphabetic) {
-        let bytes = crate::args::size_bytes(text)?;
+        let bytes = crate::values::size_bytes(text)?;
         return u64::try_from(bytes)
             .map(Capacity::Bytes)
             .map_err(|_| format!("{text} is below 0"));

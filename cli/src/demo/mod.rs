@@ -4,7 +4,6 @@ mod fleet;
 mod load;
 mod tracing;
 
-use crate::args::Demo;
 use crate::{analyze, progress, report, tables};
 use anyhow::{Context, bail};
 use gleaner_schemas::findings::Parameters;
@@ -13,6 +12,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+/// Trace this host for a short while under a small load, then analyse and report.
+///
+/// Runs `gleaner collect --local` at a one-second interval while a load of its own fills and frees memory and
+/// touches a file. Ctrl-C ends the tracing early; what was traced is still reported.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner demo
+  gleaner demo --seconds 300 --output /tmp/demo
+
+Writes trace.db, dataset/, findings.json and report.html into the output folder, and what `collect --local` keeps.")]
+pub(crate) struct Demo {
+    /// How long to trace.
+    #[arg(long, env = "DEMO_SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=86_400))]
+    pub(crate) seconds: u64,
+    /// Folder to write to; what an earlier demo wrote there is replaced.
+    #[arg(long, short, default_value = "out/demo")]
+    pub(crate) output: PathBuf,
+}
 
 /// What a demo writes, and what a folder of it holds, so that no other is taken for one; an earlier demo's are
 /// replaced, nothing else in the folder is touched.

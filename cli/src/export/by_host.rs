@@ -1,6 +1,6 @@
 //! `gleaner export --to availability|fta|simgrid`: what the analysis says of each host, as the traces crate writes it.
 
-use crate::args::{self, ExportScope, Format};
+use super::args::{Export, ExportScope, Format};
 use crate::progress;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::availability::AvailabilityQuestion;
@@ -13,11 +13,7 @@ use gleaner_traces::export::availability::Availability;
 use gleaner_traces::export::fta::Fta;
 use gleaner_traces::export::simgrid::SimGrid;
 
-pub(super) fn run(
-    args: &args::Export,
-    dataset: &Dataset,
-    region_bytes: i64,
-) -> anyhow::Result<Exported> {
+pub(super) fn run(args: &Export, dataset: &Dataset, region_bytes: i64) -> anyhow::Result<Exported> {
     let question = question(args, dataset, region_bytes)?;
     let hosts_count = match &question.hosts {
         Some(hosts) => hosts.len(),
@@ -50,7 +46,7 @@ pub(super) fn run(
 }
 
 fn question(
-    args: &args::Export,
+    args: &Export,
     dataset: &Dataset,
     region_bytes: i64,
 ) -> anyhow::Result<AvailabilityQuestion> {
@@ -76,7 +72,7 @@ fn question(
 }
 
 fn writer(
-    args: &args::Export,
+    args: &Export,
     dataset: &Dataset,
     question: &AvailabilityQuestion,
 ) -> anyhow::Result<Box<dyn ByHost>> {

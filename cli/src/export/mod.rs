@@ -1,17 +1,18 @@
 //! `gleaner export`.
 
+pub(crate) mod args;
 mod by_host;
 pub(crate) mod streams;
 mod tables;
 
-use crate::args::{self, ColumnFormat, Format};
 use anyhow::{Context, bail};
+use args::{ColumnFormat, Export, Format};
 use gleaner_dataset::Dataset;
 use gleaner_dataset::batch::is_id;
 use gleaner_schemas::units::Bytes;
 use std::collections::BTreeSet;
 
-pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
     if let Some(option) = out_of_place(args) {
         bail!("{option} says nothing of this format: `gleaner export --help` lists what does");
     }
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &args::Export) -> anyhow::Result<()> {
 }
 
 /// An option that the format has no use for.
-fn out_of_place(args: &args::Export) -> Option<&'static str> {
+fn out_of_place(args: &Export) -> Option<&'static str> {
     let (tables, asked) = (&args.tables, &args.availability);
     let of_tables = [
         ("--table", !tables.table.is_empty()),
@@ -94,7 +95,7 @@ fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
 }
 
 /// Ids of the hosts that are asked for; `None`: all.
-fn hosts(args: &args::Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
+fn hosts(args: &Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
     let hosts = args.host.iter().map(|host| host_id(host, dataset));
     let hosts = hosts.collect::<anyhow::Result<BTreeSet<_>>>()?;
     Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))

@@ -1,49 +1,12 @@
 //! `gleaner export --stream FILE --to oracleGeneral|csv`: requests that programs made, from one format into another.
 
-use crate::args::{self, Format};
+use super::args::{Export, ExportStreams, Format, StreamFormat};
 use anyhow::{Context, bail};
-use clap::ValueEnum;
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::streams::read::{self, BlockBytes, Columns, Requests};
 use gleaner_simulator::streams::write;
-use std::path::PathBuf;
 
-#[derive(clap::Args)]
-pub(crate) struct ExportStreams {
-    /// A recorded stream (repeatable: recorded at once, a client each). `.zst` is decompressed.
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "stream_format",
-        required_if_eq("to", "oracleGeneral")
-    )]
-    pub(crate) stream: Vec<PathBuf>,
-    /// Its format.
-    #[arg(long, value_enum, requires = "stream")]
-    pub(crate) stream_format: Option<StreamFormat>,
-    /// Of csv: which column is what, as libCacheSim says it: time-col=2,obj-id-col=5,obj-size-col=4,has-header=true
-    /// [default: the columns that --to csv writes].
-    #[arg(long, value_name = "PARAMETERS", requires = "stream")]
-    pub(crate) stream_params: Option<String>,
-    /// Of spc and blocks: the size of the blocks that are the objects, a power of two from 512 on [default: 4KiB].
-    #[arg(long, value_name = "SIZE", value_parser = args::size_bytes, requires = "stream")]
-    pub(crate) block: Option<i64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StreamFormat {
-    /// libCacheSim's binary format, 24 bytes a request.
-    #[value(name = "oracleGeneral")]
-    OracleGeneral,
-    /// Text, a request a line.
-    Csv,
-    /// The Storage Performance Council's: ASU, LBA, size, opcode, timestamp.
-    Spc,
-    /// CSV of requests to volumes: time_s, client, op, offset_bytes, bytes.
-    Blocks,
-}
-
-pub(super) fn run(args: &args::Export) -> anyhow::Result<()> {
+pub(super) fn run(args: &Export) -> anyhow::Result<()> {
     let requests = requests(&args.streams)?;
     let written = match args.to {
         Format::OracleGeneral => write::oracle_general(&args.output, requests)?,

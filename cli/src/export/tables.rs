@@ -1,6 +1,6 @@
 //! `gleaner export --to parquet|csv|arrow`: the tables as they are stored.
 
-use crate::args;
+use super::args;
 use crate::progress;
 use gleaner_dataset::{Dataset, Selection};
 use gleaner_traces::{Export, Exported, Format, Progress};

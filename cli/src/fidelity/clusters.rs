@@ -1,5 +1,6 @@
 //! Both clusters of the paper, made from a seed; analysed, each by itself and together, and simulated on.
 
+use super::name::Name;
 use super::simulation::{self, Job, Simulation};
 use anyhow::Context;
 use gleaner_analysis::{analyze, analyze_together};
@@ -14,25 +15,6 @@ use std::path::Path;
 use std::thread;
 
 const MIB: i64 = 1 << 20;
-
-/// A cluster of the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Name {
-    A,
-    B,
-}
-
-impl Name {
-    pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
-
-    /// As rows of the published figures have it.
-    pub(super) const fn row(self) -> &'static str {
-        match self {
-            Self::A => "cluster A",
-            Self::B => "cluster B",
-        }
-    }
-}
 
 /// What is wanted of each seed.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Figures of the paper that no trace can have together, and which of them ours has.
 
-use super::clusters::Name;
+use super::name::Name;
 use super::record::Record;
 
 const MINUTES_A_DAY: f64 = 1440.0;

@@ -1,6 +1,6 @@
 //! The share of the possible gain, (speedup − 1) / (ideal − 1), by which speedups are judged: a constant 1.2 would pass a test in percent.
 
-use super::clusters::Name;
+use super::name::Name;
 use super::record::Record;
 
 /// Of one program on one cluster.

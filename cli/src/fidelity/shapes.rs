@@ -1,9 +1,9 @@
 //! Figures 8 to 10, which print no numbers: what the paper's text says of them, and whether ours is so.
 
 use super::cells::simulated::lost;
-use super::clusters::Name;
+use super::name::Name;
+use super::number::number;
 use super::simulation::{Job, Simulation, Variant};
-use super::wording::number;
 use gleaner_simulator::applications::Application::{self, Db2, Dmine, Hotcold, Lu, Random};
 
 /// By so much two speedups differ, or they are taken for the same.

@@ -1,6 +1,6 @@
 //! The study's programs on both clusters of a seed: what Tables 5 and 6 and Figures 8 to 10 are taken from.
 
-use super::clusters::Name;
+use super::name::Name;
 use anyhow::Context;
 use gleaner_simulator::applications::Application;
 use gleaner_simulator::dodo::{Network, Outcome, Scenario, simulate};

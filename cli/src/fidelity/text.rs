@@ -3,9 +3,10 @@
 use super::aims::{Aim, aims};
 use super::contradictions::contradictions;
 use super::gains::gains;
+use super::number::number;
 use super::record::Record;
 use super::shapes::Shape;
-use super::wording::{self, HEADER, SHAPES, cells, items, note, notes, number, or_dash};
+use super::wording::{self, HEADER, SHAPES, cells, items, note, notes, or_dash};
 use crate::tables::table;
 use std::fmt::Write;
 

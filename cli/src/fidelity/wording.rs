@@ -1,6 +1,7 @@
 //! Figures as people read them, on the terminal and in Markdown.
 
 use super::gains::Gain;
+use super::number::number;
 use super::record::Record;
 use super::shapes::Shape;
 use gleaner_traces::published::Kind;
@@ -85,15 +86,6 @@ fn holds(r: &Record) -> &'static str {
         (Some(true), _) => "in the seeds",
         (_, false) => "impossible",
         (Some(false), true) => "no",
-    }
-}
-
-/// Three or four figures that count.
-pub(super) fn number(value: f64) -> String {
-    match value.abs() {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
     }
 }
 

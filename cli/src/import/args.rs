@@ -1,7 +1,7 @@
 //! Arguments of `gleaner import`: a source each.
 
 use super::columns::help;
-use crate::args::instant;
+use crate::values::instant;
 use clap::{Subcommand, ValueEnum};
 use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::prometheus::{self, Selector};

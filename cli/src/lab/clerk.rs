@@ -1,8 +1,9 @@
 //! The clerk of a lab: a node of its own, which borrows what the lab's hosts lend.
 
 use super::address::{self, Node, RECRUITER_PORT};
-use super::collector::{DAYS, PKI, text, write};
+use super::collector::{DAYS, text, write};
 use super::daemons;
+use super::state::PKI;
 use super::state::State;
 use crate::clerk::{Device, ask};
 use anyhow::{Context, bail};

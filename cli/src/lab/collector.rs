@@ -2,7 +2,7 @@
 
 use super::address::{self, COLLECTOR_PORT, LOCAL, Node};
 use super::network;
-use super::state::State;
+use super::state::{PKI, State};
 use anyhow::{Context, anyhow, bail};
 use gleaner_trust::{Authority, Role};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -15,8 +15,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// The authority's folder, in the lab's.
-pub(super) const PKI: &str = "pki";
 /// Days that the lab's certificates are valid.
 pub(super) const DAYS: u32 = 30;
 /// A lab is looked at after seconds, not after hours.

@@ -2,7 +2,8 @@
 
 use super::address::{self, Node, PAGES_PORT, RECRUITER_LOCAL, RECRUITER_PORT};
 use super::args::Lend;
-use super::collector::{DAYS, PKI, get_inside, text, write};
+use super::collector::{DAYS, get_inside, text, write};
+use super::state::PKI;
 use super::state::State;
 use anyhow::Context;
 use gleaner_schemas::lending::HostQuota;

@@ -8,6 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The authority's folder, in the lab's.
+pub(super) const PKI: &str = "pki";
+
 /// Where a lab lies unless it is told otherwise.
 pub(super) const DEFAULT_FOLDER: &str = "/var/lib/gleaner/lab";
 /// Leads to the folder of the lab that is up; gone after a reboot, as the namespaces are.
@@ -108,7 +111,7 @@ impl State {
             for entry in entries {
                 let name = entry.file_name();
                 let is_node = name.to_str().is_some_and(super::address::is_of_a_lab);
-                if is_node || name == super::collector::PKI {
+                if is_node || name == PKI {
                     let path = entry.path();
                     fs::remove_dir_all(&path)
                         .with_context(|| format!("cannot remove {}", path.display()))?;

@@ -1,7 +1,8 @@
 //! Arguments of `gleaner report`.
 
-use super::span::{self, Week};
-use crate::args::{Measures, instant, size_bytes};
+use super::week::{Week, week};
+use crate::analyze::Measures;
+use crate::values::{instant, size_bytes};
 use clap::ValueEnum;
 use lettre::message::Mailbox;
 use std::num::NonZeroUsize;
@@ -50,7 +51,7 @@ pub(crate) struct Report {
 #[derive(clap::Args)]
 pub(crate) struct Time {
     /// An ISO week of the fleet's time zone, such as 2026-W47, or `last`: the last that is over.
-    #[arg(long, value_name = "WEEK", value_parser = span::week, conflicts_with_all = ["from", "until"])]
+    #[arg(long, value_name = "WEEK", value_parser = week, conflicts_with_all = ["from", "until"])]
     pub(crate) week: Option<Week>,
     /// Only what was recorded at this time and after it.
     #[arg(long, value_name = "TIME", value_parser = instant)]

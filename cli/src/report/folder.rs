@@ -3,7 +3,8 @@
 use super::args::Companion;
 use super::chromium;
 use super::files::{self, UNFINISHED, beside, write};
-use super::span::{self, Asked, Week};
+use super::span::Asked;
+use super::week::{self, Week};
 use anyhow::Context;
 use gleaner_reports::{IndexEntry, Report, Summary, index};
 use rustix::fs::{FlockOperation, Mode, flock};
@@ -120,7 +121,7 @@ fn weeks(folder: &Path) -> std::io::Result<Vec<String>> {
         let name = file?.file_name();
         let week = name.to_str().and_then(|name| name.strip_suffix(SUMMARY));
         // Other files are none of ours, and are left alone.
-        if let Some(week) = week.filter(|w| matches!(span::week(w), Ok(Week::Of(_)))) {
+        if let Some(week) = week.filter(|w| matches!(week::week(w), Ok(Week::Of(_)))) {
             weeks.push(week.to_owned());
         }
     }

@@ -13,6 +13,7 @@ mod mail;
 mod measured;
 mod own;
 mod span;
+mod week;
 
 use anyhow::Context;
 use args::Report as Args;

@@ -74,7 +74,7 @@ pub(super) fn read(
         file.seeds.clone_from(&instead.seed);
     }
     if let Some(from) = &instead.from {
-        crate::args::instant(from)
+        crate::values::instant(from)
             .map_err(anyhow::Error::msg)
             .with_context(|| format!("--from {from}"))?;
         file.from = Some(from.clone());

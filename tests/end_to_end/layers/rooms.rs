@@ -10,50 +10,32 @@ use std::fs;
 /// Begins the paragraph of a root's documentation that names the rooms in backticks, the topmost first.
 const DECLARES: &str = "//! Rooms, from the top; each uses only those after it:";
 
-/// Crates whose rooms are not in order yet: files on circles, rooms on circles. The list only shrinks.
-const NOT_YET: &[(&str, usize, usize)] = &[("cli", 12, 7)];
-
-/// What is wrong with a crate's rooms.
-struct Faults {
-    files_on_circles: BTreeSet<String>,
-    rooms_on_circles: BTreeSet<String>,
-    /// Sentences: circles, arrows up, rooms that the order lacks or that are gone.
-    found: Vec<String>,
-}
-
-impl Faults {
-    fn of(sources: &Sources, order: &[String]) -> Self {
-        let mut found = Vec::new();
-        let declared: BTreeSet<&String> = order.iter().collect();
-        let rooms: BTreeSet<&String> = sources.rooms().iter().collect();
-        if declared != rooms || declared.len() != order.len() {
+/// Sentences on a crate's rooms: circles, arrows up, rooms that the order lacks or that are gone.
+fn faults_of(sources: &Sources, order: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    let declared: BTreeSet<&String> = order.iter().collect();
+    let rooms: BTreeSet<&String> = sources.rooms().iter().collect();
+    if declared != rooms || declared.len() != order.len() {
+        found.push(format!(
+            "its rooms are {rooms:?}, and the declared order is {order:?}"
+        ));
+    }
+    let files = sources.between_files();
+    for file in in_circles(&files) {
+        found.push(format!(
+            "a circle of files: {}",
+            circle(&files, &file).join(" uses ")
+        ));
+    }
+    let place = |room: &String| order.iter().position(|r| r == room);
+    for ((user, used), files) in &sources.between_rooms() {
+        if place(user) > place(used) {
             found.push(format!(
-                "its rooms are {rooms:?}, and the declared order is {order:?}"
+                "{user} uses {used}, which is above it, in {files:?}"
             ));
-        }
-        let files = sources.between_files();
-        let files_on_circles = in_circles(&files);
-        for file in &files_on_circles {
-            found.push(format!(
-                "a circle of files: {}",
-                circle(&files, file).join(" uses ")
-            ));
-        }
-        let rooms = sources.between_rooms();
-        let place = |room: &String| order.iter().position(|r| r == room);
-        for ((user, used), files) in &rooms {
-            if place(user) > place(used) {
-                found.push(format!(
-                    "{user} uses {used}, which is above it, in {files:?}"
-                ));
-            }
-        }
-        Self {
-            files_on_circles,
-            rooms_on_circles: in_circles(&rooms.into_keys().collect()),
-            found,
         }
     }
+    found
 }
 
 /// The names in backticks of the paragraph that declares the order of rooms.
@@ -66,47 +48,21 @@ fn declared(root: &str) -> Vec<String> {
     quoted.map(str::to_owned).collect()
 }
 
-fn faults(name: &str) -> Faults {
+fn faults(name: &str) -> Vec<String> {
     let src = gleaner_tests::repository().join(name).join("src");
     let root = fs::read_to_string(src.join("lib.rs"));
     let root = root.or_else(|_| fs::read_to_string(src.join("main.rs")));
-    Faults::of(&Sources::of_crate(name), &declared(&root.unwrap()))
+    faults_of(&Sources::of_crate(name), &declared(&root.unwrap()))
 }
 
 #[test]
 fn rooms_point_down_and_files_use_each_other_in_no_circle() {
     let mut found = Vec::new();
     for member in members() {
-        if NOT_YET.iter().all(|(name, ..)| *name != member) {
-            let faults = faults(&member);
-            found.extend(
-                faults
-                    .found
-                    .iter()
-                    .map(|fault| format!("{member}: {fault}")),
-            );
-        }
+        let faults = faults(&member).into_iter();
+        found.extend(faults.map(|fault| format!("{member}: {fault}")));
     }
     assert!(found.is_empty(), "\n{}", found.join("\n"));
-}
-
-#[test]
-fn crates_that_are_not_in_order_yet_come_nearer_to_it() {
-    for &(name, files, rooms) in NOT_YET {
-        let faults = faults(name);
-        let now = (faults.files_on_circles.len(), faults.rooms_on_circles.len());
-        let list = faults.found.join("\n");
-        println!("{name}: {now:?}\n{list}"); // seen when the test fails, and with --nocapture
-        assert!(
-            now.0 <= files && now.1 <= rooms,
-            "{name} has {now:?}:\n{list}"
-        );
-        assert_ne!(
-            now,
-            (0, 0),
-            "{name} is in order: declare its rooms, take it off the list"
-        );
-    }
 }
 
 mod made_up {
@@ -119,7 +75,7 @@ mod made_up {
             file.map(|(_, text)| (*text).to_owned())
         };
         let root = text("lib.rs").unwrap();
-        Faults::of(&Sources::read("lib.rs", &text), &declared(&root)).found
+        faults_of(&Sources::read("lib.rs", &text), &declared(&root))
     }
 
     const ROOT: &str = "//! A crate.\n//!\n\

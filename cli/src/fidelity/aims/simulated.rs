@@ -1,8 +1,8 @@
 //! Aims of Tables 5 and 6 and of Figures 8 to 10: of what was simulated.
 
 use super::Aim;
-use crate::fidelity::clusters::Name;
 use crate::fidelity::gains::gains;
+use crate::fidelity::name::Name;
 use crate::fidelity::record::Record;
 use crate::fidelity::shapes::Shape;
 
@@ -153,7 +153,7 @@ fn means(costs: &[&Record]) -> Aim {
 }
 
 fn missed(r: &Record) -> String {
-    let ours = super::super::wording::or_dash(r.ours.map(super::super::wording::number));
+    let ours = super::super::wording::or_dash(r.ours.map(super::super::number::number));
     format!("{} ({ours} {}, not {})", r.place(), r.unit, r.paper)
 }
 

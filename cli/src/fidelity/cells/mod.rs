@@ -5,7 +5,8 @@ mod periods;
 pub(super) mod simulated;
 mod together;
 
-use super::clusters::{Name, Observed};
+use super::clusters::Observed;
+use super::name::Name;
 use gleaner_traces::published::Figure;
 
 /// Why a figure cannot be given, whatever the trace.

@@ -1,7 +1,8 @@
 //! Speedups and what they cost owners: Tables 5 and 6, and Figure 10's one figure.
 
 use super::{Found, NO_SUCH, NOT_SIMULATED, NotGiven};
-use crate::fidelity::clusters::{Name, Observed};
+use crate::fidelity::clusters::Observed;
+use crate::fidelity::name::Name;
 use crate::fidelity::simulation::{Job, Simulated, Simulation, Variant};
 use gleaner_simulator::applications::Application;
 use gleaner_traces::published::Figure;

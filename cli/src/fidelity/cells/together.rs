@@ -5,7 +5,8 @@
 //! hosts is a mean over samples times the hosts.
 
 use super::{Found, NO_SUCH, named};
-use crate::fidelity::clusters::{Name, Observed};
+use crate::fidelity::clusters::Observed;
+use crate::fidelity::name::Name;
 use gleaner_schemas::findings::{Findings, Notion, Scope};
 use gleaner_traces::published::Figure;
 

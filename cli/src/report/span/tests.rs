@@ -1,4 +1,5 @@
 use super::*;
+use crate::report::week::week;
 
 fn asked(text: &str, zone_name: &str) -> Asked {
     let Ok(Week::Of(of)) = week(text) else {

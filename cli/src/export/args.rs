@@ -1,0 +1,173 @@
+//! Arguments as typed.
+
+use crate::values::{instant, size_bytes};
+use clap::ValueEnum;
+use gleaner_schemas::column::Table;
+use gleaner_schemas::rows;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Write the dataset in another format: its tables, or when memory could be had, for policy simulators. Or write streams of requests.
+///
+/// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv, .arrow).
+/// availability, fta, simgrid: when a region of --region bytes could be had on each host, and what ended that, as
+/// `analyze` finds it (docs/periods.md). Every format: docs/exports.md.
+/// With --stream instead of a dataset: requests that programs made, as others recorded them, to oracleGeneral or csv (docs/streams.md).
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  gleaner export out/demo/dataset --to parquet -o out/parquet
+  duckdb -c \"SELECT count(*) FROM 'out/parquet/samples/*/*.parquet'\"
+  gleaner export DATASET --to csv -o out/otter --host otter --from 2026-11-01 --until 2026-12-01
+  gleaner export DATASET --to arrow -o out/rss --table processes --columns host_id,time,name,rss_bytes
+  gleaner export DATASET --to availability --region 64MiB -o out/available
+  gleaner export DATASET --to availability --region 64MiB --scope idle --least 5m --as csv -o out/available
+  gleaner export DATASET --to fta --region 1GiB --scope idle -o out/fta
+  gleaner export DATASET --to simgrid --region 1GiB -o out/simgrid
+  gleaner export --stream web.spc --stream-format spc --to oracleGeneral -o web.oracleGeneral.zst
+
+Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
+pub(crate) struct Export {
+    /// Folder of the dataset.
+    #[arg(required_unless_present = "stream", conflicts_with = "stream")]
+    pub(crate) dataset: Option<PathBuf>,
+    /// Format.
+    #[arg(long, value_enum)]
+    pub(crate) to: Format,
+    /// Folder to write to; of streams, the file.
+    #[arg(long, short)]
+    pub(crate) output: PathBuf,
+    /// Only this host, by its id or name (repeatable; or several with commas between).
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub(crate) host: Vec<String>,
+    /// Only rows of this time and after it; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<i64>,
+    /// Only rows before this time; periods are cut there.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) until: Option<i64>,
+    /// Leave columns uncompressed, for readers that know no zstd.
+    #[arg(long)]
+    pub(crate) uncompressed: bool,
+    #[command(flatten, next_help_heading = "Tables")]
+    pub(crate) tables: ExportTables,
+    #[command(flatten, next_help_heading = "For policy simulators")]
+    pub(crate) availability: ExportAvailability,
+    #[command(flatten, next_help_heading = "Streams of requests")]
+    pub(crate) streams: ExportStreams,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportTables {
+    /// Only this table (repeatable; or several with commas between).
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = table)]
+    pub(crate) table: Vec<Table>,
+    /// Only these columns, in this order; every exported table must have them.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportAvailability {
+    /// Size of the region that is to be had.
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes,
+        required_if_eq_any([("to", "availability"), ("to", "fta"), ("to", "simgrid")]))]
+    pub(crate) region: Option<i64>,
+    /// Which time counts [default: all].
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<ExportScope>,
+    /// Leave out periods shorter than this, as `analyze` does with 5m [default: 0s].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) least: Option<Duration>,
+    /// A host is idle after so many seconds without activity and with a low load [default: 300].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_after: Option<f64>,
+    /// The 5-minute load average that is not low any more [default: 0.3].
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) load_limit: Option<f64>,
+    /// Share of physical memory that is never lent [default: 15].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) headroom: Option<f64>,
+    /// Files of `--to availability` [default: parquet].
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub(crate) columns_as: Option<ColumnFormat>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables as Apache Parquet, zstd.
+    Parquet,
+    /// Tables as comma-separated text with a header.
+    Csv,
+    /// Tables as Arrow IPC files, which are Feather files, zstd.
+    Arrow,
+    /// Periods in which the region could be had, and what each sample says, as two files of columns.
+    Availability,
+    /// Events of the Failure Trace Archive.
+    Fta,
+    /// A platform of SimGrid, with a state and a share profile for every host.
+    Simgrid,
+    /// Streams in libCacheSim's binary format (with csv: as text that keeps every word of them).
+    #[value(name = "oracleGeneral")]
+    OracleGeneral,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ColumnFormat {
+    /// Apache Parquet, zstd.
+    Parquet,
+    /// Comma-separated text with a header.
+    Csv,
+    /// Arrow IPC files, zstd.
+    Arrow,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ExportScope {
+    /// All time.
+    All,
+    /// While the owner is away: it ends when the owner returns as well.
+    Idle,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportStreams {
+    /// A recorded stream (repeatable: recorded at once, a client each). `.zst` is decompressed.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "stream_format",
+        required_if_eq("to", "oracleGeneral")
+    )]
+    pub(crate) stream: Vec<PathBuf>,
+    /// Its format.
+    #[arg(long, value_enum, requires = "stream")]
+    pub(crate) stream_format: Option<StreamFormat>,
+    /// Of csv: which column is what, as libCacheSim says it: time-col=2,obj-id-col=5,obj-size-col=4,has-header=true
+    /// [default: the columns that --to csv writes].
+    #[arg(long, value_name = "PARAMETERS", requires = "stream")]
+    pub(crate) stream_params: Option<String>,
+    /// Of spc and blocks: the size of the blocks that are the objects, a power of two from 512 on [default: 4KiB].
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes, requires = "stream")]
+    pub(crate) block: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StreamFormat {
+    /// libCacheSim's binary format, 24 bytes a request.
+    #[value(name = "oracleGeneral")]
+    OracleGeneral,
+    /// Text, a request a line.
+    Csv,
+    /// The Storage Performance Council's: ASU, LBA, size, opcode, timestamp.
+    Spc,
+    /// CSV of requests to volumes: time_s, client, op, offset_bytes, bytes.
+    Blocks,
+}
+
+/// A table of a dataset.
+fn table(name: &str) -> Result<Table, String> {
+    rows::table(name).ok_or_else(|| {
+        let names: Vec<&str> = rows::DATASET_TABLES.iter().map(|t| t.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}

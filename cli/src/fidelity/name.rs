@@ -1,0 +1,20 @@
+//! Names of the paper's clusters.
+
+/// A cluster of the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Name {
+    A,
+    B,
+}
+
+impl Name {
+    pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// As rows of the published figures have it.
+    pub(super) const fn row(self) -> &'static str {
+        match self {
+            Self::A => "cluster A",
+            Self::B => "cluster B",
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Figures as tables have them.
+
+/// Three or four figures that count.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
