@@ -7,7 +7,7 @@ use serde_json::json;
 #[test]
 fn killed_and_restarted_it_rebuilds_itself_and_finds_leases_by_their_key() {
     let folder = tempfile::tempdir().unwrap();
-    let mut recruiter = Recruiter::start(folder.path(), QUICK);
+    let recruiter = Recruiter::start(folder.path(), QUICK);
     let address = recruiter.url.trim_start_matches("http://").to_owned();
     let hosts: Vec<_> = (1..=3)
         .map(|n| Host::new(n, GIB).link(&recruiter.url))

@@ -1,35 +1,22 @@
 //! A recruiter that runs while a test does things to it.
 
-use rustix::process::{Pid, Signal, kill_process};
+use gleaner_harness::Running;
+pub(crate) use gleaner_harness::{PATIENCE, wait_for};
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
 use ureq::Agent;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
 /// A quick heart, and patience for a busy machine.
 pub(crate) const QUICK: &str = "heartbeat = \"500ms\"\nreserve_share = 0.0\n";
 
-/// Waits until `condition` holds.
-#[track_caller]
-pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// A running recruiter; killed when the test ends.
 pub(crate) struct Recruiter {
-    child: Child,
-    said: Receiver<String>,
+    running: Running,
     /// Of the plain listener.
     pub(crate) url: String,
     /// Of the TLS listener, where there is one.
@@ -58,24 +45,10 @@ impl Recruiter {
     pub(crate) fn start_as(folder: &Path, config: &str) -> Self {
         let file = folder.join("recruiter.toml");
         std::fs::write(&file, config).unwrap();
-        let mut child = Command::new(program())
-            .args(["serve", "--config"])
-            .arg(file)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (sender, said) = channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
+        let mut command = Command::new(program());
+        command.args(["serve", "--config"]).arg(file);
         let mut recruiter = Self {
-            child,
-            said,
+            running: Running::start(&mut command),
             url: String::new(),
             tls_url: None,
         };
@@ -87,25 +60,13 @@ impl Recruiter {
         recruiter
     }
 
-    /// Waits for a line that has `words`; gives it.
     #[track_caller]
     pub(crate) fn hear(&self, words: &str) -> String {
-        let mut heard = Vec::new();
-        let begin = Instant::now();
-        while let Ok(line) = self
-            .said
-            .recv_timeout(PATIENCE.saturating_sub(begin.elapsed()))
-        {
-            if line.contains(words) {
-                return line;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:#?}");
+        self.running.hear(words)
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.running.id()
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -142,21 +103,13 @@ impl Recruiter {
     pub(crate) fn reload(&self, folder: &Path, config: &str, words: &str) -> String {
         let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
         std::fs::write(folder.join("recruiter.toml"), config).unwrap();
-        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+        self.running.signal(Signal::HUP);
         self.hear(words)
     }
 
     /// Ends it as a loss of power would, as far as a process can tell.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Recruiter {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(crate) fn kill(&self) {
+        self.running.kill();
     }
 }
 

@@ -1,5 +1,7 @@
 //! A running `gleaner-recruiter follow`, and the file of quotas that it follows.
 
+use gleaner_harness::PATIENCE;
+pub(super) use gleaner_harness::wait_for;
 use gleaner_schemas::lending::{HostQuota, QuotaReason, Quotas};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -7,22 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
 
 pub(super) const MIB: u64 = 1 << 20;
-/// Machines that test are busy.
-pub(super) const PATIENCE: Duration = Duration::from_secs(90);
-
-/// Waits until `condition` holds.
-#[track_caller]
-pub(super) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// A host that may lend so much.
 pub(super) fn quota(host_id: &str, quota_mib: u64) -> HostQuota {
     HostQuota {
