@@ -5,10 +5,14 @@ use gleaner_schemas::lending::{
     Announcement, Asked, FromHost, GrantRequest, Lease, Outcome, Request, ToHost,
 };
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 
 /// Host that is linked with them.
 pub(crate) const HOST_ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// Time in which a connection that was given up shows its end.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// A recruiter that is linked with as soon as [`Recruiter::link`] is called.
 pub(crate) struct Recruiter {
@@ -34,11 +38,14 @@ impl Recruiter {
     pub(crate) fn try_link(&self) -> Option<Link> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(false).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Some(Link {
-            socket: accept(stream).ok()?,
-            last_id: 0,
-        })
+        stream.set_read_timeout(Some(LOOK)).unwrap();
+        let socket = accept(stream).ok()?;
+        // One that was accepted too late, on a busy machine, was given up by the memory server, which connects again.
+        if matches!(socket.get_ref().peek(&mut [0]), Ok(0)) {
+            return None;
+        }
+        socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        Some(Link { socket, last_id: 0 })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Callers of the clerk's own sockets that lie: clients of its device, and whoever asks how it stands.
 
 use super::{Clerk, NO_HANG, PAGES, QUICK};
+use crate::host::wait_for;
 use crate::hostile::pages::{Victim, attacks, greedy, while_attacked};
 use crate::hostile::{MOST_GROWN_BYTES, peak_bytes};
 use crate::load::Load;
@@ -112,7 +113,9 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
         .collect();
     assert!(clerk.status()["clients_count"].as_u64() <= Some(64));
     drop(idle);
-    // There is room again.
+    wait_for("room for a client", || {
+        (clerk.status()["clients_count"].as_u64() < Some(32)).then_some(())
+    });
     let device = Server::Unix(clerk.socket());
     let mut again = Load::new((&device, ""), (0, 8), 4, NO_HANG);
     again.check_all();
