@@ -238,6 +238,7 @@ impl Memory {
             zswapped_bytes: self.has_zswap.then_some(0),
             load1: Some(hundredths(self.load[0])),
             load5: Some(moment.load5),
+            guest_load5: Some(0.0), // they lend nothing
             load15: Some(hundredths(self.load[1])),
             running_count: Some(1 + self.load[0].round() as i64),
             tasks_count: Some(tasks),
