@@ -272,6 +272,24 @@ mod tests {
     }
 
     #[test]
+    fn a_busy_memory_server_does_not_end_the_absence_that_it_lends_in() {
+        let mut owner = owner();
+        let mut at = |minute: i64, load5, guest_load5| {
+            let mut sample = sample(minute * MINUTE, Some(minute * MINUTE), load5);
+            sample.row.guest_load5 = Some(guest_load5);
+            let found = owner.sampled(&sample);
+            found.messages.first().map(|message| message.state)
+        };
+        assert_eq!(at(10, 0.1, 0.0), Some(OwnerState::Active));
+        for minute in 11..15 {
+            assert_eq!(at(minute, 0.1, 0.0), None, "{minute}");
+        }
+        assert_eq!(at(15, 0.1, 0.0), Some(OwnerState::Idle));
+        assert_eq!(at(16, 1.1, 1.0), None);
+        assert_eq!(at(17, 1.1, 0.1), Some(OwnerState::Active));
+    }
+
+    #[test]
     fn a_return_says_how_long_the_owner_was_away_whoever_sees_it_first() {
         let mut first = owner();
         first.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));

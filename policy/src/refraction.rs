@@ -1,4 +1,4 @@
-//! How long nobody is asked again who refused or failed (Acharya & Setia, section 3.1: Dodo's refraction period).
+//! Refraction period: time in which nobody asks again who refused or failed (Acharya & Setia, section 3.1, Dodo).
 //!
 //! When the cluster has no memory left it will hardly have some a moment later: a client that asks again at once pays for the
 //! question and has nothing. The same holds for a single host that failed.

@@ -36,7 +36,7 @@ struct OfKind {
     kind: String,
 }
 
-/// What is counted since the recruiter started.
+/// Counters since the recruiter's start.
 pub(crate) struct Metrics {
     requests: Family<OfKind, Counter>,
     refused: Family<OfKind, Counter>,

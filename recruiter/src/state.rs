@@ -1,4 +1,4 @@
-//! What the recruiter knows, counts and remembers: shared by conversations with hosts, requests under way and HTTP.
+//! State that conversations with hosts, requests under way and HTTP share.
 
 use crate::choice::Choice;
 use crate::config::{Asking, Config};
@@ -42,12 +42,12 @@ impl RecruiterState {
         i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// How the registry judges.
+    /// Settings of the registry's judgements.
     pub(crate) fn judging(&self) -> Settings {
         self.read_settings().0.clone()
     }
 
-    /// How hosts are asked.
+    /// Limits on requests to hosts.
     pub(crate) fn asking(&self) -> Asking {
         self.read_settings().1.clone()
     }

@@ -75,7 +75,7 @@ impl Pool {
         Ok((node, at))
     }
 
-    /// Where there is room already.
+    /// Takes room on a node that has it already.
     fn place(&self, bytes: u64) -> Option<(Arc<Node>, u64)> {
         let state = lock(&self.state);
         state.nodes.iter().find_map(|node| {

@@ -15,7 +15,7 @@ pub(crate) const RECRUITER: &str = "Gleaner recruiter";
 /// A clock that is behind by less than this takes a certificate made just now.
 const BACKDATED: Duration = Duration::from_secs(86_400);
 
-/// How long a certificate is to be valid.
+/// Validity of a certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct Validity {
     /// First moment.

@@ -1,9 +1,9 @@
-//! What the agent's rooms are to do, resolved.
+//! Settings of the agent's rooms, resolved from files, environment and arguments.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the numbers in the files mean.
+/// Units of the kernel's files.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
     /// Page size.
@@ -12,7 +12,7 @@ pub struct Units {
     pub ticks_per_second: u64,
 }
 
-/// What to sample, and how.
+/// Settings of sampling: roots, units, names and switches.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `/proc`, or a captured tree.
@@ -33,13 +33,13 @@ pub struct Settings {
     pub guest_processes: Vec<String>,
     /// Control groups of always-active processes, groups below them included.
     pub always_active_cgroups: Vec<String>,
-    /// Whether DAMON's estimate is read.
+    /// Reads DAMON's estimate where true.
     pub damon: bool,
-    /// Whether every open of a file is watched.
+    /// Watches every open of a file where true.
     pub opens: bool,
 }
 
-/// How much is kept; the newest stretch from a whole state on (of one UTC day at most) always is.
+/// Limits on the records kept; the newest stretch from a whole state on (of one UTC day at most) always stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Records older than this go.

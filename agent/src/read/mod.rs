@@ -126,7 +126,7 @@ impl Tree {
     /// Opens the file `name`, to be read several times by [`Tree::read_record_of`].
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(crate) fn open_file(&self, name: &str) -> Result<OwnedFd, Errno> {
         openat(&self.dir, name, FLAGS, Mode::empty())
     }
@@ -134,7 +134,7 @@ impl Tree {
     /// Reads an open file of one record from its beginning.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(crate) fn read_record_of(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         const LONGEST_RECORD_BYTES: usize = 4096;
         buffer.clear();

@@ -217,7 +217,8 @@ impl ProcessWalk {
             || self.always_active.contains(&name);
         let is_guest = holds_guests(&name, &self.guest_processes);
         if is_guest || activity == Activity::Own {
-            found.guest_cpu_ms += cpu_ms.unwrap_or(in_ms(cpu_ticks));
+            let used_ms = cpu_ms.unwrap_or(in_ms(cpu_ticks)); // what a tree says need not be true
+            found.guest_cpu_ms = found.guest_cpu_ms.saturating_add(used_ms);
         }
         let is_active =
             !is_guest && (activity.is_active() || (always_active && activity == Activity::Idle));

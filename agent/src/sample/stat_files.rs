@@ -56,7 +56,7 @@ impl StatFiles {
     /// Reads `stat` of process `pid` into `buffer`, which is emptied first.
     ///
     /// # Errors
-    /// What the kernel said; `NOENT` or `SRCH` for a process that has ended.
+    /// The kernel's error; `NOENT` or `SRCH` for a process that has ended.
     pub(crate) fn read(
         &mut self,
         proc: &Tree,

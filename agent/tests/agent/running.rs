@@ -1,4 +1,4 @@
-//! What a running agent sees, and what its database holds.
+//! Mount namespace of a running agent, and the contents of its database.
 
 pub(crate) use gleaner_harness::{Running, wait_for};
 use rusqlite::Connection;

@@ -25,7 +25,9 @@ struct Step {
     begins_database: bool,
     has_boottime: bool,
     owner_idle_s: Option<i64>,
+    /// The owner's, and that of memory servers.
     load5: Option<f64>,
+    guest_load5: Option<f64>,
     available_mib: i64,
     /// Pid, start in seconds of the trace, size in MiB.
     processes: Vec<(i64, i64, Option<i64>)>,
@@ -43,19 +45,23 @@ fn step() -> impl Strategy<Value = Step> {
             prop::bool::weighted(0.9),
         ),
         prop::option::weighted(0.95, prop_oneof![3 => 300..2000i64, 1 => 0..300i64]),
-        prop::option::weighted(0.95, prop_oneof![8 => 0.0..0.3f64, 1 => 0.3..0.9f64]),
+        (
+            prop::option::weighted(0.95, prop_oneof![8 => 0.0..0.3f64, 1 => 0.3..0.9f64]),
+            prop::option::weighted(0.5, 0.0..2.0f64),
+        ),
         100..900i64,
         prop::collection::vec(process, 0..4),
     )
         .prop_map(
-            |(of_time, owner_idle_s, load5, available_mib, processes)| Step {
+            |(of_time, owner_idle_s, load, available_mib, processes)| Step {
                 after_s: of_time.0,
                 has_interval: of_time.1,
                 gap_is_recorded: of_time.2,
                 begins_database: of_time.3,
                 has_boottime: of_time.4,
                 owner_idle_s,
-                load5,
+                load5: load.0,
+                guest_load5: load.1,
                 available_mib,
                 processes,
             },
@@ -98,7 +104,10 @@ fn recorded(steps: &[Step], intervals: &[(i64, i64)]) -> (Recording, Vec<i64>) {
             boottime_ms: step.has_boottime.then_some(second * 1000),
             interval_ms: step.has_interval.then_some(step.after_s * 1000),
             owner_idle_ms: step.owner_idle_s.map(|s| s * 1000),
-            load5: step.load5,
+            load5: step
+                .load5
+                .map(|load| load + step.guest_load5.unwrap_or(0.0)),
+            guest_load5: step.guest_load5,
             ..sample(step.available_mib)
         };
         recording.row_in(&database, "h", sequence, second, &row);

@@ -228,7 +228,8 @@ mod tests {
             harvestable_bytes: Some(400),
             mem_available_bytes: Some(550),
             owner_idle_ms: Some(minutes[i] * MINUTE),
-            load5: Some(0.1),
+            load5: Some(2.25), // its memory server is busy
+            guest_load5: Some(2.0),
             psi_memory_some_total_us: Some(minutes[i] * 6_000_000),
             ..SampleRow::default()
         };

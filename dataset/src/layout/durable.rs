@@ -1,4 +1,4 @@
-//! How files get to their places in a dataset's folder without ever being half there.
+//! Durable moves of files into a dataset's folder: a file is whole there, or absent.
 
 use crate::{DatasetError, Result};
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Where things lie in a dataset's folder, how they get there, and whose they are.
+//! Layout of a dataset's folder: places of files, how they get there, and their owners.
 
 mod durable;
 pub(crate) mod lock;

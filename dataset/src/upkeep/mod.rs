@@ -1,4 +1,4 @@
-//! What is done to files that were sealed: looked through, mended, merged, thinned, dropped.
+//! Upkeep of sealed files: verifying, repairing, merging, thinning and dropping them.
 
 mod compact;
 mod merge;

@@ -29,7 +29,7 @@ pub enum UnusableLease {
     Name {
         /// Id of the host.
         host: String,
-        /// What is wrong with it.
+        /// Fault of the field.
         source: rustls::pki_types::InvalidDnsNameError,
     },
 }

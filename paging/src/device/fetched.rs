@@ -12,7 +12,7 @@ pub(super) struct Part {
     pub(super) at: usize,
 }
 
-/// For what a page is read.
+/// Purpose of reading a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// To be answered.

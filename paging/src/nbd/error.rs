@@ -3,7 +3,7 @@
 use super::export::Refused;
 use std::io;
 
-/// Why no transmission came about.
+/// Error that ends a handshake before transmission.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NegotiationError {
@@ -21,7 +21,7 @@ pub enum NegotiationError {
     Refused {
         /// Asked for.
         name: String,
-        /// Why not.
+        /// Reason of the refusal.
         source: Refused,
     },
 }

@@ -3,7 +3,7 @@
 use super::cluster::NEVER;
 use crate::Request;
 
-/// What a process does next.
+/// Next action of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// It asks for its data.
@@ -54,7 +54,7 @@ impl Process {
     }
 }
 
-/// What comes of a step.
+/// Outcome of a step.
 pub(super) enum Step {
     /// The request is answered.
     Answered(u64),

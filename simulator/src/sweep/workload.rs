@@ -1,9 +1,9 @@
-//! What borrows in a simulation.
+//! Workloads of a simulation: a program, or several clients.
 
 use crate::applications::Application;
 use std::fmt;
 
-/// What borrows.
+/// Borrower of memory in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// A program, again and again.

@@ -18,7 +18,7 @@ pub(super) struct Sources {
     modules: BTreeMap<Path, Module>,
 }
 
-/// Where a path leads.
+/// Target of a path.
 #[derive(Clone)]
 enum Target {
     Module(Path),
@@ -88,7 +88,7 @@ impl Sources {
         &self.modules[&Path::new()].children
     }
 
-    /// Which file uses which, but for a module's own parents and children.
+    /// Returns the uses between files, but for a module's own parents and children.
     pub(super) fn between_files(&self) -> BTreeSet<Arrow> {
         let file = |path: &Path| self.modules[path].file.clone();
         let arrows = self.arrows();
@@ -96,7 +96,7 @@ impl Sources {
         arrows.filter(|(user, used)| user != used).collect()
     }
 
-    /// Which top-level module uses which, each with the files that do.
+    /// Returns the uses between top-level modules, each with the files that have it.
     pub(super) fn between_rooms(&self) -> BTreeMap<Arrow, BTreeSet<String>> {
         let mut arrows: BTreeMap<Arrow, BTreeSet<String>> = BTreeMap::new();
         for (user, used) in self.arrows() {
@@ -140,7 +140,7 @@ impl Sources {
         arrows
     }
 
-    /// Where `path`, written in the module `at`, leads within this crate.
+    /// Returns the target within this crate of `path`, written in the module `at`.
     fn target(&self, at: &Path, path: &[String], steps: usize) -> Option<Target> {
         if steps > MOST_STEPS {
             return None;
@@ -164,7 +164,7 @@ impl Sources {
         }
     }
 
-    /// Where `path` leads from within the module `at`.
+    /// Returns the target of `path` from within the module `at`.
     fn item(&self, mut at: Path, mut path: &[String], steps: usize) -> Option<Target> {
         while let Some(first) = path.first() {
             let module = self.modules.get(&at)?;

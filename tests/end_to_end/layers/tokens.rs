@@ -202,7 +202,7 @@ fn is_for_tests(attribute: &Group) -> bool {
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
-/// Where the thing ends that the attribute at `at` belongs to.
+/// Returns the end of the thing that the attribute at `at` belongs to.
 fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     while tokens.get(at).is_some_and(|t| is(t, '#')) {
         at += 2;

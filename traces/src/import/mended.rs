@@ -44,7 +44,7 @@ pub struct Mended {
 }
 
 impl Mended {
-    /// Whether rows were left out, moved or altered.
+    /// Returns true where rows were left out, moved or altered.
     #[must_use]
     pub fn is_mended(&self) -> bool {
         self.rows_count != self.samples_count || self.out_of_order_count + self.overused_count > 0

@@ -3,7 +3,7 @@
 use crate::wording::count;
 use serde::{Deserialize, Serialize};
 
-/// How bad it is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {

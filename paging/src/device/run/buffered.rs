@@ -59,7 +59,7 @@ impl<S: Read + Write> BufferedStream<S> {
         }
     }
 
-    /// Whether there is room for what may come.
+    /// Returns true where there is room for further bytes.
     pub(super) fn has_room(&self) -> bool {
         self.until - self.from < self.inward.len()
     }

@@ -17,7 +17,7 @@ const MOST_ANSWER_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
 /// A server has a few facts to tell; one that never ends is none.
 const MOST_ANSWERS: usize = 64;
 
-/// Where a server is.
+/// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Server {
     /// TCP: a name or address, and a port.
@@ -27,7 +27,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Whether what is sent there stays on this machine: a Unix socket, or a loopback address with its port.
+    /// Returns true where what is sent stays on this machine: a Unix socket, or a loopback address with its port.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         match self {
@@ -39,18 +39,18 @@ impl Server {
     }
 }
 
-/// What is to be had.
+/// Facts about an export, as its server states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// What the server calls it; where it says nothing, what it was asked for.
+    /// Name that the server gives it; without one, the name that was requested.
     pub name: String,
-    /// How large.
+    /// Size of the export.
     pub bytes: u64,
     /// [`crate::nbd::wire::transmission`].
     pub flags: u16,
 }
 
-/// Why there is no connection.
+/// Error that ends an attempt to connect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {

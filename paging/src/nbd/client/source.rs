@@ -7,19 +7,19 @@ use std::path::PathBuf;
 /// A memory server, and what to ask it for.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Which host: copies are on different ones.
+    /// Host that holds the pages: copies lie on different ones.
     pub host: String,
-    /// Where.
+    /// Address of the server.
     pub server: Server,
     /// Name of the export: [`crate::nbd::export_name`] of a lease.
     pub export: String,
-    /// How it shows that it is the one.
+    /// TLS settings; absent where the connection stays in the clear.
     pub tls: Option<Tls>,
     /// The lease; `None`: it was given by hand, and stays.
     pub lease: Option<String>,
 }
 
-/// Why an address is none.
+/// Error of an address that names no NBD server.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{url:?} is no address of an NBD server: nbd://HOST:PORT, nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH"
