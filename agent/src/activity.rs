@@ -55,6 +55,8 @@ pub struct ActivityWatch {
     terminals: BTreeSet<(u32, u32)>,
     /// Whether the owner is away and waited for.
     armed: bool,
+    /// The newest event that a look took out of an input device while armed, until [`ActivityWatch::first_sign`].
+    input_at_look_ms: Option<i64>,
     accesses: Option<AccessWatch>,
 }
 
@@ -103,17 +105,23 @@ impl ActivityWatch {
             last_logind_ms: None,
             terminals: BTreeSet::new(),
             armed: false,
+            input_at_look_ms: None,
             accesses: None,
         };
         let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
         watch
     }
 
-    /// Asks all sources but logind, whose answer is in `look`.
+    /// Asks all sources but logind, whose answer is in `look`. What an armed look takes out of an input device is kept for
+    /// [`Self::first_sign`].
     pub fn look(&mut self, look: Look, absences: &mut Absences) -> Vec<ActivityRow> {
         let now_ms = look.now_ms;
         self.terminals = look.terminals;
+        let before_ms = self.last_input_ms;
         let input = self.input(now_ms);
+        if self.armed && self.last_input_ms > before_ms {
+            self.input_at_look_ms = self.last_input_ms;
+        }
         let input = row("input", input, self.devices.count(), absences);
         let (terminal, count) = self.terminal(now_ms, absences);
         let terminal = row("terminal", terminal, count, absences);
@@ -161,11 +169,17 @@ impl ActivityWatch {
 
     /// Ceases to wait.
     pub fn disarm(&mut self) {
+        self.input_at_look_ms = None;
         if std::mem::take(&mut self.armed)
             && let Some(accesses) = &mut self.accesses
         {
             accesses.clear();
         }
+    }
+
+    /// Whether the owner is away and waited for.
+    pub(crate) const fn is_armed(&self) -> bool {
+        self.armed
     }
 
     /// What can be read when the owner may have returned: nothing, unless armed.
@@ -190,7 +204,8 @@ impl ActivityWatch {
         if news.device {
             let _ = self.devices.open_new(&self.roots.dev, &self.roots.sys); // a sample tells what is amiss
         }
-        if let Ok(Some(time_ms)) = self.devices.drain() {
+        let at_look_ms = self.input_at_look_ms.take();
+        if let Some(time_ms) = self.devices.drain().ok().flatten().max(at_look_ms) {
             self.last_input_ms = self.last_input_ms.max(Some(time_ms));
             let time_ms = time_ms.min(now_ms);
             return Some(Sign {

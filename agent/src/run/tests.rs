@@ -3,7 +3,7 @@
 use super::progress::Progress;
 use super::watcher::Watcher;
 use crate::absence::{Absences, Absent, Reason};
-use crate::activity::{ActivityWatch, Look, Roots};
+use crate::activity::{ActivityWatch, Look, Roots, Sign};
 use crate::clock::Moment;
 use crate::live::Server;
 use crate::owner::Owner;
@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,15 +32,7 @@ impl Watched {
     fn new(progress: &Arc<Progress>) -> Self {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
-        std::fs::create_dir_all(at("dev/input")).unwrap();
-        let node = at("dev/input/event0");
-        mknodat(CWD, &node, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let keyboard = File::options().read(true).write(true).open(&node).unwrap();
-        let roots = Roots {
-            dev: at("dev"),
-            sys: at("sys"),
-            run: at("run"),
-        };
+        let (roots, keyboard) = keyboard(root.path());
         let watcher = Watcher::start(
             ActivityWatch::new(roots, Moment::now().time_ms),
             Owner::new(MINUTE, MINUTE),
@@ -75,10 +68,38 @@ impl Watched {
     }
 
     fn press(&mut self) {
-        let now_ms = Moment::now().time_ms;
-        let time = [now_ms / 1000, now_ms % 1000 * 1000].map(i64::to_ne_bytes);
-        let event = [time[0], time[1], [0xee; 8]].concat();
-        self.keyboard.write_all(&event).unwrap();
+        press(&mut self.keyboard);
+    }
+}
+
+/// Folders with a keyboard alone, and the end of it that is written.
+fn keyboard(root: &Path) -> (Roots, File) {
+    let node = root.join("dev/input/event0");
+    std::fs::create_dir_all(root.join("dev/input")).unwrap();
+    mknodat(CWD, &node, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let roots = Roots {
+        dev: root.join("dev"),
+        sys: root.join("sys"),
+        run: root.join("run"),
+    };
+    let keyboard = File::options().read(true).write(true).open(&node).unwrap();
+    (roots, keyboard)
+}
+
+/// Presses a key now; the time of it on the wall clock.
+fn press(keyboard: &mut File) -> i64 {
+    let now_ms = Moment::now().time_ms;
+    let time = [now_ms / 1000, now_ms % 1000 * 1000].map(i64::to_ne_bytes);
+    let event = [time[0], time[1], [0xee; 8]].concat();
+    keyboard.write_all(&event).unwrap();
+    now_ms
+}
+
+fn look() -> Look {
+    Look {
+        now_ms: Moment::now().time_ms,
+        terminals: BTreeSet::new(),
+        sessions: Err(Absent::new(Reason::Unsupported, "no logind")),
     }
 }
 
@@ -143,13 +164,8 @@ fn a_return_between_a_samples_look_and_its_end_is_in_that_sample() {
     assert!(matches!(watched.heard(), Message::Sample(_)));
     assert!(matches!(watched.heard(), Message::Owner(_)));
 
-    let look = Look {
-        now_ms: Moment::now().time_ms,
-        terminals: BTreeSet::new(),
-        sessions: Err(Absent::new(Reason::Unsupported, "no logind")),
-    };
     let mut absences = Absences::default();
-    let rows = watched.watcher.activity().look(look, &mut absences);
+    let rows = watched.watcher.activity().look(look(), &mut absences);
     assert_eq!(rows.unwrap().len(), 4);
     assert!(absences.has("activity"));
     watched.press();
@@ -158,6 +174,25 @@ fn a_return_between_a_samples_look_and_its_end_is_in_that_sample() {
     let message = watched.heard();
     assert!(matches!(&message, Message::Sample(sample) if sample.row.owner_idle_ms == Some(0)));
     assert_eq!(watched.watcher.events().unwrap().len(), 1);
+}
+
+#[test]
+fn a_return_that_a_look_takes_from_the_keyboard_is_a_sign_all_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let (roots, mut keyboard) = keyboard(root.path());
+    let mut watch = ActivityWatch::new(roots, Moment::now().time_ms);
+    let mut sign_after_look = |watch: &mut ActivityWatch| {
+        let time_ms = press(&mut keyboard);
+        watch.look(look(), &mut Absences::default());
+        let source = "input";
+        (watch.first_sign(time_ms), Some(Sign { source, time_ms }))
+    };
+    let (unwaited, _) = sign_after_look(&mut watch);
+    assert_eq!(unwaited, None);
+    assert_eq!(watch.arm(Moment::now().time_ms), Ok(None));
+    let (seen, sign) = sign_after_look(&mut watch);
+    assert_eq!(seen, sign);
+    assert_eq!(watch.first_sign(Moment::now().time_ms), None);
 }
 
 #[test]

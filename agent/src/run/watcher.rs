@@ -261,6 +261,9 @@ impl Watch {
                 self.sign_since_look = None;
                 let mut absences = Absences::default();
                 let rows = self.activity.look(look, &mut absences);
+                if self.activity.is_armed() {
+                    self.look_for_owner(); // a return that the look was the first to see does not wait for the sample's end
+                }
                 let _ = reply.send((rows, absences)); // a sampler that has ended needs none
             }
             Order::Publish(sample, headroom_share, reply) => {

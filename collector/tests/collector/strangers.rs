@@ -151,8 +151,9 @@ fn a_batch_without_a_length_and_words_that_are_no_http_are_refused() {
     let collector = Collector::start(folder.path(), "");
     let say = |words: &str| {
         let mut socket = connect(&collector.url);
-        socket.write_all(words.as_bytes()).unwrap();
-        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        // The collector may have answered and gone before the last word: the answer is looked at, not the writing.
+        let _ = socket.write_all(words.as_bytes());
+        let _ = socket.shutdown(std::net::Shutdown::Write);
         read_to_end(socket)
     };
     let chunked = "POST /v1/batches HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n";
