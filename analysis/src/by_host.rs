@@ -119,7 +119,7 @@ fn periods(
     one_after_the_other(all, from_ms, until_ms)
 }
 
-/// What lies in the time that is asked for. A clock set back tells some time twice: what was told first stays.
+/// Rows in the time that is asked for. A clock set back tells some time twice: the first rows stay.
 fn one_after_the_other(
     periods: impl Iterator<Item = Period>,
     from_ms: i64,

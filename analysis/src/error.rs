@@ -1,9 +1,9 @@
-//! What can go wrong with an analysis, where, and what to do about it.
+//! Errors of an analysis: the reason, the place, and the remedy.
 
 use gleaner_dataset::DatasetError;
 use polars::error::PolarsError;
 
-/// Why a dataset could not be analysed.
+/// Reason why a dataset could not be analysed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
@@ -39,11 +39,11 @@ pub enum AnalysisError {
     /// A parameter that no figure could rest on.
     #[error("parameter {name} is {value}, and must be {allowed}")]
     Parameter {
-        /// Which, as in `Parameters`.
+        /// Name of the parameter, as in `Parameters`.
         name: &'static str,
         /// As given.
         value: String,
-        /// What it may be.
+        /// Values that it may have.
         allowed: &'static str,
     },
     /// A time zone that is in no time zone database here.
@@ -53,7 +53,7 @@ pub enum AnalysisError {
     TimeZone {
         /// As given.
         name: String,
-        /// What the time zone library said.
+        /// Error of the time zone library.
         source: jiff::Error,
     },
     /// No host has that id, and none or several that name.
@@ -69,7 +69,7 @@ pub enum AnalysisError {
     NoSampleThen {
         /// Host id.
         host: String,
-        /// Why.
+        /// Reason in words.
         why: String,
         /// Its first sample.
         from_ms: i64,
@@ -94,7 +94,7 @@ pub enum AnalysisError {
         table: &'static str,
         /// Host id.
         host: String,
-        /// What the dataset's reader said.
+        /// Error of the dataset's reader.
         source: DatasetError,
     },
     /// A column is not of the kind that the schema says.
@@ -109,7 +109,7 @@ pub enum AnalysisError {
         host: String,
         /// The column.
         column: String,
-        /// What was found in its place.
+        /// Contents found in its place.
         found: String,
     },
     /// Polars refused to arrange rows.
@@ -119,7 +119,7 @@ pub enum AnalysisError {
         table: &'static str,
         /// Host id.
         host: String,
-        /// What Polars said.
+        /// Error of Polars.
         source: PolarsError,
     },
 }

@@ -12,7 +12,7 @@ use gleaner_schemas::findings::{
 };
 use std::collections::BTreeMap;
 
-/// What was found in the hosts so far.
+/// Findings of the hosts so far.
 pub(crate) struct Fleet<'a> {
     classes: &'a Classes,
     findings: Findings,

@@ -10,14 +10,14 @@ use crate::trace::span::Span;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::Findings;
 
-/// What one host adds to the findings.
+/// One host's part of the findings.
 #[derive(Debug, Default)]
 pub(crate) struct HostFindings {
     /// The host's own records; what is pooled over hosts stays empty here.
     pub(crate) records: Findings,
-    /// What is pooled; `None` for a host without samples.
+    /// Figures that are pooled; `None` for a host without samples.
     pub(crate) pooled: Option<Pooled>,
-    /// What is pooled over all hosts alone; `None` as well.
+    /// Figures that are pooled over all hosts alone; `None` as well.
     pub(crate) fleetwide: Option<Fleetwide>,
 }
 

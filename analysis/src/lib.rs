@@ -23,7 +23,7 @@
 //! `measures`, `cluster`, `consumers`, `forecast`, `sources`, `what_if`, `availability`, `in_order`,
 //! `owner`, `quality`, `statistics`, `measure`, `derived`, `sizes`, `trace`, `error`.
 //!
-//! What each measure is, where it comes from and what it is not: docs/analysis.md.
+//! Definitions of all measures, their sources and their limits: docs/analysis.md.
 //!
 //! Invariant: nothing is assumed across a gap; what a host could not see is in
 //! [`Findings::not_measured`], never a zero.
@@ -66,7 +66,7 @@ use measure::Pass;
 use sizes::Classes;
 use trace::calendar::Calendar;
 
-/// How far an analysis has come.
+/// Progress of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Hosts done.

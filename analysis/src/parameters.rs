@@ -1,4 +1,4 @@
-//! What was asked, checked, with the sizes filled in that were left to the analysis.
+//! Parameters of an analysis, checked, with the sizes filled in that were left to it.
 
 use crate::cluster::grid;
 use crate::error::{AnalysisError, Result};

@@ -1,9 +1,9 @@
-//! Where state, sockets and configuration lie.
+//! Folders of state, sockets and configuration.
 //!
-//! What the service manager made for a service wins (`STATE_DIRECTORY`, `RUNTIME_DIRECTORY` and `CONFIGURATION_DIRECTORY` of
-//! systemd.exec(5): lists with colons), so that a daemon without root finds its places. Else root has those of the system, and
-//! another user those of the XDG Base Directory Specification. Both ways lead to the same places: a command that an administrator
-//! runs as root finds what the service beside it has.
+//! Folders that the service manager made for a service win (`STATE_DIRECTORY`, `RUNTIME_DIRECTORY` and
+//! `CONFIGURATION_DIRECTORY` of systemd.exec(5): lists with colons), so that a daemon without root finds its places.
+//! Else root has those of the system, and another user those of the XDG Base Directory Specification. Both ways lead to
+//! the same places: a command that an administrator runs as root finds what the service beside it has.
 
 use std::ffi::OsString;
 use std::fs::{File, metadata};
@@ -60,7 +60,7 @@ pub fn give_to_owner_of(made: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// What decides.
+/// Facts that decide on a folder.
 struct Here<F> {
     is_root: bool,
     variable: F,

@@ -1,6 +1,6 @@
-//! What every daemon does in the same way: its configuration ([`config`]), its places on the disk
-//! ([`folders`]), what it tells the service manager ([`notify`]), and how it says why it failed ([`causes`]).
-//! With the feature `listen`, also how a server takes connections (`listen`).
+//! Parts that every daemon shares: its configuration ([`config`]), its places on the disk
+//! ([`folders`]), its messages to the service manager ([`notify`]), and the causes of its failures ([`causes`]).
+//! With the feature `listen`, also the connections of a server (`listen`).
 //!
 //! Rooms, from the top; each uses only those after it: `listen`, `config`, `folders`, `notify`, `causes`, `terminal`.
 

@@ -1,4 +1,4 @@
-//! What the service manager is told (sd_notify(3)): that the daemon serves, what it does, that it is well.
+//! Messages to the service manager (sd_notify(3)): that the daemon serves, its state, that it is well.
 //!
 //! By one socket that never blocks: a service manager that is stuck must not keep memory from going back to its owner.
 
@@ -23,8 +23,8 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Who started this process, by its environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`). One that cannot be reached
-    /// is nobody.
+    /// The process that started this one, by its environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`). One
+    /// that cannot be reached is nobody.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self::of(|name| std::env::var_os(name))
@@ -43,8 +43,8 @@ impl ServiceManager {
         }
     }
 
-    /// How often [`Self::alive`] is to be said: a third of the time after which the service manager ends the process, so that a
-    /// word may be lost, or late. `None`: it does not care.
+    /// Interval at which [`Self::alive`] is to be said: a third of the time after which the service manager ends the
+    /// process, so that a word may be lost, or late. `None`: it does not care.
     #[must_use]
     pub const fn alive_every(&self) -> Option<Duration> {
         self.alive_every
@@ -61,7 +61,7 @@ impl ServiceManager {
         }
     }
 
-    /// What it does, in a few words.
+    /// Reports the daemon's state, in a few words.
     pub fn status(&self, status: &str) {
         self.try_to_say(&status_line(status));
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a dataset, where, and what to do about it.
+//! Errors of a dataset: the reason, the place, and the remedy.
 
 use arrow::error::ArrowError;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Result with a [`DatasetError`].
 pub type Result<T, E = DatasetError> = std::result::Result<T, E>;
 
-/// Why a dataset could not be read or written.
+/// Reason why a dataset could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
@@ -40,7 +40,7 @@ pub enum DatasetError {
     Newer {
         /// The manifest.
         path: PathBuf,
-        /// Which version: of the format or of the schema.
+        /// Kind of version: of the format or of the schema.
         what: &'static str,
         /// The version found.
         found: u32,
@@ -52,7 +52,7 @@ pub enum DatasetError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What the parser said.
+        /// Error of the parser.
         source: serde_json::Error,
     },
     /// The manifest is not what its own hash was made of.
@@ -82,7 +82,7 @@ pub enum DatasetError {
     Altered {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// Description of the mismatch.
         detail: String,
     },
     /// Rows of another shape than the table's.
@@ -90,7 +90,7 @@ pub enum DatasetError {
     WrongSchema {
         /// The table.
         table: String,
-        /// What does not fit.
+        /// Description of the mismatch.
         detail: String,
     },
     /// A column that the table does not have.
@@ -106,17 +106,17 @@ pub enum DatasetError {
     Rows {
         /// The table.
         table: String,
-        /// What Arrow said.
+        /// Error of Arrow.
         source: ArrowError,
     },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }

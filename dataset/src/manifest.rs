@@ -41,7 +41,7 @@ pub struct Manifest {
 pub struct SourceEntry {
     /// Its name, as in `hosts.source`.
     pub name: String,
-    /// What available memory means there: a sentence.
+    /// Meaning of available memory there: a sentence.
     pub available: String,
     /// True where its importer makes sizes up, since the trace has none; since schema version 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,7 +70,7 @@ pub struct FileEntry {
     pub table: String,
     /// UTC day of its rows, as `2026-11-21`.
     pub date: String,
-    /// Where it lies, relative to the dataset.
+    /// Path of the file, relative to the dataset.
     pub path: String,
     /// Rows in it.
     pub rows: u64,
@@ -93,7 +93,7 @@ pub struct FileEntry {
     /// Id of its last host.
     #[serde(default)]
     pub last_host_id: String,
-    /// How far it was thinned by a [`crate::Policy`]; absent where it holds all that was recorded.
+    /// Time up to which it was thinned by a [`crate::Policy`]; absent where it holds all that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned_to_ms: Option<i64>,
     /// The index of a file of format version 1, which has none of its own: its hosts, ordered by id.
@@ -182,7 +182,7 @@ impl Manifest {
         })
     }
 
-    /// What the manifest at `path` says by its `text`.
+    /// Parses the `text` of the manifest at `path`.
     pub(crate) fn parse(path: PathBuf, text: &[u8]) -> Result<Self> {
         // Versions first: a newer manifest may hold what this program cannot parse.
         let malformed = |source| DatasetError::Manifest {

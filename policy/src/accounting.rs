@@ -1,4 +1,4 @@
-//! Where physical memory goes: the six categories of Acharya & Setia (section 2) on Linux.
+//! Division of physical memory: the six categories of Acharya & Setia (section 2) on Linux.
 //!
 //! The paper's Solaris had one page cache for everything; here the categories are built from the
 //! kernel's counters (`Documentation/filesystems/proc.rst`) and from what active processes map:
@@ -17,7 +17,7 @@
 //! would make available negative the figures contradict each other, and the difference is the
 //! [`Categories::remainder_bytes`].
 
-/// What the kernel says of itself, all in bytes.
+/// Figures of the kernel about itself, all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelFigures {
     /// Physical memory, where it can be known.
@@ -42,7 +42,7 @@ pub struct KernelFigures {
     pub anon_bytes: u64,
     /// KReclaimable.
     pub reclaimable_kernel_bytes: u64,
-    /// What ZFS' ARC holds above its least size; 0 without ZFS.
+    /// Bytes that ZFS' ARC holds above its least size; 0 without ZFS.
     pub arc_reclaimable_bytes: u64,
     /// Sum of the zones' high watermarks; absent where unreadable.
     pub lotsfree_bytes: Option<u64>,
@@ -50,7 +50,7 @@ pub struct KernelFigures {
     pub file_lru_bytes: u64,
 }
 
-/// What the walk over processes and files found, all in bytes.
+/// Memory in use by the walk over processes and files, all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InUse {
     /// Proportional anonymous memory of active processes.
@@ -113,7 +113,7 @@ impl InUse {
     }
 }
 
-/// Where physical memory goes. The categories and the remainder sum to `physical_bytes`, exactly.
+/// Division of physical memory. The categories and the remainder sum to `physical_bytes`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Categories {
     /// The sum.
@@ -217,7 +217,7 @@ pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts
     }
 }
 
-/// What MemTotal leaves unexplained.
+/// Bytes of MemTotal that no counter explains.
 fn unexplained_bytes(kernel: &KernelFigures) -> u64 {
     let explained = kernel.mem_free_bytes
         + kernel.pcp_free_bytes
@@ -229,13 +229,13 @@ fn unexplained_bytes(kernel: &KernelFigures) -> u64 {
     kernel.mem_total_bytes.saturating_sub(explained)
 }
 
-/// What of the ARC can be reclaimed and is not explained otherwise: some of its own bookkeeping is in
+/// Part of the ARC that can be reclaimed and is not explained otherwise: some of its own bookkeeping is in
 /// slabs, and no more may move to available than is there.
 fn arc_in_unexplained_bytes(kernel: &KernelFigures) -> u64 {
     kernel.arc_reclaimable_bytes.min(unexplained_bytes(kernel))
 }
 
-/// What could be taken now without pushing the owner's pages out: MemAvailable (the kernel took its
+/// Memory that could be taken now without pushing the owner's pages out: MemAvailable (the kernel took its
 /// reserve off already) less the headroom. MemAvailable knows nothing of ZFS' ARC: what that would give up
 /// is left out, since it gives up slowly and the kernel does not promise it.
 #[must_use]

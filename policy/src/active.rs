@@ -1,4 +1,4 @@
-//! Which processes count as active: those whose memory is in use.
+//! Processes that count as active: those whose memory is in use.
 
 /// Kinds of process that are always active, by name (Acharya & Setia, section 2: "the display
 /// server and periodic daemons"). Names as the kernel keeps them: 15 bytes at most.
@@ -40,7 +40,7 @@ pub fn holds_guests(name: &str, others: &[String]) -> bool {
     name == MEMORY_SERVER || others.iter().any(|other| other == name)
 }
 
-/// Why a process is or is not active.
+/// Reason why a process is or is not active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// It used CPU since the sample before.

@@ -1,10 +1,10 @@
-//! When a host is idle (Acharya & Setia, section 3): no keyboard or mouse activity and a 5-minute
+//! Rule that says when a host is idle (Acharya & Setia, section 3): no keyboard or mouse activity and a 5-minute
 //! load average below 0.3, both for five minutes or more.
 
 /// The rule's two limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdleRule {
-    /// How long both conditions must have held.
+    /// Time for which both conditions must have held.
     pub idle_after_ms: i64,
     /// The load average must be below this.
     pub load_limit: f64,
@@ -20,10 +20,10 @@ impl Default for IdleRule {
     }
 }
 
-/// What one sample says.
+/// Facts of one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// When, on any clock that only goes forward within a run of samples.
+    /// Time of the sample, on any clock that only goes forward within a run of samples.
     pub time_ms: i64,
     /// Time since the owner was last active; `None` when no source can tell.
     pub owner_idle_ms: Option<i64>,
@@ -42,7 +42,7 @@ pub enum Verdict {
     },
     /// Not idle yet: it would be at `at_ms` if nothing happened until then.
     Waiting {
-        /// When.
+        /// Time at which the host would be idle.
         at_ms: i64,
     },
     /// The load is too high.
@@ -59,7 +59,7 @@ impl Verdict {
     }
 }
 
-/// What the rule remembers between samples. Begin a new one after each gap: nothing is assumed
+/// Memory of the rule between samples. Begin a new one after each gap: nothing is assumed
 /// across it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleState {

@@ -1,9 +1,9 @@
-//! What lending costs an owner who returns (Acharya & Setia, section 3.4): memory that was pushed out for
+//! Cost of lending to an owner who returns (Acharya & Setia, section 3.4): memory that was pushed out for
 //! guests, and has to come back.
 
 use crate::accounting::Categories;
 
-/// Who wants memory when the owner returns.
+/// Memory that the owner and others want at the owner's return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// The paper's A: footprint of the processes that are active in the first 200 s of the busy interval.

@@ -1,11 +1,11 @@
-//! How much of a quota is expected to stay, for how long, with what confidence: the forecast of the analysis, put to the
-//! question that borrowers have.
+//! Part of a quota that is expected to stay, for how long, with what confidence: the forecast of the analysis, put to
+//! the question that borrowers have.
 //!
 //! A quota of `q` bytes stays as long as the host keeps `q` and what is held back available. So a part of it is a region
 //! of the forecast: `bytes` and the bytes held back are its size, the quota (or the low water) and those bytes what is, or
 //! was, available. Where the owner's cap or the hysteresis lowers the quota it looks worse than it is, never better.
 //!
-//! What is assumed: a host that lends because it is idle must stay idle as well ([`Scope::Idle`]), and its region is as
+//! Assumptions: a host that lends because it is idle must stay idle as well ([`Scope::Idle`]), and its region is as
 //! old as its idleness. A host that lends what it can spare need not ([`Scope::All`]); its region counts as a day old
 //! where the low water of the last day says so, and else as new. Nothing is known of the future of a host that lends
 //! nothing now.

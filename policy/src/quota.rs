@@ -1,4 +1,4 @@
-//! How much memory a host may lend (Acharya & Setia, section 5).
+//! Quota of a host: the memory that it may lend (Acharya & Setia, section 5).
 //!
 //! ```text
 //! recruitable = available + guest − headroom                           (the paper's)
@@ -15,7 +15,7 @@ pub use gleaner_schemas::lending::Mode;
 /// The limits that an owner sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// How far lending may go.
+    /// Extent to which lending may go.
     pub mode: Mode,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
@@ -44,7 +44,7 @@ impl Limits {
     }
 }
 
-/// Why a quota is what it is.
+/// Reason of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Idle: the figure is what the accounting gives.
@@ -64,7 +64,7 @@ pub enum Reason {
     HarvestableUnknown,
 }
 
-/// What a host may lend.
+/// Memory that a host may lend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Now.
@@ -73,7 +73,7 @@ pub struct Quota {
     pub recruitable_bytes: u64,
     /// Once idle, within the mode and the cap.
     pub once_idle_bytes: u64,
-    /// Why.
+    /// Reason of this quota.
     pub reason: Reason,
 }
 

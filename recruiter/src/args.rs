@@ -29,7 +29,7 @@ pub struct Args {
     pub command: Command,
 }
 
-/// What to do.
+/// Commands of the recruiter.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Serve hosts, clients and readers, until interrupted
@@ -68,7 +68,7 @@ pub struct Serve {
     /// Where to listen: by TLS where the configuration names certificates, else a loopback address
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// What programs of this machine may do without TLS
+    /// Rights of programs of this machine without TLS
     #[arg(long, value_name = "ACCESS")]
     pub local_access: Option<LocalAccess>,
     /// Findings of `gleaner analyze --json`: how long memory stays
@@ -76,7 +76,7 @@ pub struct Serve {
     pub forecasts: Option<PathBuf>,
 }
 
-/// What may be done over plain HTTP from this machine itself.
+/// Rights over plain HTTP from this machine itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LocalAccess {

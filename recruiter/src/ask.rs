@@ -60,7 +60,7 @@ fn silent(url: &str, reason: String) -> Error {
     }
 }
 
-/// What it says, or why it does not.
+/// Answer of the recruiter, or the reason why there is none.
 fn answered<T: DeserializeOwned>(url: &str, path: &str) -> Result<Result<T, String>, Error> {
     let limits = Limits {
         whole: Some(PATIENCE),

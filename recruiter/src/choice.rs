@@ -1,4 +1,4 @@
-//! Which hosts are asked next, and what is remembered for that between requests.
+//! Choice of the hosts that are asked next, and the memory of it between requests.
 
 use gleaner_policy::placement::{Candidate, Placement, Request, Shortage, State, place};
 use rand_chacha::ChaCha8Rng;

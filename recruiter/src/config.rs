@@ -52,7 +52,7 @@ struct ConfigFile {
     quota_textfile: Option<PathBuf>,
 }
 
-/// How hosts are asked.
+/// Settings of requests to hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asking {
     /// One host has so long for an answer.
@@ -61,26 +61,26 @@ pub struct Asking {
     pub grant_within: Duration,
     /// Hosts asked at most for one request, beyond one for each copy.
     pub tries: usize,
-    /// How hosts are chosen where a request does not say.
+    /// Placement of requests that name none.
     pub placement: Placement,
 }
 
-/// What the recruiter is to do.
+/// Configuration of the recruiter.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where hosts, clients and readers come, by TLS.
+    /// Address at which hosts, clients and readers come, by TLS.
     pub listen: Option<(SocketAddr, ServerPaths)>,
     /// A loopback address without TLS.
     pub local: Option<SocketAddr>,
-    /// What may be done there.
+    /// Rights of callers there.
     pub local_access: LocalAccess,
     /// Connections at the same time.
     pub connections_limit: usize,
-    /// Who takes in nothing of an answer for so long is given up.
+    /// A reader that takes in nothing of an answer for so long is disconnected.
     pub reader_patience: Duration,
-    /// How the registry judges.
+    /// Settings of the registry.
     pub registry: registry::Settings,
-    /// How hosts are asked.
+    /// Settings of requests to hosts.
     pub asking: Asking,
     /// Findings with forecasts.
     pub forecasts: Option<PathBuf>,
@@ -124,7 +124,7 @@ impl Config {
         Ok(Loaded { values, origin })
     }
 
-    /// Where a recruiter of this configuration answers without TLS; `None`: nowhere.
+    /// URL at which a recruiter of this configuration answers without TLS; `None`: nowhere.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -163,7 +163,7 @@ impl Config {
     }
 }
 
-/// Where to listen: with TLS, and without.
+/// Addresses to listen at: with TLS, and without.
 type Listeners = (Option<(SocketAddr, ServerPaths)>, Option<SocketAddr>);
 
 fn listeners(args: &Serve, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {

@@ -76,7 +76,7 @@ struct Conversation<'a> {
     host_id: &'a HostId,
     caller: &'a Caller,
     number: u64,
-    /// What is to be asked, once the host has announced itself.
+    /// Requests to be sent, once the host has announced itself.
     asks: Option<mpsc::Receiver<Ask>>,
     /// The host has said that it takes revocation lists.
     takes_revocations: bool,

@@ -1,4 +1,4 @@
-//! What can go wrong with the recruiter, where, and what to do about it.
+//! Errors of the recruiter: the reason, the place, and the remedy.
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_trust::TrustError;
@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the recruiter could not start, or not do what it was told.
+/// Reason why the recruiter could not start, or not do as it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,15 +21,15 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A recruiter was asked how it is, and did not say.
     #[error("the recruiter at {url} does not answer: {reason}")]
     Silent {
-        /// Where it was asked.
+        /// URL that was asked.
         url: String,
-        /// What came instead.
+        /// Description of the answer that came instead.
         reason: String,
     },
     /// The findings cannot be read.
@@ -37,17 +37,17 @@ pub enum Error {
     Forecasts {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// About certificates.

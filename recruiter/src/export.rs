@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Where to.
+/// Targets of the export.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     pub(crate) json: Option<PathBuf>,

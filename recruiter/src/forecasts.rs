@@ -1,4 +1,4 @@
-//! How long memory stays: forecasts of the analysis, read anew when their file changes.
+//! Forecasts of the analysis, of the time that memory stays: read anew when their file changes.
 
 use crate::Error;
 use crate::registry::Foresight;
@@ -39,7 +39,7 @@ struct Size {
     table_version: i64,
 }
 
-/// What tells one state of a file from another without reading it.
+/// Facts that tell one state of a file from another without reading it.
 type Stamp = (u64, u64, u64, i64, i64);
 
 /// The file, and what was last made of it.
@@ -80,7 +80,7 @@ impl Forecasts {
         Ok(true)
     }
 
-    /// What was learnt, at the hour that it is now.
+    /// Knowledge for the hour that it is now.
     pub(crate) fn now(&self) -> Option<Foresight> {
         let Learnt { table, time_zone } = self.learnt.as_ref()?;
         let now = Timestamp::now().to_zoned(time_zone.clone());

@@ -18,7 +18,7 @@ pub(crate) struct Ask {
     pub(crate) answer: oneshot::Sender<Outcome>,
 }
 
-/// Why a host did not answer.
+/// Reason why a host did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     /// It is not linked, or the link broke before it answered.
@@ -62,7 +62,7 @@ impl Links {
         }
     }
 
-    /// How many there are.
+    /// Number of links.
     pub(crate) fn count(&self) -> usize {
         self.open().len()
     }

@@ -94,7 +94,7 @@ struct Search<'a> {
     deadline: Instant,
 }
 
-/// What a host made of it.
+/// A host and its answer.
 type Told = (HostId, Result<Outcome, Unanswered>);
 
 impl Search<'_> {
@@ -205,7 +205,7 @@ impl Search<'_> {
         })
     }
 
-    /// What the hosts said, put together.
+    /// Summary of the hosts' refusals.
     fn failed(&self, granted_count: usize, refused: &[(HostId, Refusal)]) -> Refusal {
         let of_all = if self.missing > 1 {
             format!(

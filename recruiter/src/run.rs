@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often changes are told to those who watch, and silent hosts forgotten.
+/// Interval at which watchers hear of changes, and silent hosts are forgotten.
 const TICK: Duration = Duration::from_millis(250);
 /// Files of quotas are replaced no more often.
 const EXPORT: Duration = Duration::from_secs(1);
-/// How often the findings are looked at.
+/// Interval at which the findings are looked at.
 const FORESEE: Duration = Duration::from_secs(10);
 
 /// Runs until SIGTERM or SIGINT; SIGHUP has the configuration read again.

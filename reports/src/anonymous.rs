@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 #[cfg(test)]
 mod filled;
 
-/// What a host was called, and is called from here on.
+/// A host's name, and its name from here on.
 struct Renamed {
     old_name: String,
     name: String,

@@ -11,7 +11,7 @@ pub(crate) struct Clock {
     zone: TimeZone,
 }
 
-/// What the zone's clock is ahead of UTC from some time on.
+/// Time by which the zone's clock is ahead of UTC from some time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Offset {
     /// Since when, ms since 1970-01-01 UTC.
@@ -154,7 +154,7 @@ impl Clock {
         offsets
     }
 
-    /// How many hours the day has that begins then; absent beyond the calendar.
+    /// Number of hours of the day that begins then; absent beyond the calendar.
     pub(crate) fn hours_of_day(&self, day_ms: i64) -> Option<f64> {
         let midnight = self.at(day_ms);
         let next = midnight

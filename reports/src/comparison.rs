@@ -31,7 +31,7 @@ const SYMBOLS: [(MarkerSymbol, &str); 5] = [
     (MarkerSymbol::DiamondOpen, "diamond-open"),
 ];
 
-/// What is compared.
+/// Rows of policies that are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// Heading of the page.
@@ -42,15 +42,15 @@ pub struct Comparison {
     pub period: String,
     /// Sentences beneath the headline.
     pub about: Vec<String>,
-    /// What tells policies apart; the first names a row, and the first that differs has the colours.
+    /// Keys that tell policies apart; the first names a row, and the first that differs has the colours.
     pub keys: Vec<String>,
-    /// What is known of each.
+    /// Measures that are known of each.
     pub measures: Vec<ComparedMeasure>,
     /// The measure that is up in figures, by its place.
     pub benefit: usize,
     /// Those that are along, a figure each.
     pub costs: Vec<usize>,
-    /// What is not compared with each other: clusters.
+    /// Groups that are not compared with each other: clusters.
     pub groups: Vec<ComparedGroup>,
 }
 
@@ -59,13 +59,13 @@ pub struct Comparison {
 pub struct ComparedMeasure {
     /// Its name.
     pub label: &'static str,
-    /// What it is in.
+    /// Unit of the measure.
     pub unit: ComparedUnit,
-    /// What it is.
+    /// Meaning of the measure.
     pub meaning: &'static str,
 }
 
-/// What a measure is in.
+/// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedUnit {
     /// A plain number.
@@ -81,7 +81,7 @@ pub enum ComparedUnit {
 pub struct ComparedGroup {
     /// Its name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Description of the scenario, in a sentence.
     pub about: String,
     /// A row each.
     pub rows: Vec<Compared>,

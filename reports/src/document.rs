@@ -17,7 +17,7 @@ use serde::Serialize;
 /// The report.
 pub(crate) struct Page {
     pub title: String,
-    /// Whom it is about.
+    /// Hosts that it is about.
     pub subject: String,
     /// The time that it is of.
     pub period: String,
@@ -32,7 +32,7 @@ pub(crate) struct Page {
     pub parameters: Option<Table>,
 }
 
-/// What the figures' axes of time need to know of the report's zone.
+/// Facts of the report's zone that the figures' axes of time need.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Zone {
     pub name: String,

@@ -1,4 +1,5 @@
-//! What all hosts have together: by stretches of time where the analysis put them side by side, else the sum of their means.
+//! Memory of all hosts together: by stretches of time where the analysis put them side by side, else the sum of their
+//! means.
 
 use crate::view::{Memory, View};
 use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, HostSummary, Scope};
@@ -15,7 +16,7 @@ pub(crate) struct Fleet {
     pub harvestable_bytes: Option<f64>,
     /// Of what was available, on hosts that were idle; absent where nobody knows which were.
     pub idle_bytes: Option<f64>,
-    /// How many hosts were on at a time; absent likewise.
+    /// Number of hosts that were on at a time; absent likewise.
     pub hosts_on_count: Option<f64>,
 }
 
@@ -71,7 +72,7 @@ const HOLE_SHARE: f64 = 0.8;
 /// The stretch in which least was available.
 pub(crate) struct Least<'a> {
     pub point: &'a ClusterPoint,
-    /// What is said of it where stretches with few hosts are left out: ` (times with few hosts aside)`.
+    /// Words where stretches with few hosts are left out: ` (times with few hosts aside)`.
     pub caution: &'static str,
 }
 

@@ -6,13 +6,13 @@ use askama::Template;
 /// A report in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Where its page is, seen from the index.
+    /// Path of its page, seen from the index.
     pub page: String,
-    /// What else there is of it: what to call it, and where it is.
+    /// Companions of the report: the name of each, and its place.
     pub companions: Vec<(String, String)>,
     /// Title of the page.
     pub title: String,
-    /// Whom it is about.
+    /// Hosts that it is about.
     pub subject: String,
     /// The time that it is of.
     pub period: String,

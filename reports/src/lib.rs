@@ -48,7 +48,7 @@ pub struct Report {
     made_at: String,
 }
 
-/// Why a report could not be made.
+/// Reason why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -59,7 +59,7 @@ pub enum ReportError {
     TimeZone {
         /// As asked for.
         name: String,
-        /// What jiff says.
+        /// Error of jiff.
         source: jiff::Error,
     },
     /// A template could not be filled in, or a figure not be written as JSON.
@@ -67,12 +67,12 @@ pub enum ReportError {
     Template(#[from] askama::Error),
 }
 
-/// What an index of reports tells of one.
+/// A report's line in an index of reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Title of the page.
     pub title: String,
-    /// Whom it is about: `40 hosts`.
+    /// Hosts that it is about: `40 hosts`.
     pub subject: String,
     /// The time that it is of.
     pub period: String,
@@ -132,7 +132,7 @@ impl Report {
         write::json::render(&self.page)
     }
 
-    /// What an index of reports tells of it.
+    /// Returns its line in an index of reports.
     #[must_use]
     pub fn summary(&self) -> Summary {
         Summary {

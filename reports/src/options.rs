@@ -1,13 +1,13 @@
-//! How a report is made.
+//! Options of a report.
 
-/// How a report is made.
+/// Options of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Title of the page.
     pub title: String,
     /// IANA name of the time zone that times are shown in.
     pub time_zone: String,
-    /// When the report was made, told by the caller so that the same input gives the same page.
+    /// Time at which the report was made, told by the caller so that the same input gives the same page.
     pub made_at_ms: i64,
     /// The time that was asked for; absent: all there is.
     pub span: Option<Span>,
@@ -24,7 +24,7 @@ pub struct Span {
     pub from_ms: i64,
     /// End, which is not in it.
     pub until_ms: i64,
-    /// What the time before it is called, in a sentence: `the week before`.
+    /// Name of the time before it, in a sentence: `the week before`.
     pub before_label: String,
 }
 

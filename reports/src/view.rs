@@ -1,4 +1,4 @@
-//! What a part of the page is about: all hosts together, or one of them.
+//! Subject of a part of the page: all hosts together, or one of them.
 
 use crate::clock::Clock;
 use crate::names::Names;
@@ -10,14 +10,14 @@ use std::collections::HashMap;
 /// Findings of all hosts or of one, and how to show them.
 pub(crate) struct View<'a> {
     pub findings: &'a Findings,
-    /// What was found in the week before, where that is known.
+    /// Findings of the week before, where they are known.
     pub before: Option<&'a Findings>,
     pub clock: &'a Clock,
     /// The time that was asked for; absent: all there is.
     pub span: Option<&'a Span>,
     /// Begins the ids of this part's elements: two parts of a page share none.
     pub prefix: String,
-    /// What the hosts are called.
+    /// Names of the hosts.
     pub names: Names<'a>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Why a measure is not there, where the analysis says.
+    /// Reason why a measure is not there, where the analysis says.
     pub(crate) fn reason_without(&self, measure: &str) -> Option<&str> {
         self.findings
             .not_measured
@@ -193,7 +193,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What the time before is called: `the week before`.
+    /// Name of the time before: `the week before`.
     pub(crate) fn before_label(&self) -> &str {
         self.span
             .map_or("the time before", |span| span.before_label.as_str())
@@ -241,7 +241,7 @@ fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a
     present.collect()
 }
 
-/// What one host's memory adds up to.
+/// Sums of one host's memory.
 #[derive(Default)]
 struct Tally {
     /// Whether it comes from a summary: then the points over time, which are the same again, do not count.

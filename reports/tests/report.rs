@@ -41,7 +41,7 @@ fn whole(html: &str) -> String {
     html[..end].to_owned() + &pages.concat()
 }
 
-/// What Plotly is given for the figure of this id.
+/// The figure of this id as Plotly receives it.
 fn plot(page: &str, id: &str) -> serde_json::Value {
     let figure = &page[page.find(&format!("<figure id=\"{id}\"")).unwrap()..];
     let json = figure

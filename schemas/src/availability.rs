@@ -1,14 +1,14 @@
-//! When memory could be had on a host: what policy simulators are fed with.
+//! Times at which memory could be had on a host: the input of policy simulators.
 
 use crate::findings::{EndCause, Scope};
 use std::collections::BTreeSet;
 
-/// What is asked of every host.
+/// Question that is put to every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvailabilityQuestion {
     /// Size of the region that is to be had.
     pub region_bytes: i64,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Shorter periods do not count; 0: all do that have a length.
     pub least_ms: i64,
@@ -61,14 +61,14 @@ pub struct AvailablePeriod {
     pub to_ms: i64,
     /// Whether it began then; else it was found available when samples, or the sight of the owner, began.
     pub is_start_seen: bool,
-    /// What ended it; `None` where it went on unseen.
+    /// Cause of its end; `None` where it went on unseen.
     pub end: Option<EndCause>,
 }
 
-/// What one sample says.
+/// Facts of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AvailableSample {
-    /// When.
+    /// Time of the sample.
     pub time_ms: i64,
     /// Whether nothing is known of the time between the sample before and this one.
     pub follows_gap: bool,
@@ -82,8 +82,9 @@ pub struct AvailableSample {
     pub is_idle: Option<bool>,
     /// Whether it lies in an idle period, which begins with the last activity and load: known only later.
     pub is_away: Option<bool>,
-    /// What could be lent by the paper, were the host idle; `None` where the trace does not say where memory went.
+    /// Memory that could be lent by the paper, were the host idle; `None` where the trace does not say where memory
+    /// went.
     pub recruitable_bytes: Option<i64>,
-    /// What the gentle policy would have lent then: 0 unless idle.
+    /// Memory that the gentle policy would have lent then: 0 unless idle.
     pub quota_bytes: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! What `gleaner cache` counted: one JSON document.
+//! Counts of `gleaner cache`: one JSON document.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a stored column is: its name, kind, whether it may be absent, and what it means.
+//! Stored columns: name, kind, whether it may be absent, and meaning.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct Column {
     /// Whether an agent may leave it absent (in SQLite: not `NOT NULL`). What may be absent in a dataset is
     /// for [`Table::is_required`] to say.
     pub nullable: bool,
-    /// What it means and where it comes from (the Rust doc comment, lines joined).
+    /// Meaning and origin (the Rust doc comment, lines joined).
     pub doc: &'static str,
 }
 
@@ -69,7 +69,7 @@ impl Column {
 pub struct Table {
     /// Name of the SQLite table and of the dataset's folder.
     pub name: &'static str,
-    /// What a row is.
+    /// Meaning of a row.
     pub doc: &'static str,
     /// Columns after the identity (sequence, time), in order.
     pub columns: &'static [Column],

@@ -1,4 +1,4 @@
-//! What `gleaner doctor` found on one host: one JSON document.
+//! Diagnosis of `gleaner doctor` on one host: one JSON document.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// another meaning raises it.
 pub const DIAGNOSIS_VERSION: u32 = 1;
 
-/// What works on one host, and what does not.
+/// Results of all checks on one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
@@ -15,11 +15,11 @@ pub struct Diagnosis {
     pub diagnosis_version: u32,
     /// Version of the `gleaner` that looked.
     pub gleaner_version: String,
-    /// When.
+    /// Time of the checks.
     pub time_ms: i64,
     /// Under which user: others may see more, or less.
     pub user: String,
-    /// How long it took.
+    /// Time that the checks took.
     pub took_ms: u64,
     /// Checks that found all well.
     pub ok_count: u64,
@@ -37,22 +37,22 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// Whose: `host`, `agent`, `ship`, `collector`, `recruiter`, `memoryd` or `clerk`.
+    /// Program that is checked: `host`, `agent`, `ship`, `collector`, `recruiter`, `memoryd` or `clerk`.
     pub daemon: String,
-    /// How it is.
+    /// State of the subject.
     pub state: CheckState,
-    /// What was looked at, in a word or two.
+    /// Subject of the check, in a word or two.
     pub subject: String,
     /// Names the message, which docs/doctor.md explains. Absent where all is well.
     pub code: Option<String>,
-    /// What was found, for people.
+    /// Finding, for people.
     pub found: String,
     /// The command that mends it, for a shell; words in capitals are to be filled in. Absent where all is well, or where no
     /// command mends it.
     pub mend: Option<String>,
 }
 
-/// How something is.
+/// State of a subject.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

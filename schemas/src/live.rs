@@ -1,4 +1,4 @@
-//! What the agent tells local daemons over its socket: one JSON object a line (`docs/live.md`).
+//! Messages of the agent to local daemons over its socket: one JSON object a line (`docs/live.md`).
 //!
 //! Fields and kinds of message are only added within a [`VERSION`]: a listener ignores what it does not know.
 
@@ -33,14 +33,14 @@ pub enum Message {
     Other,
 }
 
-/// Who speaks, and how.
+/// First message: the agent's identity and its version of the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`VERSION`] of the protocol.
     pub version: u32,
     /// Version of the agent.
     pub agent_version: String,
-    /// When, in milliseconds since 1970-01-01 UTC, as every `time_ms`.
+    /// Time of the message, in milliseconds since 1970-01-01 UTC, as every `time_ms`.
     pub time_ms: i64,
     /// Time between samples.
     pub sample_interval_ms: i64,
@@ -53,7 +53,7 @@ pub struct Hello {
 /// A sample: the row as it is stored, and what a quota is reckoned from besides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When.
+    /// Time of the message.
     pub time_ms: i64,
     /// The host's state by the idle rule.
     #[serde(flatten)]
@@ -76,7 +76,7 @@ pub enum HostState {
     },
     /// Not idle yet.
     Waiting {
-        /// When it will be, if nothing happens until then.
+        /// Time at which it will be, if nothing happens until then.
         at_time_ms: i64,
     },
     /// The load is too high.
@@ -97,12 +97,12 @@ impl HostState {
     }
 }
 
-/// What has changed about the owner.
+/// Change of the owner's presence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The state now.
     pub state: OwnerState,
-    /// When it changed: of a return, the owner's first key press, movement or terminal input.
+    /// Time of the change: of a return, the owner's first key press, movement or terminal input.
     pub time_ms: i64,
     /// Of a return: how long the owner had been away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,11 +133,11 @@ pub enum OwnerState {
 /// A sign of life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alive {
-    /// When.
+    /// Time of the message.
     pub time_ms: i64,
 }
 
-/// Why nothing more comes.
+/// Reason why nothing more comes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// For people.

@@ -71,9 +71,9 @@ row! {
         guest_bytes: i64,
         /// Category: the rest: what the owner is not using.
         available_bytes: i64,
-        /// What is over when the categories exceed physical memory (negative), because the kernel's figures contradict each other; else 0.
+        /// Excess of the categories over physical memory (negative), where the kernel's figures contradict each other; else 0.
         remainder_bytes: i64,
-        /// What could be taken now without pushing the owner's pages out: MemAvailable (which leaves ZFS' ARC out) less the headroom.
+        /// Memory that could be taken now without pushing the owner's pages out: MemAvailable (which leaves ZFS' ARC out) less the headroom.
         harvestable_bytes: Option<i64>,
         /// Available summed independently, part 1: free memory above the reserve.
         available_free_bytes: i64,
@@ -186,7 +186,7 @@ row! {
         zswapped_bytes: Option<i64>,
         /// Memory that zram devices hold (mem_used_total of their mm_stat).
         zram_bytes: Option<i64>,
-        /// What zram's pages take uncompressed (orig_data_size).
+        /// Bytes of zram's pages uncompressed (orig_data_size).
         zram_stored_bytes: Option<i64>,
         /// ZFS' own cache, the ARC; what exceeds its least size counts as reclaimable kernel memory.
         arc_bytes: Option<i64>,
@@ -266,13 +266,13 @@ row! {
         cached_bytes: Option<i64>,
         /// Of those, the pages in ranges that active processes map.
         mapped_cached_bytes: Option<i64>,
-        /// How often processes opened it since the sample before, where the owner has every open watched (fanotify); what one process opened several times before the agent looked counts once.
+        /// Number of times that processes opened it since the sample before, where the owner has every open watched (fanotify); several opens by one process before the agent looked count once.
         opened_count: Option<i64>,
     }
 }
 
 row! {
-    /// What one source says about the owner's activity, when that is news: until its next row its last activity stays the same moment. Version 1 wrote a row at every sample.
+    /// State of one source of the owner's activity, when that is news: until its next row its last activity stays the same moment. Version 1 wrote a row at every sample.
     ActivityRow = "activity", key ["source"] {
         /// Source: `input` (/dev/input), `terminal` (tty access times), `session` (a reporter inside a desktop session), `logind` (its sessions' idle hints).
         source: String,
@@ -280,21 +280,21 @@ row! {
         idle_ms: Option<i64>,
         /// `ok`, or why it cannot tell: `denied`, `unsupported`, `malformed`, `vanished`.
         state: String,
-        /// How many devices it watches.
+        /// Number of devices that it watches.
         devices_count: i64,
     }
 }
 
 row! {
-    /// What a sample could not read, and why. What `vanished` is of that sample alone; all else stands until its next row. Version 1 wrote a row at every sample.
+    /// Items that a sample could not read, with the reason. An item that `vanished` is of that sample alone; all else stands until its next row. Version 1 wrote a row at every sample.
     AbsenceRow = "absences", key ["item", "reason"] {
-        /// What is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`, `process_kinds`.
+        /// Item that is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`, `process_kinds`.
         item: String,
         /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a sample holds).
         reason: String,
-        /// What the system said, once.
+        /// Message of the system, once.
         detail: String,
-        /// How often in this sample; 0 when it can be read again.
+        /// Number of times in this sample; 0 when it can be read again.
         absent_count: i64,
     }
 }
@@ -411,7 +411,7 @@ row! {
     EventRow = "events", key [] {
         /// `agent_start`, `agent_stop`, `boot`, `sleep`, `wake`, `clock_step`, `overload` (a sample took longer than it may), `missed_sample`, `owner_returned`, `storage_failed`, `storage_recovered`, `database_damaged`.
         kind: String,
-        /// How long or how far: the sleep, the clock's step (negative: back), the delay, the owner's absence, the time without storage.
+        /// Length of the sleep, the clock's step (negative: back), the delay, the owner's absence, the time without storage.
         amount_ms: Option<i64>,
         /// More, in words, without names of people or files.
         detail: Option<String>,

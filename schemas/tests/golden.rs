@@ -1,4 +1,4 @@
-//! What is published stays: each version's fixtures are only ever added to.
+//! Published versions stay: each one's fixtures are only ever added to.
 #![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used)] // a test, not the pure crate
 
 use gleaner_schemas::{arrow, json_schema, markdown};

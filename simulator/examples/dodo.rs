@@ -46,13 +46,13 @@ fn main() -> Result<(), Error> {
         println!(
             "         paper ours  paper ours  paper ours diff   paper  ours  paper    ours  ours   ours      can be lent  |                      by hour"
         );
-        for application in Application::ALL.into_iter().filter(is_wanted) {
+        for application in Application::STUDY.into_iter().filter(is_wanted) {
             let mut scenario = Scenario {
                 application,
                 ..scenario.clone()
             };
             // On another client the calibrated programs are calibrated anew.
-            if scenario.client != Client::default() && application < Application::Hotcold {
+            if scenario.client != Client::default() && application.is_calibrated() {
                 let ideal = published.get("Table 5", application.name(), "ideal");
                 let ideal = ideal.map_or(f64::NAN, |figure| figure.paper);
                 scenario.think_ns = calibrate(application, ideal, &scenario)?;

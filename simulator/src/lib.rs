@@ -1,4 +1,4 @@
-//! What lending would have gained, and what it would have cost: traces of hosts and programs' streams of requests, replayed through
+//! Gains and costs of lending: traces of hosts and programs' streams of requests, replayed through
 //! the rules of `policy` that run live.
 //!
 //! Time is integer nanoseconds since a simulation's begin; nothing here reads a clock, and the same seed gives the same bytes.

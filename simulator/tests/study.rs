@@ -106,7 +106,7 @@ fn two_days_of_lu_gain_something_and_the_same_seed_gives_the_same() {
     assert!(json.contains("\"gain_share\""));
 }
 
-/// What a seed gave when it was first written down: whoever makes the simulator faster must not change it.
+/// Results of a seed when they were first written down: whoever makes the simulator faster must not change them.
 #[test]
 fn a_seed_gives_what_it_gave() {
     let hosts = hosts();

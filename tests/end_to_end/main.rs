@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod analyze;
+mod by_hand;
 mod cache;
 mod chain;
 mod collect;

@@ -1,4 +1,4 @@
-//! What can be read from a certificate: dates, serial number, fingerprint.
+//! Facts that can be read from a certificate: dates, serial number, fingerprint.
 
 use crate::{Result, TrustError, hex};
 use rustls::pki_types::CertificateDer;

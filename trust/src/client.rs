@@ -24,7 +24,7 @@ pub struct ClientPaths {
     pub authority: PathBuf,
 }
 
-/// What a client shows and whom it trusts, in the pieces that HTTP clients take.
+/// Certificates that a client shows and trusts, in the pieces that HTTP clients take.
 ///
 /// For ureq: [`crate::http::tls`]. That key and certificate belong together was checked: ureq itself would panic where
 /// they do not.
@@ -101,7 +101,7 @@ impl Credentials {
         self.key_pem.as_deref()
     }
 
-    /// Whom it trusts.
+    /// Authorities that the client trusts.
     pub fn authorities(&self) -> &[CertificateDer<'static>] {
         &self.authorities
     }
@@ -191,7 +191,7 @@ impl ClientTrust {
         }))
     }
 
-    /// What to connect with. A client that keeps its settings (as a `ureq::Agent` does) is made
+    /// Credentials to connect with. A client that keeps its settings (as a `ureq::Agent` does) is made
     /// anew when [`Self::generation`] changes.
     pub fn credentials(&self) -> Arc<Credentials> {
         self.watched.get()

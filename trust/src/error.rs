@@ -1,17 +1,17 @@
-//! What may go wrong, where, and what to do about it.
+//! Errors: the reason, the place, and the remedy.
 
 use std::path::PathBuf;
 
-/// Why something was not done, or somebody not trusted.
+/// Reason why something was not done, or somebody not trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
     /// The system refused.
     #[error("{path}: {source}")]
     Io {
-        /// What it was about.
+        /// File or folder of the error.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A folder that has an authority cannot be given a second one.
@@ -27,9 +27,9 @@ pub enum TrustError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What should be in it.
+        /// Contents that the file should have.
         wanted: &'static str,
-        /// What is wrong with it.
+        /// The fault of the file.
         reason: String,
     },
     /// A private key that is not its certificate's.
@@ -73,7 +73,7 @@ pub enum TrustError {
     Name {
         /// As given.
         name: String,
-        /// What it should have been.
+        /// Form that the value should have.
         wanted: &'static str,
     },
     /// Nothing that was issued here matches.
@@ -104,9 +104,9 @@ pub enum TrustError {
     /// Making or signing failed, which takes a broken key or a bug.
     #[error("{doing}: {source}")]
     Making {
-        /// What was being made.
+        /// Certificate or key that was being made.
         doing: &'static str,
-        /// Why not.
+        /// Error of the certificate library.
         source: rcgen::Error,
     },
     /// TLS took none of it.

@@ -1,4 +1,4 @@
-//! Who a certificate says that its holder is.
+//! Identity that a certificate states of its holder.
 //!
 //! Gleaner's own certificates say it in a URI among the subject's alternative names (RFC 5280,
 //! 4.2.1.6), which no certificate of a public authority carries by chance: `gleaner:host:<id>`,
@@ -12,7 +12,7 @@ use x509_parser::extensions::GeneralName;
 
 const SCHEME: &str = "gleaner:";
 
-/// Whom a certificate is made for.
+/// Role that a certificate is made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// The collector, under the DNS names and addresses by which hosts reach it.
@@ -109,7 +109,7 @@ impl Role {
     }
 }
 
-/// Who a client is, by a certificate that was verified.
+/// Identity of a client, by a certificate that was verified.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// A host, by its id.
@@ -125,7 +125,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Who a client's certificate says that it is. The certificate must have been verified: this
+    /// Identity in a client's certificate. The certificate must have been verified: this
     /// reads it, and no more.
     ///
     /// # Errors

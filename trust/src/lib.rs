@@ -1,4 +1,4 @@
-//! Who may speak to whom: certificates, their making, renewal and revocation, and enrolment.
+//! Trust between programs: certificates, their making, renewal and revocation, and enrolment.
 //!
 //! A deployment has one [`Authority`]. It gives a certificate to the collector and the recruiters, to each host,
 //! reader, client and admin; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
@@ -51,13 +51,13 @@ pub use server::{ServerPaths, ServerTrust};
 use rustls::crypto::CryptoProvider;
 use std::sync::{Arc, OnceLock};
 
-/// How long an authority is valid, in days.
+/// Validity of an authority, in days.
 pub const AUTHORITY_DAYS: u32 = 3650;
-/// How long a collector's or recruiter's certificate is valid by default, in days.
+/// Default validity of a collector's or recruiter's certificate, in days.
 pub const COLLECTOR_DAYS: u32 = 365;
-/// How long a host's certificate is valid by default, in days: renewed by itself, so it may be short.
+/// Default validity of a host's certificate, in days: renewed by itself, so it may be short.
 pub const HOST_DAYS: u32 = 90;
-/// How long a reader's, client's or admin's certificate is valid by default, in days.
+/// Default validity of a reader's, client's or admin's certificate, in days.
 pub const READER_DAYS: u32 = 365;
 
 /// The result of everything here.

@@ -1,4 +1,4 @@
-//! What is in the certificates that are made here (RFC 5280): names, purposes, numbers and dates.
+//! Contents of the certificates that are made here (RFC 5280): names, purposes, numbers and dates.
 
 use crate::{Result, Role, TrustError, hex, random};
 use rcgen::{

@@ -23,11 +23,11 @@ pub struct Record {
     pub role: Role,
     /// From when until when.
     pub dates: Dates,
-    /// When it was revoked, if it was.
+    /// Time at which it was revoked, if it was.
     pub revoked: Option<SystemTime>,
 }
 
-/// What a certificate is good for now.
+/// Standing of a certificate now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Accepted.
@@ -39,7 +39,7 @@ pub enum State {
 }
 
 impl Record {
-    /// What the certificate is good for at a moment.
+    /// Standing of the certificate at a moment.
     pub fn state(&self, now: SystemTime) -> State {
         if self.revoked.is_some() {
             State::Revoked

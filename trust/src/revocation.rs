@@ -19,7 +19,7 @@ use x509_parser::revocation_list::CertificateRevocationList;
 /// fleet: it is good for as long as any authority is.
 const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 
-/// Who is revoked.
+/// Certificates that are revoked.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations {
     /// Counts up with every list (RFC 5280, 5.2.3).
@@ -54,7 +54,7 @@ impl Revocations {
         Ok(Self { number, revoked })
     }
 
-    /// When a certificate was revoked, by its serial number in hex digits.
+    /// Time at which a certificate was revoked, by its serial number in hex digits.
     pub(crate) fn of(&self, serial: &str) -> Option<SystemTime> {
         self.revoked.get(serial).copied()
     }
@@ -98,7 +98,7 @@ impl Revocations {
     }
 }
 
-/// When the first revocation list of a PEM file was made, and when it says that the next is due.
+/// Times at which the first revocation list of a PEM file was made, and at which it says that the next is due.
 ///
 /// # Errors
 /// [`TrustError::Io`], [`TrustError::Content`].

@@ -28,7 +28,7 @@ pub struct ServerPaths {
     pub revoked: Option<PathBuf>,
 }
 
-/// What is made of the files at one time.
+/// Settings made of the files at one time.
 struct Loaded {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long after its end a token's record still tells "expired" and "used" from "unknown".
+/// Time after its end for which a token's record still tells "expired" and "used" from "unknown".
 const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
 
 #[derive(Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What tells one state of a file from another without reading it. The inode number and the time of
+/// Facts that tell one state of a file from another without reading it. The inode number and the time of
 /// the inode's change see also a file that was put in its place with the old one's dates.
 type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 

@@ -7,7 +7,7 @@ use crate::trace::HostTrace;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Dip, Findings, Parameters};
 
-/// What available memory may fall below.
+/// Threshold that available memory may fall below.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threshold {
     Bytes(i64),
@@ -40,7 +40,7 @@ impl Threshold {
     }
 }
 
-/// How many of the samples, each with its host's physical memory then, have less than the threshold.
+/// Number of samples, each with its host's physical memory then, that have less than the threshold.
 pub(crate) fn intervals_below(
     threshold: Threshold,
     samples: impl Iterator<Item = (i64, i64)>,

@@ -12,7 +12,7 @@ use gleaner_schemas::findings::{
     Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
 };
 
-/// What is told of each hour, in the order of the findings.
+/// Figures of each hour, in the order of the findings.
 const MEASURED: [&str; 7] = [
     "kernel",
     "process",

@@ -1,4 +1,4 @@
-//! What is available: by category, over time, below thresholds, and for how long.
+//! Available memory: by category, over time, below thresholds, and the time that it lasts.
 
 pub(crate) mod dip_hosts;
 pub(crate) mod dips;

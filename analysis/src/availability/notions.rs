@@ -1,6 +1,6 @@
-//! What counts as available, by three notions side by side, and what lending as much would have cost.
+//! Notions of available memory: three side by side, with the cost of lending as much.
 //!
-//! How much there is stands here; how long it stays, by `periods` for each of them.
+//! The amount stands here; the time that it stays, in `periods`, for each of them.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -11,7 +11,7 @@ use gleaner_schemas::findings::{Findings, LendingMode, Notion, NotionSizes, Para
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What one notion says of each of a host's samples.
+/// Sizes of one notion at each of a host's samples.
 pub(crate) struct Sizes<'a> {
     /// 0 where unknown.
     pub(crate) bytes: Cow<'a, [i64]>,

@@ -17,7 +17,7 @@ const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 /// Of [`names`], the one of a host alone: over several it says nothing that the categories do not.
 const OF_HOST: &str = "used";
 
-/// What is counted, in the order of the findings: the categories, then what stands beside them.
+/// Names of the figures, in the order of the findings: the categories, then the figures beside them.
 pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();

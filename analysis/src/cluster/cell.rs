@@ -1,4 +1,4 @@
-//! What one host says in one cell of the grid.
+//! One host's figures in one cell of the grid.
 
 use crate::derived::HostHistory;
 use gleaner_hosts::derived::IdlePeriod;
@@ -41,7 +41,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// What could be lent all through the cell: in scope `idle`, nothing by a host that was not idle all the
+    /// Memory that could be lent all through the cell: in scope `idle`, nothing by a host that was not idle all the
     /// time, and unknown where that cannot be told.
     pub(crate) fn lendable(&self, scope: Scope) -> Option<i64> {
         match (scope, self.idle) {
@@ -52,7 +52,7 @@ impl Cell {
     }
 }
 
-/// What one sample says.
+/// Figures of one sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     installed: i64,
@@ -211,7 +211,7 @@ impl Building {
     }
 }
 
-/// How much of a time lies in idle periods, which are in order and apart.
+/// Part of a time that lies in idle periods, which are in order and apart.
 fn idle_ms(periods: &[IdlePeriod], during: &Range<i64>) -> i64 {
     let first = periods.partition_point(|p| p.to_ms <= during.start);
     let inside = periods[first..]

@@ -1,4 +1,4 @@
-//! Whose memory the cluster's available memory is: by class of hosts (Acharya & Setia, Figure 7), and by
+//! Contributions to the cluster's available memory: by class of hosts (Acharya & Setia, Figure 7), and by
 //! hosts, those that give most first. A host gives its available memory times the time it is seen.
 
 use crate::cluster::grid::HostCells;

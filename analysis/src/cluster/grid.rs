@@ -39,7 +39,7 @@ pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
 /// See [`HostCells::missing`].
 const LONGEST_MISSING_MS: i64 = 7 * 86_400_000;
 
-/// What became of a host after a run of cells.
+/// State of a host after a run of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// It was shut down, or crashed: what it had lent was lost, and it used nothing until it was up again.
@@ -184,7 +184,7 @@ fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
     free
 }
 
-/// What a break says, with whether the host was booted in it.
+/// State after a break, with whether the host was booted in it.
 fn after(found: Break, is_new_boot: bool) -> After {
     match found.end {
         Some(_) if found.is_blind => After::Unknown,

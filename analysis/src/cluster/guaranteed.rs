@@ -1,4 +1,4 @@
-//! How many bytes the hosts have together for a time, with what probability.
+//! Bytes that the hosts have together for a time, with what probability.
 //!
 //! From each cell on: the sum over hosts of the least that each has to lend up to a time ahead, since what
 //! is lent stays where it is; and beside it the least sum of what is lendable *somewhere*, though hosts take
@@ -118,7 +118,7 @@ impl Guarantees {
     }
 }
 
-/// What was there in each cell that counts as a start; and what stays of it for `ahead` cells where it is, and
+/// Bytes in each cell that counts as a start; and the bytes that stay of it for `ahead` cells where it is, and
 /// what there is somewhere all that time. `at` is the place of `ahead` among the times.
 fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
     let counts = |sums: &Lendable| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;

@@ -102,7 +102,7 @@ impl Joint {
     }
 }
 
-/// What becomes of `copies` copies.
+/// Fates of `copies` copies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Odds {
     one_lost: f64,

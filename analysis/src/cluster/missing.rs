@@ -1,4 +1,4 @@
-//! What the hosts together cannot tell, and why.
+//! Findings that the hosts together cannot give, and the reasons.
 
 use crate::cluster::outlook::{SCOPES, ahead_cells};
 use crate::cluster::pooling::Pools;

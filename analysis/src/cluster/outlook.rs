@@ -1,4 +1,4 @@
-//! What becomes of memory that is lent in one cell: how much of it stays lendable for how long.
+//! Outlook of memory that is lent in one cell: the part of it that stays lendable, by time.
 //!
 //! Lent in a cell for h cells, bytes have to be there in that cell and the h after it: whoever begins at any time
 //! in the cell has them for h cells. A host that sleeps, is shut down or whose agent falls silent in that time has

@@ -1,4 +1,4 @@
-//! What pooling would save: hosts need their peak of demand each, a pool the peak of its hosts' sum.
+//! Savings of pooling: hosts need their peak of demand each, a pool the peak of its hosts' sum.
 //!
 //! Demand is physical less available memory, the most in a cell. Where a host was not seen, it demands nothing
 //! between a shutdown and the next boot, and elsewhere what it exceeds in one cell of 100 at most: a host that
@@ -20,11 +20,11 @@ const REGROUPINGS: u64 = 5;
 /// One host's demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Demand {
-    /// Where it was seen: first cell, and the most in each from there on.
+    /// Cells in which it was seen: first cell, and the most in each from there on.
     seen: Vec<(i64, Vec<i64>)>,
     /// Cells in which it was shut down.
     off: Vec<Range<i64>>,
-    /// Where nobody knows.
+    /// Bytes of cells that nobody knows.
     unseen_bytes: i64,
 }
 

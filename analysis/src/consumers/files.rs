@@ -64,7 +64,7 @@ fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
     Ok(found)
 }
 
-/// What is summed over the samples of one file.
+/// Sums over the samples of one file.
 #[derive(Default)]
 struct Use {
     samples: usize,

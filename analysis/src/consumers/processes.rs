@@ -42,7 +42,7 @@ impl HostMeasure for ProgramUse {
     }
 }
 
-/// What is summed over the samples of one name.
+/// Sums over the samples of one name.
 #[derive(Default)]
 struct Use {
     /// The sample that is being summed, and what its processes hold.
@@ -82,7 +82,7 @@ impl Use {
     }
 }
 
-/// What the active processes of one host held, by name.
+/// Memory of the active processes of one host, by name.
 struct Processes<'a> {
     trace: &'a HostTrace<'a>,
     by_name: HashMap<&'a str, Use>,

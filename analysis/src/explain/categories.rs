@@ -7,14 +7,14 @@ use gleaner_policy::accounting::headroom_bytes;
 use gleaner_schemas::findings::{Category, ExplainedCategory, Term, TraceSource};
 use gleaner_schemas::units::stored;
 
-/// What active processes hold, by their rows.
+/// Memory of active processes, by their rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProcessMemory {
     pub(super) anon_bytes: Option<i64>,
     pub(super) shmem_bytes: Option<i64>,
 }
 
-/// What files in use hold, by their rows.
+/// Memory of files in use, by their rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FileMemory {
     pub(super) cached_bytes: Option<i64>,

@@ -1,4 +1,4 @@
-//! What the idle rule said of one sample, and why.
+//! Verdict of the idle rule on one sample, and its reason.
 
 use crate::derived::HostHistory;
 use gleaner_policy::idle::Verdict;

@@ -1,4 +1,4 @@
-//! How the figures of one host at one instant came about: every category as the sum of what was read, the
+//! Origin of the figures of one host at one instant: every category as the sum of what was read, the
 //! idle rule's verdict, the quota. For people who want to check, and for owners who ask why.
 
 mod categories;

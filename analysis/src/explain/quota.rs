@@ -1,4 +1,4 @@
-//! How the lease quota of one sample came about, after `policy::quota`.
+//! Origin of the lease quota of one sample, after `policy::quota`.
 
 use super::{less, term};
 use crate::derived::HostHistory;

@@ -1,4 +1,4 @@
-//! What became of one region on one host, counted by day, time of the week and state.
+//! Fates of one region on one host, counted by day, time of the week and state.
 
 use super::instants::{NEVER, ahead_ms, day, within};
 use crate::availability::periods::window::Window;
@@ -36,7 +36,7 @@ pub(super) struct Seen<'a> {
     pub(super) is_open: Option<&'a [bool]>,
 }
 
-/// What is found for one region.
+/// Counts of one region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// By day.

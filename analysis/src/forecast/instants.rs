@@ -1,6 +1,6 @@
 //! The instants of one host at which a forecast could have been asked for: its first sample of every ten minutes.
 //!
-//! What became of a region some time ahead of an instant is known once a sample lies beyond that time; the day of that
+//! The fate of a region some time ahead of an instant is known once a sample lies beyond that time; the day of that
 //! sample is when the fate may be learnt from, and not before.
 
 use crate::availability::periods::window::Window;

@@ -1,4 +1,4 @@
-//! What has been learnt about one region from the fates known so far, and the probabilities that follow.
+//! Knowledge of one region from the fates known so far, and the probabilities that follow.
 
 use super::counts::Count;
 use gleaner_policy::forecast::{
@@ -208,7 +208,7 @@ impl Learnt {
         }
     }
 
-    /// How much habits count.
+    /// Weight of habits.
     pub(super) fn habit_weight(&self, ahead: usize) -> f64 {
         self.fits[ahead].habit_weight()
     }
@@ -219,7 +219,7 @@ impl Learnt {
         Some((about, self.fits[ahead].spread(ahead)))
     }
 
-    /// What every model says; `None` where nothing was followed that long.
+    /// Probabilities by every model; `None` where nothing was followed that long.
     pub(super) fn probabilities(
         &self,
         host: usize,

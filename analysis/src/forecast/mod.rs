@@ -1,6 +1,6 @@
 //! Forecasts: how likely a region that is available now is to be so throughout the next ten minutes to 24 hours.
 //!
-//! What is learnt and how a probability follows from it says [`gleaner_policy::forecast`]; here the shares are counted.
+//! The rules, from counts to a probability, stand in [`gleaner_policy::forecast`]; here the shares are counted.
 //!
 //! - *Instants* ([`instants`]): a host's first sample of every ten minutes. Scope `all`: those at which the region is
 //!   available; scope `idle`: at which the host is known to be idle as well, as the rule says at that very sample.
@@ -41,7 +41,7 @@ enum Region {
     Share(f64),
 }
 
-/// What all hosts add.
+/// Sum of all hosts' parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
@@ -202,7 +202,7 @@ mod tests {
             )
     }
 
-    /// What a host adds whose trace is read before `until_day`.
+    /// Part of a host whose trace is read before `until_day`.
     fn part(steps: &[Step], until_day: i64) -> Arc<HostPart> {
         let folder = tempfile::tempdir().unwrap();
         let mut hosts = RowsBuilder::new(&HostRow::TABLE);
@@ -271,7 +271,7 @@ mod tests {
         found.hosts.remove(0)
     }
 
-    /// What the host teaches before a day, by scope and region.
+    /// Knowledge from the host before a day, by scope and region.
     fn learnt_before(part: &HostPart, origin: i64) -> Vec<Learnt> {
         let of = |scope, region: usize| {
             let counts = part.counts(scope).get(region);

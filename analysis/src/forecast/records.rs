@@ -1,4 +1,4 @@
-//! What was learnt and how good it was, as findings.
+//! Findings of the forecasts: the knowledge and its quality.
 
 use super::calibration::{BOUNDS, Calibration};
 use super::counts::Count;
@@ -138,7 +138,7 @@ fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
     }
 }
 
-/// What cannot be said, and why.
+/// Notes the findings that cannot be given, with the reason.
 fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
     let quality_is_empty = findings.forecast_quality.is_empty();
     let mut say = |measure: &str, host: &str, reason: String| {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Share of the days that only teach.
 const TEACHING_SHARE: f64 = 0.5;
 
-/// How good the forecasts of one region were.
+/// Quality of the forecasts of one region.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scores {
     pub(super) ahead: [Score; AHEAD],
@@ -97,7 +97,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
     (learnt, scores)
 }
 
-/// What comes to be known on one day.
+/// Facts that come to be known on one day.
 #[derive(Default)]
 struct Known<'a> {
     counts: Vec<(usize, &'a Count)>,
@@ -189,7 +189,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// What was learnt before a day is what a trace that ends there teaches: nothing later went in.
+        /// The knowledge before a day is that of a trace that ends there: nothing later went in.
         #[test]
         fn the_future_changes_no_forecast(hosts in hosts(), origin in 1..6i64) {
             let of = |until_ms| -> Vec<Vec<Count>> {
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// What was learnt before a day, in the end where the counts do not reach it.
+    /// Knowledge before a day, in the end where the counts do not reach it.
     fn roll_before(hosts: &[Vec<Count>], origin: i64) -> Learnt {
         let mut at_origin = None;
         let counts: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();

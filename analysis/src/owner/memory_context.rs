@@ -27,7 +27,7 @@ const MODES: [(LendingMode, Mode); 2] = [
     (LendingMode::Gentle, Mode::Gentle),
 ];
 
-/// What the owner wants at a return, before any guest.
+/// Memory that the owner wants at a return, before any guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// A, K and M; no G.
@@ -87,7 +87,7 @@ fn footprint(
     ))
 }
 
-/// What `mode` would lend at a sample, were the host idle; `None` where that cannot be told.
+/// Memory that `mode` would lend at a sample, were the host idle; `None` where that cannot be told.
 fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -> Option<u64> {
     let limits = Limits {
         mode,

@@ -1,4 +1,4 @@
-//! What returns cost, as the kernel measured it: stalls for memory, refaults, swap-ins and major faults.
+//! Cost of returns, as the kernel measured it: stalls for memory, refaults, swap-ins and major faults.
 //!
 //! A window reaches from the last idle sample to the last within 200 s of the return; where the first sample comes
 //! later than that, it ends the window. Samples are what there is: a window holds up to one interval of idle time, and
@@ -45,7 +45,7 @@ struct Window {
     kind: CostWindow,
     from: usize,
     to: usize,
-    /// What the owner wants at a return, where it is known.
+    /// Memory that the owner wants at a return, where it is known.
     demand: Option<Demand>,
 }
 

@@ -1,4 +1,4 @@
-//! What one host could lease at its last sample, and why, in words.
+//! Quota of one host at its last sample, and the reason, in words.
 
 use crate::derived::HostHistory;
 use crate::error::Result;

@@ -6,7 +6,7 @@ use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
 
-/// How often what was lent would be taken back.
+/// Count of the times that lent memory would be taken back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Count {
     /// Hosts that can tell.

@@ -1,4 +1,4 @@
-//! What tracing cost a host.
+//! Cost of tracing to a host.
 
 use crate::derived::HostHistory;
 use crate::error::Result;

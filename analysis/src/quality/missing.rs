@@ -131,7 +131,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Not
     missing
 }
 
-/// What the owner's return would and did cost.
+/// Notes the missing figures of the owner's return, in theory and as measured.
 fn owner(
     host: &HostHistory<'_>,
     found: &Findings,
@@ -186,7 +186,7 @@ pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
     }
 }
 
-/// When no host at all can tell when it was idle.
+/// The figure is missing because no host at all can tell when it was idle.
 pub(crate) fn no_idle_scope() -> NotMeasured {
     NotMeasured {
         measure: "availability_periods".to_owned(),
@@ -195,7 +195,7 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
     }
 }
 
-/// When `without` of so many hosts have not sent their records to a collector.
+/// The figure is missing because `without` of so many hosts have not sent their records to a collector.
 pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
     NotMeasured {
         measure: "period_ends".to_owned(),

@@ -1,4 +1,4 @@
-//! How far the data can be trusted: what could not be seen or measured, and what tracing cost.
+//! Quality of the data: the parts that could not be seen or measured, and the cost of tracing.
 
 pub(crate) mod cost;
 pub(crate) mod coverage;

@@ -1,4 +1,4 @@
-//! What could not be read, and how the sources of the owner's activity did.
+//! Items that could not be read, and the record of the sources of the owner's activity.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -71,7 +71,7 @@ fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
         .collect()
 }
 
-/// What a sample could not read, in words.
+/// Items that a sample could not read, in words.
 pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<String>> {
     let columns = ["item", "reason", "detail", "absent_count"];
     let (reader, samples) = (&mut trace.reader, &trace.samples);

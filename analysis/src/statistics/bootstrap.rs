@@ -1,7 +1,7 @@
 //! Intervals by bootstrap over hosts: how far a figure would go if other hosts like these had been
 //! traced.
 //!
-//! What is drawn anew are whole hosts, as periods on one host are alike: an interval over periods would
+//! Whole hosts are drawn anew, as periods on one host are alike: an interval over periods would
 //! claim far too much. The draws are made once and serve all figures. They depend on the number of hosts
 //! alone, so the same hosts in the same order always give the same interval.
 
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 /// Any number; fixed, so that an analysis done twice says the same.
 const SEED: u64 = 1998;
 
-/// How often each host was drawn in each resample.
+/// Number of times that each host was drawn in each resample.
 #[derive(Clone, Debug)]
 pub(crate) struct Resamples {
     hosts_count: usize,

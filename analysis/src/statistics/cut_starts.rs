@@ -1,6 +1,6 @@
-//! What a trace that is short beside the periods does to each estimator, on periods of a known mean: why the odds over
-//! calendar time come first. `cargo test -p gleaner-analysis cut_starts -- --nocapture` prints the figures of
-//! docs/analysis.md.
+//! Effect on each estimator of a trace that is short beside the periods, for periods of a known mean: the reason why
+//! the odds over calendar time come first. `cargo test -p gleaner-analysis cut_starts -- --nocapture` prints the
+//! figures of docs/analysis.md.
 
 use super::Length;
 use super::kaplan_meier::Curve;

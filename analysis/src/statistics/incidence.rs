@@ -6,7 +6,7 @@
 
 use super::Length;
 
-/// What has become of them at one age.
+/// Fates of the subjects at one age.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fates {
     pub(crate) age_ms: i64,

@@ -5,7 +5,7 @@
 
 use super::{Interval, Length, Z_95};
 
-/// What happens at one length.
+/// Events at one length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) ms: i64,

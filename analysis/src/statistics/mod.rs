@@ -21,7 +21,7 @@ pub(crate) mod mean;
 pub(crate) mod quantile_bound;
 pub(crate) mod residual;
 
-/// How long something lasted, and what ended it. Ordered by length.
+/// Length of a time, and the cause of its end. Ordered by length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Length {
     /// As seen.

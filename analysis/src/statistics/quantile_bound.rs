@@ -10,7 +10,7 @@ use super::Length;
 /// Most that may be cut for the bound to count as one of whole lengths.
 const MOST_CENSORED_SHARE: f64 = 0.05;
 
-/// What a bound is worth.
+/// Worth of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Nothing speaks against it.
@@ -121,7 +121,7 @@ fn weights(counts: impl Iterator<Item = usize>, step: impl Fn(usize) -> f64) -> 
         .collect()
 }
 
-/// How alike successive lengths are.
+/// Likeness of successive lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Autocorrelation {
     coefficient: f64,

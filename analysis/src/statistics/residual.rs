@@ -13,12 +13,12 @@ pub(crate) struct Spell {
     pub(crate) to_ms: i64,
     /// The number of what ended it; `None`: the observation did, at `to_ms`.
     pub(crate) cause: Option<usize>,
-    /// Where the observation would have ended whatever happened: the trace's end, or the next time of
+    /// Time at which the observation would have ended whatever happened: the trace's end, or the next time of
     /// which nothing can be told. Not before `to_ms`.
     pub(crate) observed_to_ms: i64,
 }
 
-/// What became, some time ahead, of the instants that could be followed.
+/// Fates, some time ahead, of the instants that could be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead<const CAUSES: usize> {
     pub(crate) ahead_ms: i64,

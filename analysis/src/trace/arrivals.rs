@@ -1,4 +1,4 @@
-//! When a host's records reached a collector, and when nothing did although the host was up.
+//! Times at which a host's records reached a collector, and times when nothing did although the host was up.
 //!
 //! The agent sends once an interval. A lease over the network would not have outlived a silence of many
 //! intervals: one of more than five minutes, and of more than three times the usual pause, is an outage.

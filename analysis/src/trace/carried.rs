@@ -1,4 +1,4 @@
-//! What tables of changes told before a span of time, and what of it still stands in it.
+//! Rows of tables of changes from before a span of time that still stand in it.
 
 use super::SampleRows;
 use super::frame::Frame;

@@ -1,4 +1,4 @@
-//! What a host says of itself, and the gaps that it recorded.
+//! A host's description of itself, and the gaps that it recorded.
 
 use crate::error::Result;
 use crate::trace::frame::{Frame, TIME};
@@ -16,7 +16,7 @@ pub(crate) struct Inventory {
     pub(crate) cpus_count: Option<i64>,
     /// Trace that it was imported from.
     pub(crate) source: Option<String>,
-    /// What `harvestable_bytes` leaves, as a share of physical memory.
+    /// Headroom that `harvestable_bytes` leaves, as a share of physical memory.
     pub(crate) headroom_share: Option<f64>,
     /// Time and configured interval of each description.
     pub(crate) intervals: Vec<(i64, i64)>,
@@ -53,7 +53,7 @@ impl Inventory {
     }
 }
 
-/// What the host said of itself, which holds until it says something else: all before the span's end. Where there is
+/// The host's description of itself, which holds until the next one: all before the span's end. Where there is
 /// nothing, as it said it first.
 pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Result<Frame> {
     let rows = reader.read_in(Span::default(), &HostRow::TABLE, columns)?;

@@ -17,7 +17,7 @@ pub(crate) struct HostReader<'a> {
     dataset: &'a Dataset,
     pub(crate) host: &'a str,
     pub(crate) span: Span,
-    /// Where the span leaves out samples of its first UTC day.
+    /// Samples of its first UTC day that the span leaves out.
     lead: Option<Lead>,
     databases: Databases,
 }
@@ -128,7 +128,7 @@ impl<'a> HostReader<'a> {
         Frame::new(table.name, self.host, &batch)
     }
 
-    /// What [`HostReader::read`] gives of a host without rows.
+    /// Empty frame, as [`HostReader::read`] gives for a host without rows.
     pub(crate) fn nothing(&self, table: &Table, columns: &[&str]) -> Frame {
         let mut wanted = vec![DATABASE, SEQUENCE, TIME];
         wanted.extend(columns);

@@ -235,8 +235,8 @@ pub(crate) fn in_both<'a>(
     .collect()
 }
 
-/// What `headroom_share` leaves, where MemAvailable is there to make it from; the stored figure rests on the agent's own
-/// headroom.
+/// Memory beyond `headroom_share`, where MemAvailable is there to make it from; the stored figure rests on the agent's
+/// own headroom.
 fn harvestable(
     stored: &[Option<i64>],
     mem_available_bytes: &[Option<i64>],

@@ -62,7 +62,7 @@ impl Span {
         }
     }
 
-    /// What of these gaps lies in it. A clock that was set back lies where it was set to.
+    /// Parts of these gaps that lie in it. A clock that was set back lies where it was set to.
     pub(crate) fn cut(&self, gaps: Vec<Gap>) -> Vec<Gap> {
         let cut = |mut gap: Gap| {
             if gap.to_ms > gap.from_ms {
@@ -84,7 +84,7 @@ impl Span {
 /// A host's samples from a midnight on, of which those before the span do not count.
 pub(crate) struct Lead {
     pub(crate) samples: Samples,
-    /// Where each stands among the samples that count; `None` for one that does not.
+    /// Place of each among the samples that count; `None` for one that does not.
     place: Vec<Option<usize>>,
     /// For each sample that does not count, the next that does and at which what it tells may still stand.
     lands_at: Vec<Option<usize>>,

@@ -5,7 +5,7 @@ use super::HostTrace;
 use crate::trace::samples::Samples;
 use std::ops::Range;
 
-/// How long the rows of one table stand.
+/// Time that the rows of one table stand.
 pub(crate) struct Standing {
     sample_of: Vec<Option<usize>>,
     forgotten_at: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What one host could lend under one mode and headroom, summed up so that any stretch of time costs the same.
+//! Memory that one host could lend under one mode and headroom, summed up so that any stretch of time costs the same.
 
 use crate::owner::quota::categories;
 use crate::trace::samples::Samples;
@@ -8,7 +8,7 @@ use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::units::stored;
 use std::ops::Range;
 
-/// What could be lent, were the host idle: a sample's figure holds until the next sample of its run.
+/// Memory that could be lent, were the host idle: a sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
 pub(super) struct Lendable {
     /// At each sample; nothing where it is not known.

@@ -1,4 +1,4 @@
-//! What other limits would give: memory gained against what it costs the owners.
+//! Effects of other limits: memory gained against its cost to the owners.
 //!
 //! Nothing need have been lent in the trace. An idle host lends what `policy::quota` allows ([`lendable`]), from when the
 //! idle rule of the setting has held, and for `minimum_idle_s` more, to the end of the idle period; where a gap ends it,

@@ -1,4 +1,4 @@
-//! What one setting gives, and takes back, on one host or several.
+//! Outcome of one setting: memory given and taken back, on one host or several.
 
 use super::lendable::Lendable;
 use super::setting::Setting;

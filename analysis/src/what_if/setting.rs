@@ -13,7 +13,7 @@ const MINIMUM_IDLE_S: [f64; 3] = [0.0, 300.0, 900.0];
 /// One setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
-    /// What differs from the defaults.
+    /// Key that differs from the defaults.
     pub(super) varied: &'static str,
     pub(super) idle_after_s: f64,
     pub(super) load_limit: Option<f64>,

@@ -1,4 +1,4 @@
-//! How one sample came about, worked by hand.
+//! Origin of one sample's figures, worked by hand.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, explain};

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod alone;
-mod by_hand;
 mod by_host;
 mod by_hour;
 mod cluster;

@@ -116,7 +116,7 @@ fn recorded(span: &Range<i64>) -> Recording {
 }
 
 impl Standing {
-    /// What is news in one sample.
+    /// Takes in the news of one sample.
     fn take(&mut self, told: Self) {
         self.files.extend(told.files);
         self.sources.extend(told.sources);
@@ -144,7 +144,7 @@ impl Standing {
     }
 }
 
-/// What changes in a sample, or all of it.
+/// Changes of a sample, or all of it.
 fn told(number: i64, slot: i64, is_whole: bool) -> Standing {
     let mut told = Standing::default();
     for file_id in 0..6 {

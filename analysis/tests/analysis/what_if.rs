@@ -1,4 +1,4 @@
-//! What other limits would give, worked by hand on one host.
+//! Effects of other limits, worked by hand on one host.
 //!
 //! 1 GiB, a sample a minute; the owner leaves at minute 0 and is back at 10:30. With a headroom of 256 MiB:
 //!

@@ -81,7 +81,7 @@ pub(super) fn jobs(items: &[String]) -> Vec<Job> {
     use Application::{Db2, Dmine, Random};
     let is_asked = |item: &str| items.is_empty() || items.iter().any(|asked| asked == item);
     let on = |cluster| {
-        Application::ALL.map(|application| Job {
+        Application::STUDY.map(|application| Job {
             cluster,
             application,
             variant: Variant::None,

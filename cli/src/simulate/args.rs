@@ -1,6 +1,7 @@
 //! Arguments of `gleaner simulate`.
 
 use clap::Args;
+use gleaner_simulator::applications::Application;
 use gleaner_simulator::sweep::Swept;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -48,8 +49,7 @@ pub(crate) struct Instead {
     /// A dataset and its name; without one it is the folder's (repeatable). Those of the scenario are not run then.
     #[arg(long, value_name = "[NAME=]DIR", value_parser = dataset)]
     pub(crate) dataset: Vec<(String, PathBuf)>,
-    /// Programs: dmine, db2, lu, hotcold, random. Not of a scenario with recorded clients.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help = programs())]
     pub(crate) program: Vec<String>,
     /// Seeds.
     #[arg(long, value_name = "SEEDS", value_delimiter = ',')]
@@ -60,6 +60,12 @@ pub(crate) struct Instead {
     /// How long, in days.
     #[arg(long, value_name = "DAYS")]
     pub(crate) days: Option<f64>,
+}
+
+/// Help of `--program`: every program that there is.
+fn programs() -> String {
+    let names = Application::ALL.map(Application::name).join(", ");
+    format!("Programs: {names}. Not of a scenario with recorded clients")
 }
 
 /// Where results go beside the table.

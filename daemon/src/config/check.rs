@@ -1,4 +1,4 @@
-//! What `check-config` says.
+//! Output of `check-config`.
 
 use super::{ConfigError, Origin, Override, Place};
 use serde::Serialize;
@@ -6,14 +6,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What every daemon's help has below its options.
+/// Section of every daemon's help below its options.
 pub const CHECK_HELP: &str = "\
 Nothing is started. Variables of the environment win over the file and its drop-ins, NAME.d/*.toml beside NAME.toml: GLEANER_NAME_KEY, GLEANER_NAME_TABLE_KEY, where NAME is what \
 follows gleaner- in the program's name; those of a service stand in its unit.
 
 Exit codes: 0 the daemon would start with it; 1 it says what cannot be: standard error says where, by file, key and line.";
 
-/// What is found of a configuration.
+/// Result of checking a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// `gleaner-agent`, …
@@ -24,16 +24,16 @@ pub struct Checked {
     pub file: Option<PathBuf>,
     /// Drop-ins that were read after the file, in their order; none where the configuration is wrong.
     pub drop_ins: Vec<PathBuf>,
-    /// What wins over it.
+    /// Environment variables and options that override the file.
     pub overrides: Vec<Override>,
-    /// What is wrong.
+    /// The problem that makes the configuration unusable, if there is one.
     pub problem: Option<Problem>,
     /// Notes on what a valid configuration leaves without effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What is wrong, and where.
+/// A problem of a configuration and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// In a file.
@@ -48,7 +48,7 @@ pub struct Problem {
     pub text: String,
 }
 
-/// What there is to say of the configuration of `daemon` (`"agent"`, …), resolved.
+/// Checks the resolved configuration of `daemon` (`"agent"`, …).
 #[must_use]
 pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
     Checked {

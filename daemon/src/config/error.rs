@@ -1,38 +1,38 @@
-//! What can be wrong with a configuration, and where.
+//! Errors of a configuration, with their place.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a daemon cannot do as it is configured.
+/// Reason why a daemon cannot do as it is configured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file is not there, or may not be read.
     #[error("cannot read the configuration {}: {source}; name another by --config", path.display())]
     Read {
-        /// Which.
+        /// The configuration file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// It says what cannot be.
     #[error("{}", said(place, key.as_deref(), what))]
     Wrong {
-        /// Where.
+        /// Place of the faulty setting.
         place: Place,
-        /// Which key, with its table: `ship.rate`.
+        /// The key, with its table: `ship.rate`.
         key: Option<String>,
-        /// What is expected.
+        /// Description of the expected value.
         what: String,
     },
 }
 
-/// Where a setting was made.
+/// Place at which a setting was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a file.
     File {
-        /// Which.
+        /// The configuration file.
         path: PathBuf,
         /// From 1 on; `None`: the file as a whole.
         line: Option<usize>,

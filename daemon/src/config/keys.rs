@@ -1,4 +1,4 @@
-//! Which keys a configuration has: asked of its type, so that no list of them need be kept.
+//! Keys of a configuration: asked of its type, so that no list of them need be kept.
 
 use serde::de::value::{Error, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
@@ -6,7 +6,7 @@ use serde::forward_to_deserialize_any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// What a key takes.
+/// Kind of value that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text: names, lengths of time, sizes, paths.
@@ -47,7 +47,7 @@ pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
     found
 }
 
-/// What a type asked for.
+/// Kind of value that a type asked for.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Fields(&'static [&'static str]),

@@ -30,9 +30,9 @@ use std::path::{Path, PathBuf};
 /// A configuration, and where it is from.
 #[derive(Clone, Debug)]
 pub struct Loaded<T> {
-    /// What it says.
+    /// Values of the configuration.
     pub values: T,
-    /// Where from.
+    /// Origin of the values.
     pub origin: Origin,
 }
 

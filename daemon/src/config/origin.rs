@@ -1,4 +1,4 @@
-//! Where a configuration is from, down to the line.
+//! Origin of a configuration, down to the line.
 
 use super::{ConfigError, Place};
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub struct Override {
     pub key: String,
 }
 
-/// Where a configuration is from.
+/// Origin of a configuration.
 #[derive(Clone, Debug)]
 pub struct Origin {
     daemon: &'static str,
@@ -69,7 +69,7 @@ impl Origin {
         drop_ins.map(|source| source.path.as_path())
     }
 
-    /// What wins over it, by name.
+    /// Names of the variables and options that override the file.
     #[must_use]
     pub fn overrides(&self) -> &[Override] {
         &self.overrides
@@ -121,7 +121,7 @@ impl Origin {
 }
 
 impl Source {
-    /// What the file says that cannot be.
+    /// The error of a value or key in the file that is not allowed.
     pub(super) fn refused(&self, error: &toml::de::Error) -> ConfigError {
         let at = error.span().map(|span| span.start);
         // Tables come before what they hold: the last is the closest.

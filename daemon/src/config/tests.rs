@@ -60,7 +60,7 @@ fn values_of(text: &str, variables: &[(&str, &str)]) -> File {
     load_both(text, variables).unwrap().values
 }
 
-/// What is said, without the file's folder.
+/// The error's text without the file's folder.
 fn said(text: &str, variables: &[(&str, &str)]) -> String {
     let said = load_both(text, variables).unwrap_err().to_string();
     match said.find("agent.toml") {

@@ -1,5 +1,5 @@
-//! What people write into configuration files, read: for `#[serde(deserialize_with = …)]`. Each key may be absent, and is `None`
-//! then.
+//! Values as people write them into configuration files: for `#[serde(deserialize_with = …)]`. Each key may be absent,
+//! and is `None` then.
 
 use gleaner_schemas::{interval, units};
 use serde::de::Error;

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! The caller at the other end of a connection.
 
 use gleaner_trust::{Peer, ServerTrust, TrustError};
 use rustls::pki_types::CertificateDer;
@@ -12,7 +12,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// The other end of one connection.
 #[derive(Clone)]
 pub struct Caller {
-    /// Where it is.
+    /// Address of the caller.
     pub address: SocketAddr,
     way: Way,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Known {
     looked: Mutex<(u64, Instant)>,
 }
 
-/// Who it is, now.
+/// Identity of a caller, now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who<'a> {
     /// A program of this machine, by plain HTTP.
@@ -93,7 +93,7 @@ impl Caller {
         }
     }
 
-    /// Who it is now: its certificate may have been revoked, or have ended, since the connection began.
+    /// Identity of the caller now: its certificate may have been revoked, or have ended, since the connection began.
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason.

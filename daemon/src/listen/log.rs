@@ -1,4 +1,4 @@
-//! What others say, in a log: news alone, a line each, and an end to it.
+//! A log of others' words: news alone, a line each, and an end to it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ const REMEMBERED: usize = 65_536;
 /// Reasons of our own with a name or two in them fit.
 const LONGEST_CHARS: usize = 1000;
 
-/// What was said about whom.
+/// Words about each sender.
 #[derive(Debug, Default)]
 pub struct Log(Mutex<HashMap<String, Said>>);
 
@@ -26,7 +26,7 @@ struct Said {
 }
 
 impl Log {
-    /// What to log of words about a sender; nothing where they are no news.
+    /// Returns the line to log for words about a sender; `None` where they are no news.
     #[must_use]
     pub fn news(&self, sender: &str, words: &str) -> Option<String> {
         let line = one_line(&format!("{sender}: {words}"));

@@ -41,16 +41,16 @@ const HEADER_BYTES: usize = 16 << 10;
 /// After a failure to accept: out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What connections are let have.
+/// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// One permit for each connection, of all listeners that share it.
     pub connections: Arc<Semaphore>,
-    /// Who takes in nothing of an answer for so long is given up.
+    /// A reader that takes in nothing of an answer for so long is disconnected.
     pub reader_patience: Duration,
 }
 
-/// What a server wants to hear of its connections.
+/// Events of its connections that a server handles.
 pub trait Server: Send + Sync + 'static {
     /// A connection is open until this is dropped.
     fn opened(&self) -> Box<dyn Send>;

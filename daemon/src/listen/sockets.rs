@@ -1,4 +1,4 @@
-//! What a server needs of the system: sockets, descriptors, and an eye on its certificates.
+//! System resources of a server: sockets, descriptors, and an eye on its certificates.
 
 use gleaner_trust::{ServerTrust, TrustError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// How often certificates and revocations are looked at.
+/// Interval at which certificates and revocations are looked at.
 const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 
 /// Binds; the address with the port that was given, where 0 asked for any.

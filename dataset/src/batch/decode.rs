@@ -24,7 +24,7 @@ const ARRAY_BYTES: usize = 256;
 /// Longest text: a path has 4,096 bytes, and three times as many where it is not UTF-8.
 const TEXT_BYTES: usize = 16 << 10;
 
-/// How much of a sender is taken in at once.
+/// Most bytes of a batch that are taken in at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a batch as sent.
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a batch was not taken in.
+/// Reason why a batch was not taken in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BatchError {
@@ -64,7 +64,7 @@ pub enum BatchError {
     /// Not a batch.
     #[error("not a batch of records: {detail}")]
     Malformed {
-        /// What is wrong.
+        /// Description of the fault.
         detail: String,
     },
 }

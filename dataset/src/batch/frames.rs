@@ -9,7 +9,7 @@ use std::ops::Range;
 
 const MARKER: [u8; 4] = [0xff; 4];
 
-/// Where each stream of `content` lies, end marker included.
+/// Returns the range of each stream of `content`, end marker included.
 ///
 /// # Errors
 /// What is wrong: a message cut off, of a kind that a batch does not have, or compressed by itself (its

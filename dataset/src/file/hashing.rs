@@ -8,7 +8,7 @@ pub(crate) struct HashingWriter<W> {
     pub(crate) bytes: u64,
     whole: blake3::Hasher,
     part: blake3::Hasher,
-    /// What is written after [`HashingWriter::keep`].
+    /// Bytes written after [`HashingWriter::keep`]; absent before it.
     kept: Option<Vec<u8>>,
 }
 
@@ -35,7 +35,7 @@ impl<W: Write> HashingWriter<W> {
         self.kept = Some(Vec::new());
     }
 
-    /// What was written into, the hash of all of it, and what was kept.
+    /// Returns the inner writer, the hash of all that was written, and the bytes that were kept.
     pub(crate) fn finish(self) -> (W, String, Vec<u8>) {
         let kept = self.kept.unwrap_or_default();
         (self.inner, self.whole.finalize().to_string(), kept)

@@ -199,7 +199,7 @@ fn host_rows(line: &[u8]) -> serde_json::Result<HostRows> {
     })
 }
 
-/// Where the line that begins at `start` ends.
+/// End of the line that begins at `start`.
 fn line_end(text: &[u8], start: usize) -> usize {
     let newline = text[start..].iter().position(|&byte| byte == b'\n');
     newline.map_or(text.len(), |length| start + length)

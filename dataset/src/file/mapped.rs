@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What an Arrow file ends with: four bytes of footer length, then the magic "ARROW1".
+/// Bytes at the end of an Arrow file: four of footer length, then the magic "ARROW1".
 const TRAILER_BYTES: usize = 10;
 /// A batch of at most so many rows is kept for the next host that shares it.
 const KEPT_ROWS: u64 = 4096;
@@ -122,7 +122,7 @@ impl Mapped {
             .is_ok_and(|hash| hash == part.blake3)
     }
 
-    /// Where the host's rows lie, if it has some.
+    /// Place of the host's rows, if it has some.
     pub(crate) fn host(&self, host_id: &str) -> Result<Option<HostRows>> {
         self.index.host(host_id).map_err(altered(&self.path))
     }
@@ -209,7 +209,7 @@ impl Mapped {
         Ok(hash([footer]))
     }
 
-    /// How far it was thinned, by its footer.
+    /// Time up to which the file was thinned, by its footer.
     pub(crate) fn thinned_to_ms(&self) -> Result<Option<i64>> {
         let footer = footer_bytes(&self.data).and_then(parse_footer);
         let footer = footer.map_err(altered(&self.path))?;

@@ -25,7 +25,7 @@ pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 const SHARED_ROWS: usize = 1024;
 /// Digits of a file's hash in its name: names never repeat.
 const NAME_DIGITS: usize = 32;
-/// What buffers are padded to: enough for every type here; Arrow's 64 would be a tenth of a small file.
+/// Alignment that buffers are padded to: enough for every type here; Arrow's 64 would be a tenth of a small file.
 const ALIGNMENT_BYTES: usize = 8;
 
 /// A file on its way.
@@ -43,7 +43,7 @@ pub(crate) struct StagedFile {
     thinned_to_ms: Option<i64>,
 }
 
-/// What lies between first and last.
+/// Bounds of the rows: first and last.
 struct Bounds {
     times_ms: (i64, i64),
     hosts: (String, String),

@@ -48,7 +48,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// What lies in `folder`.
+/// Entries of `folder`.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::read_dir(folder)
         .and_then(|dir| dir.map(|entry| Ok(entry?.path())).collect())

@@ -1,4 +1,4 @@
-//! What a writer calls its own: the one writer of a dataset, or one of several that write hosts of their own.
+//! Files of a writer: the one writer of a dataset, or one of several that write hosts of their own.
 
 use super::durable::entries;
 use super::places::{LOCK, MANIFEST, STAGING};
@@ -43,14 +43,14 @@ impl WriterName {
         Ok(found)
     }
 
-    /// Whose the file at `path` is: `<hash>.arrow` or `<hash>.<name>.arrow`.
+    /// Writer of the file at `path`: `<hash>.arrow` or `<hash>.<name>.arrow`.
     pub(crate) fn of_file(path: &str) -> Self {
         let file = path.rsplit('/').next().unwrap_or(path);
         let stem = file.strip_suffix(EXTENSION).unwrap_or(file);
         Self(stem.split_once('.').map(|(_, name)| name.to_owned()))
     }
 
-    /// What the file at `path` says of its own hash.
+    /// Hash in the name of the file at `path`.
     pub(crate) fn hash_of_file(path: &str) -> &str {
         let file = path.rsplit('/').next().unwrap_or(path);
         file.split('.').next().unwrap_or(file)

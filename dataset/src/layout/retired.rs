@@ -1,4 +1,4 @@
-//! What a newer file replaced is kept for a while, for readers who opened the dataset before.
+//! Files that newer ones replaced: kept for a while, for readers who opened the dataset before.
 
 use super::durable::{create_folders, entries, put, remove, sync_folder};
 use super::places::RETIRED;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How long a retired file is kept unless the writer is told otherwise.
+/// Time for which a retired file is kept unless the writer is told otherwise.
 pub(crate) const GRACE: Duration = Duration::from_secs(3600);
 
 /// Opens the file `relative` of the dataset at `root`, in its place or among the retired.

@@ -18,7 +18,7 @@ type Days = BTreeMap<String, BTreeMap<String, Vec<usize>>>;
 
 /// A dataset as its manifest stood when it was opened; what is sealed later is not seen.
 ///
-/// What a writer replaces meanwhile stays readable for an hour (see `Writer::keep_retired_for`).
+/// Files that a writer replaces meanwhile stay readable for an hour (see `Writer::keep_retired_for`).
 #[derive(Clone, Debug)]
 pub struct Dataset {
     root: PathBuf,
@@ -56,7 +56,7 @@ impl Dataset {
         &self.root
     }
 
-    /// What it holds.
+    /// The manifest as it was opened.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

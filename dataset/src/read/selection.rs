@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const NANOSECONDS_PER_MS: i64 = 1_000_000;
 
-/// What is wanted of a table; by default all of it.
+/// Rows that are wanted of a table; by default all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Ids of hosts.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// A writer's manifest as it stood, and the files that it names.
 ///
-/// What is replaced meanwhile stays readable for an hour, as with [`crate::Dataset`].
+/// Files that are replaced meanwhile stay readable for an hour, as with [`crate::Dataset`].
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     root: PathBuf,
@@ -37,7 +37,7 @@ impl Snapshot {
         })
     }
 
-    /// Where the manifest lies, relative to the dataset.
+    /// Path of the manifest, relative to the dataset.
     #[must_use]
     pub fn manifest_path(&self) -> String {
         self.name.manifest()

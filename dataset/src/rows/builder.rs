@@ -10,7 +10,7 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Kind, Table, Value};
 use std::sync::Arc;
 
-/// What names a record and says when it was written.
+/// Columns that name a record and say when it was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
     /// Host, as a keyed hash of its machine id.

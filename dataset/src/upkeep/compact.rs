@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 /// Files read at once at most: of each one decoded batch is in memory.
 const FILES_AT_ONCE: usize = 32;
 
-/// When files are merged, and into what.
+/// Rules by which files are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
     /// So many files of about as many rows, of one table and day, are merged: a row is written again about
@@ -38,7 +38,7 @@ impl Default for Compaction {
     }
 }
 
-/// What a step of a compaction did.
+/// Result of one step of a compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compacted {
     /// Table whose files were merged.

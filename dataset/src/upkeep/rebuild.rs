@@ -54,7 +54,7 @@ pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
     Ok(entry)
 }
 
-/// What the whole, sound file of `entry` holds.
+/// Fills in the entry from its whole, sound file.
 fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     let table = table(&entry.table).ok_or_else(|| DatasetError::WrongSchema {
         table: entry.table.clone(),

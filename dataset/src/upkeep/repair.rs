@@ -12,7 +12,7 @@ use gleaner_schemas::rows::table;
 use std::fs;
 use std::path::Path;
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Whether `manifest.json` was missing or damaged, and was made anew from the files.
@@ -24,7 +24,7 @@ pub struct Repaired {
     /// Those of the saved rows whose hashes were lost with the end of their file: all that can be said is
     /// that they are whole rows of that day.
     pub unproven_rows: u64,
-    /// What could not be saved.
+    /// Rows that could not be saved.
     pub lost: Vec<Lost>,
 }
 
@@ -37,7 +37,7 @@ pub struct Lost {
     pub date: String,
     /// Their host, where the file still said.
     pub host_id: Option<String>,
-    /// How many; absent where nothing says.
+    /// Number of rows; absent where nothing says.
     pub rows: Option<u64>,
 }
 

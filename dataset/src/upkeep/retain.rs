@@ -1,4 +1,4 @@
-//! What is kept for how long, and how densely: whole UTC days, a step at a time.
+//! Retention: the time for which rows are kept, and their density: whole UTC days, a step at a time.
 
 use crate::file::mapped::Mapped;
 use crate::file::staged::StagedFile;
@@ -37,7 +37,7 @@ const THINNED: [Table; 7] = [
     CgroupRow::TABLE,
 ];
 
-/// What a dataset keeps. Days are counted back from today, in UTC; all is kept unless set.
+/// Rules of a dataset's retention. Days are counted back from today, in UTC; all is kept unless set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Days for which a table is kept, by its name.
@@ -51,7 +51,7 @@ pub struct Policy {
     pub thin_to_ms: i64,
 }
 
-/// What a step of retention did, to one UTC day.
+/// Result of one step of retention, on one UTC day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retained {
     /// The day.

@@ -1,4 +1,4 @@
-//! What is left of a file that is not what was sealed.
+//! Remains of a file that is not what was sealed.
 //!
 //! Where its footer holds, the index in it says which record batches do. Where not, the batches are looked for
 //! in the bytes: one whose hash still stands somewhere in what is left of the index is proven; of a file
@@ -26,13 +26,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What every message of an Arrow file begins with, before its length.
+/// Bytes that begin every message of an Arrow file, before its length.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 const ALIGNMENT: usize = 8;
 /// More than any column of a batch takes.
 const UNPACKED_BYTES: i64 = 1 << 30;
 
-/// What may be taken from a file.
+/// A damaged file, and the record batches that may be taken from it.
 pub(crate) struct Salvage {
     data: Buffer,
     schema: SchemaRef,

@@ -30,7 +30,7 @@ struct Step {
     is_kept: bool,
 }
 
-/// What becomes of one host's day.
+/// Thinning of one host's day.
 pub(crate) struct Thinning {
     /// By database, in order of sequence.
     steps: BTreeMap<String, Vec<Step>>,
@@ -208,7 +208,7 @@ struct Kept {
     lowest_bytes: Option<i64>,
 }
 
-/// What the samples since the one kept last add up to.
+/// Sums over the samples since the one kept last.
 #[derive(Default)]
 struct Sums {
     interval_ms: Option<i64>,
@@ -238,7 +238,7 @@ impl Sums {
     }
 }
 
-/// What is peculiar to each table of changes.
+/// Columns peculiar to each table of changes.
 enum Changes<'a> {
     Files {
         counts: [&'a Int64Array; 2],

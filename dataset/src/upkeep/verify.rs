@@ -10,7 +10,7 @@ use gleaner_schemas::rows::table;
 use std::fmt;
 use std::path::Path;
 
-/// What [`Dataset::verify`] found.
+/// Result of [`Dataset::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Files that the manifest names.
@@ -32,17 +32,17 @@ pub struct Problem {
     pub table: String,
     /// Its UTC day.
     pub date: String,
-    /// What is wrong.
+    /// Kind of the problem.
     pub kind: ProblemKind,
     /// Rows that cannot be read for it.
     pub rows: u64,
-    /// How many hosts those rows are of.
+    /// Number of hosts that those rows are of.
     pub hosts_count: u64,
     /// Ids of those hosts, where the file still says.
     pub hosts: Vec<String>,
 }
 
-/// What is wrong with a file.
+/// Kind of a file's problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -85,7 +85,7 @@ impl Dataset {
     }
 }
 
-/// What is wrong with the file of `entry`.
+/// Problem of the file of `entry`; `None`: it is sound.
 pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
     let all = |kind| Problem {
         path: entry.path.clone(),

@@ -1,4 +1,4 @@
-//! How far each host's databases are sealed.
+//! Marks of each host's databases: the last record that is sealed.
 
 use crate::Result;
 use crate::file::mapped::Mapped;
@@ -26,7 +26,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// What was sealed since.
+    /// Moves the marks on by rows that were sealed since.
     pub(crate) fn add(&mut self, sealed: &Identities<'_>) {
         for ((host, database), (_, last)) in sealed.sequence_ranges() {
             self.raise(host, database, last);

@@ -13,7 +13,7 @@ const SMALL_PIECES: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     pub(crate) pieces: Vec<RecordBatch>,
-    /// How many at the end of `pieces` are small.
+    /// Number of small pieces at the end of `pieces`.
     small: usize,
 }
 

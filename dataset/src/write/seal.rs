@@ -23,7 +23,7 @@ use std::thread::{self, available_parallelism};
 /// Below this share of a file's hosts each is looked up; above, all are read.
 const FEW_SHARE: u64 = 16;
 
-/// What a seal added.
+/// Files and rows that a seal added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Files written.
@@ -91,7 +91,7 @@ impl Writer {
         Ok(summary)
     }
 
-    /// What is pending, written aside: a file each table and day. Sorting and compressing
+    /// The pending rows, written aside: a file each table and day. Sorting and compressing
     /// them is most of the work of a seal, and is shared among the CPUs; the order is that of the tables and days all the same.
     fn staged_pending(&self) -> Vec<Result<Staged>> {
         let next = AtomicUsize::new(0);
@@ -197,7 +197,7 @@ impl Writer {
         }
     }
 
-    /// What the dataset holds already on `date` that `appended` might repeat: only where the record
+    /// Rows that the dataset holds already on `date` that `appended` might repeat: only where the record
     /// sequences overlap is anything read.
     fn held(&self, table: &Table, date: &str, appended: &RecordBatch) -> Result<Vec<RecordBatch>> {
         let names = if self.compared_except.is_some() {

@@ -129,7 +129,7 @@ impl Writer {
         let _ = layout::clear(&self.root.join(self.name.staging()));
     }
 
-    /// How long files that newer ones replaced are kept for those who opened the dataset before; an hour
+    /// Sets the time for which files that newer ones replaced are kept for those who opened the dataset before; an hour
     /// unless set.
     pub fn keep_retired_for(&mut self, grace: Duration) {
         self.grace = grace;
@@ -221,7 +221,7 @@ impl Writer {
     }
 }
 
-/// What a writer may leave before there is a manifest.
+/// Returns true for a file that a writer may leave before there is a manifest.
 fn is_our_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| {

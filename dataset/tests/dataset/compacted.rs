@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// When the days of the rows are long past.
+/// Time at which the days of the rows are long past.
 fn later() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(100 * 365 * 86_400)
 }

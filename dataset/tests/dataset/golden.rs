@@ -327,8 +327,8 @@ fn rows_are_added_to_an_older_version() {
     );
 }
 
-/// What an agent always fills in, a foreign trace may lack: beside a host's own rows of an older version, in
-/// one file with them.
+/// Columns that an agent always fills in may be absent in a foreign trace: beside a host's own rows of an older
+/// version, in one file with them.
 #[test]
 fn rows_that_lack_columns_are_added_to_an_older_version() {
     let folder = tempfile::tempdir().unwrap();

@@ -32,7 +32,7 @@ fn rows_of(seal: i64, table: &Table) -> Vec<Name> {
     names
 }
 
-/// What the process does that is killed.
+/// Work of the process that is killed.
 fn seal_for_ever(root: &str) -> ! {
     let mut stdout = std::io::stdout();
     let compaction = Compaction {
@@ -57,7 +57,7 @@ fn seal_for_ever(root: &str) -> ! {
     }
 }
 
-/// What the killed child had said.
+/// Words of the killed child.
 struct Strike {
     sealed: i64,
     in_flight: bool,
@@ -145,7 +145,7 @@ fn killed_seals_are_whole_or_absent() {
     assert_eq!(orphans(folder.path()), Vec::<PathBuf>::new());
 }
 
-/// How many seals the dataset holds, each of them whole in every table.
+/// Number of seals that the dataset holds, each of them whole in every table.
 fn seals_held(dataset: &Dataset) -> i64 {
     let counts = tables().map(|table| {
         let mut seals = 0;

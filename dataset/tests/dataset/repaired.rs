@@ -203,7 +203,7 @@ fn a_lost_or_damaged_manifest_is_made_anew() {
     }
 }
 
-/// What a compaction that was killed left in place is not taken for more rows.
+/// Files that a compaction left in place when it was killed are not taken for more rows.
 #[test]
 fn no_row_is_there_twice_after_the_manifest_was_lost() {
     let folder = tempfile::tempdir().unwrap();

@@ -88,7 +88,7 @@ fn what_belongs_to_no_sample_is_left_as_it_is() {
     assert_eq!(read_names(&dataset, &FileRow::TABLE, "host-1"), names);
 }
 
-/// What a host saw at one sample.
+/// A host's rows at one sample.
 #[derive(Clone, Debug)]
 struct Sight {
     available_bytes: i64,
@@ -225,7 +225,7 @@ fn number(text: &str) -> i64 {
     text.parse().unwrap()
 }
 
-/// What stands at each sample, slowly: by sequence, the rows in words.
+/// Rows that stand at each sample, slowly: by sequence, in words.
 fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
     let samples = read(root, &SampleRow::TABLE, host, &["files_whole"]);
     let files = read(

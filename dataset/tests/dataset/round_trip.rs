@@ -1,4 +1,4 @@
-//! What goes in comes out: sorted, once, by host; whatever the order and number of seals.
+//! Rows go in and come out: sorted, once, by host; whatever the order and number of seals.
 
 use crate::made_rows::{Name, batch, read_names};
 use arrow::array::AsArray;

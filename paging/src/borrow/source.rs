@@ -48,7 +48,7 @@ pub fn source(view: LeaseView, trust: Option<&ClientTrust>) -> Result<Source, Un
     let Some(address) = address else {
         return Err(UnusableLease::NoAddress { host });
     };
-    let server = Server::Tcp(address);
+    let server = Server::of_lease(address);
     let tls = match trust {
         Some(trust) => match ServerName::try_from(host.clone()) {
             Ok(name) => Some(Tls {

@@ -63,7 +63,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "SIZE", value_parser = units::parse_size_above_0)]
         standalone: u64,
         /// HOST:PORT on this machine (port 0: any that is free), or the path of a Unix socket
-        #[arg(long, value_name = "ADDRESS", value_parser = address)]
+        #[arg(long, value_name = "ADDRESS")]
         listen: Address,
     },
     /// Tell whether the configuration is good, and which settings of the environment win over it
@@ -73,12 +73,4 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-}
-
-fn address(text: &str) -> Result<Address, String> {
-    if text.contains('/') {
-        return Ok(Address::Unix(text.into()));
-    }
-    let wrong = |_| format!("`{text}` is neither HOST:PORT nor a path with a `/` in it");
-    text.parse().map(Address::Tcp).map_err(wrong)
 }

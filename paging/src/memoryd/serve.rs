@@ -20,11 +20,9 @@ const MOST_CONNECTIONS: u64 = 256;
 /// # Errors
 /// When it cannot begin.
 pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
-    if let Address::Tcp(address) = listen
-        && !address.ip().is_loopback()
-    {
+    if !listen.is_this_machine() {
         bail!(
-            "{address} is open to the network, and this export is open to anybody: listen on 127.0.0.1 or [::1]"
+            "{listen} is open to the network, and this export is open to anybody: listen on 127.0.0.1 or [::1]"
         );
     }
     let (mut end, on_signal) = UnixStream::pair().context("make a pipe")?;
@@ -43,19 +41,14 @@ pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
         shares: Arc::new(Shares::whole(MOST_CONNECTIONS)),
     });
     let listener = Listener::open(listen).with_context(|| format!("listen at {listen}"))?;
-    let url = match (listener.tcp_address()?, listen) {
-        (Some(address), _) => format!("nbd://{address}"),
-        (None, path) => format!("nbd+unix:///?socket={path}"),
-    };
+    let url = listener.url()?;
     let load = Arc::new(Load::default());
     listener.serve(exports, Door::Open, load.clone(), MOST_CONNECTIONS)?;
     println!("{url}");
     // One byte a signal.
     let _ = end.read(&mut [0]);
     store.revoke_all();
-    if let Address::Unix(path) = listen {
-        let _ = std::fs::remove_file(path);
-    }
+    listen.clear();
     let counted = load.counted();
     eprintln!(
         "gleaner-memoryd: {} requests, {} of them with an error",

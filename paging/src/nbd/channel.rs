@@ -57,6 +57,14 @@ impl Plain {
         })
     }
 
+    /// From here on, [`io::ErrorKind::WouldBlock`] instead of waiting.
+    pub(super) fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_nonblocking(true),
+            Self::Unix(stream) => stream.set_nonblocking(true),
+        }
+    }
+
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => {
@@ -143,12 +151,18 @@ pub(super) trait Stream: Read + Write {
     fn unix_socket(&self) -> Option<BorrowedFd<'_>>;
 }
 
-impl Stream for Plain {
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        Some(match self {
+impl AsFd for Plain {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
             Self::Tcp(stream) => stream.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
-        })
+        }
+    }
+}
+
+impl Stream for Plain {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
     }
 
     fn unix_socket(&self) -> Option<BorrowedFd<'_>> {

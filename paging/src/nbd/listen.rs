@@ -11,6 +11,7 @@ use super::transmit::{TransmissionError, transmit};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,6 +33,37 @@ pub enum Address {
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Returns true where only programs of this machine can connect: a Unix socket, or a loopback address.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
+    /// Removes the file that listening at a Unix socket left, where there is one.
+    pub fn clear(&self) {
+        if let Self::Unix(path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// As on command lines: a path has a `/` in it.
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('/') {
+            return Ok(Self::Unix(text.into()));
+        }
+        let wrong = |_| format!("`{text}` is neither HOST:PORT nor a path with a `/` in it");
+        text.parse().map(Self::Tcp).map_err(wrong)
+    }
 }
 
 impl fmt::Display for Address {
@@ -75,6 +107,21 @@ impl Listener {
             Socket::Tcp(listener) => listener.local_addr().map(Some),
             Socket::Unix(_) => Ok(None),
         }
+    }
+
+    /// Returns the URL by which NBD's clients connect: with the port that was chosen, where none was asked for.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn url(&self) -> io::Result<String> {
+        Ok(match &self.0 {
+            Socket::Tcp(listener) => format!("nbd://{}", listener.local_addr()?),
+            Socket::Unix(listener) => {
+                let address = listener.local_addr()?;
+                let path = address.as_pathname().unwrap_or(Path::new(""));
+                format!("nbd+unix:///?socket={}", path.display())
+            }
+        })
     }
 
     fn accept(&self) -> io::Result<Plain> {

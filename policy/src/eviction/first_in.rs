@@ -2,8 +2,8 @@
 
 use super::Eviction;
 
-/// What came first stays: no page is replaced, and a newcomer stays out while there is no room. The availability study's "first in"
-/// (Acharya and Setia, section 3.2), for programs that scan more than there is room for.
+/// The first pages stay: no page is replaced, and a newcomer stays out while there is no room. The availability study's
+/// "first in" (Acharya and Setia, section 3.2), for programs that scan more than there is room for.
 #[derive(Clone, Debug)]
 pub struct FirstIn {
     is_in: Vec<bool>,

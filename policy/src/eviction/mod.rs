@@ -1,4 +1,4 @@
-//! Which page leaves when there is no room for another.
+//! Order in which pages leave when there is no room for another.
 //!
 //! The holder of the pages calls [`Eviction::evict`] until there is room, then [`Eviction::enter`] for the newcomer, and
 //! [`Eviction::used`] for a page that is asked for and is in. A policy is a file here and a row of the table below.

@@ -22,11 +22,11 @@ pub mod table;
 /// Version of the bins and of what the table's figures mean: another one is not read.
 pub const TABLE_VERSION: i64 = 2;
 
-/// How far ahead forecasts look.
+/// Times ahead of now that forecasts are made for.
 pub const AHEAD_S: [i64; AHEAD] = [
     600, 1800, 3600, 7200, 14_400, 21_600, 28_800, 43_200, 86_400,
 ];
-/// How many that are.
+/// Number of times ahead.
 pub const AHEAD: usize = 9;
 
 /// Bins of the age begin here (seconds), after a first one from 0.
@@ -44,7 +44,7 @@ pub const SLOTS: usize = 12;
 /// A region that is available now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// How long it has been, as far as was seen.
+    /// Age of the availability, as far as was seen.
     pub age_s: i64,
     /// Available memory.
     pub available_bytes: i64,
@@ -83,7 +83,7 @@ impl State {
 }
 
 impl Bins {
-    /// How many of each kind there are: age, margin, low water.
+    /// Number of values of each kind: age, margin, low water.
     pub const COUNTS: [usize; 3] = [
         AGE_BINS_S.len() + 1,
         MARGIN_BINS.len() + 1,

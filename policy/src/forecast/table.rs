@@ -13,7 +13,7 @@ pub enum Region {
     Millionths(i64),
 }
 
-/// Which forecast is asked for.
+/// Forecast that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question<'a> {
     /// Host id; one that the table does not know is like all hosts together.
@@ -22,11 +22,11 @@ pub struct Question<'a> {
     pub scope: Scope,
     /// The region as the table names it; in bytes, the next larger of the table's, else its largest.
     pub region: Region,
-    /// What state it is in.
+    /// State of the region now.
     pub state: State,
     /// Hour of the week in the fleet's time zone: 0 is Monday's first.
     pub hour_of_week: u8,
-    /// How far ahead; between two of the table's, the farther one.
+    /// Time ahead; between two of the table's, the farther one.
     pub ahead_s: i64,
 }
 

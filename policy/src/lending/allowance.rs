@@ -1,4 +1,5 @@
-//! What may be lent at a moment: from what was seen, by `policy::quota`, less what the owner and the kernel object to.
+//! Bytes that may be lent at a moment: from the host's samples, by `policy::quota`, less the objections of owner and
+//! kernel.
 
 use super::low_water::LowWater;
 use super::steady::Steady;
@@ -15,10 +16,10 @@ const FRESH_FOR_MS: i64 = 5000;
 /// An owner who was active so lately is there, more than they have just left.
 const IN_USE_FOR_MS: i64 = 60_000;
 
-/// How much an idle period may seem older than the return before it, from one clock to another.
+/// Time by which an idle period may seem older than the return before it, from one clock to another.
 const SLACK_MS: i64 = 1000;
 
-/// What may be lent now.
+/// Bytes that may be lent now, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Allowed {
     /// Whole slabs.
@@ -51,7 +52,7 @@ impl Allowed {
     }
 }
 
-/// What was seen of the host, and what its owner said.
+/// Last sample of the host, and its owner's wishes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Allowance {
     seen: Option<Seen>,
@@ -72,7 +73,7 @@ struct Seen {
     headroom_share: f64,
     verdict: Verdict,
     at_ms: i64,
-    /// When MemAvailable was looked up here rather than told by the agent.
+    /// Time at which MemAvailable was looked up here; absent where the agent's figure holds.
     looked_up_ms: Option<i64>,
 }
 
@@ -189,7 +190,7 @@ impl Allowance {
         self.seen = Some(seen);
     }
 
-    /// What was seen last, by other settings: less holds at once, and more rises as ever.
+    /// Applies other settings to the last sample: less holds at once, and more rises as ever.
     pub(super) fn reckon_anew(&mut self, settings: &Settings, now_ms: i64) {
         if let Some(seen) = self.seen {
             self.see(settings, seen, now_ms);
@@ -225,19 +226,19 @@ impl Allowance {
         self.pressed = self.pressed.filter(|p| !is_over(Some(p.until_ms)));
     }
 
-    /// When something ends by itself.
+    /// Time at which something ends by itself.
     pub(super) fn next_change_ms(&self) -> Option<i64> {
         let pause_ms = self.paused.and_then(|p| p.until_ms);
         let pressed_ms = self.pressed.map(|p| p.until_ms);
         pause_ms.into_iter().chain(pressed_ms).min()
     }
 
-    /// When the quota rises by itself, as far as what was seen goes.
+    /// Time at which the quota rises by itself, as far as what was seen goes.
     pub(super) fn rises_ms(&self, settings: &Settings, now_ms: i64) -> Option<i64> {
         self.steady.rises_ms(now_ms, settings.rise_after_ms)
     }
 
-    /// What may be lent now, and why.
+    /// Returns the bytes that may be lent now, and the reason.
     pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> Allowed {
         let until = |ms: i64| ms.saturating_sub(now_ms);
         let is_on = |until_ms: i64| until_ms > now_ms;
@@ -286,7 +287,7 @@ impl Allowance {
         all.into_iter().flatten().fold(bytes, u64::min)
     }
 
-    /// What it would lend once idle.
+    /// Bytes that the host would lend once idle.
     pub(super) fn once_idle_bytes(&self, settings: &Settings) -> u64 {
         let found = self.seen.map(|seen| seen.quota(settings).once_idle_bytes);
         whole_slabs(self.capped(settings, found.unwrap_or(0)))

@@ -1,11 +1,11 @@
-//! What a host's lending is told, and what it wants done.
+//! Events of a host's lending, and the actions that follow.
 
 use crate::accounting::Categories;
 use crate::idle::Verdict;
 use crate::quota::Limits;
 use gleaner_schemas::lending::{OUTAGE_GRACE_MS, Outcome, Request};
 
-/// How a host lends. All of it comes from the configuration.
+/// Settings of a host's lending. All of it comes from the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Mode, headroom, and the administrator's cap. Of this headroom and the agent's, which comes with every sample, the
@@ -49,12 +49,12 @@ impl Default for Settings {
     }
 }
 
-/// What has happened.
+/// Event that has happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A sample of the agent's.
     Sample {
-        /// Where physical memory goes; `guest_bytes` is what the agent saw of ours.
+        /// Division of physical memory; `guest_bytes` is what the agent saw of ours.
         categories: Categories,
         /// MemAvailable.
         mem_available_bytes: Option<u64>,
@@ -71,7 +71,7 @@ pub enum Event {
         /// On the clock of `now_ms`.
         since_ms: i64,
     },
-    /// What the kernel says now, looked up each second while memory is lent.
+    /// Memory that the kernel has available now, looked up each second while memory is lent.
     Available {
         /// MemAvailable.
         mem_available_bytes: u64,
@@ -93,7 +93,7 @@ pub enum Event {
     Request {
         /// Said again with the answer.
         link: usize,
-        /// What is asked.
+        /// Request of the recruiter.
         request: Request,
         /// 32 lower-case hex digits, fresh.
         fresh_id: String,
@@ -104,14 +104,14 @@ pub enum Event {
     Linked(bool),
     /// The administrator wants it otherwise from now on. Leases that there are go on, as far as the new quota lets them.
     Settings(Settings),
-    /// What was given back after [`Action::Shrink`]: of each lease so much. Due after each, even where it is nothing: there
-    /// is no next step before.
+    /// Bytes given back after [`Action::Shrink`]: of each lease so much. Due after each, even where it is nothing:
+    /// there is no next step before.
     Shrunk(Vec<(String, u64)>),
     /// Time has passed: leases run out, pauses end, shrinking goes on.
     Tick,
 }
 
-/// Why memory is given back.
+/// Reason why memory is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
     /// The owner's first sign: a key, the mouse, a terminal.
@@ -138,31 +138,31 @@ pub enum Cause {
     Ending,
 }
 
-/// What is to be done, in this order.
+/// Actions to be done, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Give all guests' memory back to the kernel, before anything else; no lease is left, and none is named.
     RevokeAll(Cause),
     /// Give what is left of a lease's memory back; it is over.
     Revoke {
-        /// Which.
+        /// Id of the lease.
         lease_id: String,
-        /// Why.
+        /// Reason of the revocation.
         cause: Cause,
     },
     /// Give back so much, the oldest slabs first, and say what that was ([`Event::Shrunk`]).
     Shrink {
         /// Whole slabs.
         bytes: u64,
-        /// Why.
+        /// Reason for taking part of it.
         cause: Cause,
     },
     /// Make room for a lease: reserve its slabs. Comes before its answer. Where it cannot be done, end the lease (a request to
     /// release it, of no client) and answer with that instead.
     Open {
-        /// Which.
+        /// Id of the lease.
         lease_id: String,
-        /// Whose: nobody else may have its pages.
+        /// Client of the lease: nobody else may have its pages.
         client: String,
         /// Whole slabs.
         bytes: u64,
@@ -173,7 +173,7 @@ pub enum Action {
         link: usize,
         /// Of the request.
         request_id: u64,
-        /// What came of it.
+        /// Result of the request.
         outcome: Outcome,
     },
     /// The quota or the leases have changed: announce them.

@@ -1,4 +1,4 @@
-//! Who has leased what, and until when.
+//! Leases by client, and their ends.
 
 use super::refusal;
 use gleaner_schemas::lending::{GrantRequest, Lease, Refusal, SLAB_BYTES};
@@ -15,7 +15,7 @@ pub(super) struct Ledger {
     clock: Clock,
     /// Sum over all leases, so that no step of a simulation adds up a thousand of them.
     held_bytes: u64,
-    /// How many leases run out when, by the ledger's clock.
+    /// Number of leases that run out at each time, by the ledger's clock.
     expiries: BTreeMap<i64, usize>,
 }
 
@@ -63,7 +63,7 @@ impl Clock {
         self.grace_ms = grace_ms;
     }
 
-    /// When it shows `clock_ms`, if nothing changes; that lies ahead.
+    /// Time at which it shows `clock_ms`, if nothing changes; that lies ahead.
     fn shows_at_ms(&self, clock_ms: i64) -> i64 {
         let grace_ms = self.outage_since_ms.map_or(0, |_| self.grace_ms.max(0));
         clock_ms
@@ -283,11 +283,12 @@ impl Ledger {
         self.clock.set_linked(is_linked, now_ms);
     }
 
-    /// When the next lease runs out, if nothing changes.
+    /// Sets another grace: an outage that lasts begins anew by it.
     pub(super) fn set_grace(&mut self, grace_ms: i64, now_ms: i64) {
         self.clock.set_grace(grace_ms, now_ms);
     }
 
+    /// Time at which the next lease runs out, if nothing changes.
     pub(super) fn next_expiry_ms(&self) -> Option<i64> {
         let (first_ms, _) = self.expiries.first_key_value()?;
         Some(self.clock.shows_at_ms(*first_ms))

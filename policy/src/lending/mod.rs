@@ -38,12 +38,12 @@ pub struct Lender {
     now_ms: i64,
 }
 
-/// How giving back in steps stands.
+/// State of giving back in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Shrinking {
     /// Asked for, and not reported yet.
     is_under_way: bool,
-    /// When the next step may be.
+    /// Time of the earliest next step.
     next_ms: Option<i64>,
     /// In one step: the owner has said so.
     is_at_once: bool,
@@ -169,7 +169,7 @@ impl Lender {
         actions
     }
 
-    /// What may be lent, and why (without outlook and host id).
+    /// Bytes that may be lent, and the reason (without outlook and host id).
     #[must_use]
     pub fn quota(&self, now_ms: i64) -> HostQuota {
         let allowed = self.allowed(now_ms);
@@ -194,7 +194,7 @@ impl Lender {
         self.ledger.leases(now_ms)
     }
 
-    /// When [`Event::Tick`] is due next; `None`: not before something else happens.
+    /// Time at which [`Event::Tick`] is due next; `None`: not before something else happens.
     #[must_use]
     pub fn next_tick_ms(&self) -> Option<i64> {
         let step_ms = (!self.shrinking.is_under_way).then_some(self.shrinking.next_ms);
@@ -206,8 +206,8 @@ impl Lender {
         all.into_iter().flatten().min()
     }
 
-    /// When the quota may rise without anything that happens: nothing is due then, but [`Lender::quota`] gives more. A
-    /// simulation adds the quota up over time by it.
+    /// Time at which the quota may rise without anything that happens: nothing is due then, but [`Lender::quota`] gives
+    /// more. A simulation adds the quota up over time by it.
     #[must_use]
     pub fn next_rise_ms(&self, now_ms: i64) -> Option<i64> {
         self.allowance.rises_ms(&self.settings, now_ms)

@@ -1,4 +1,4 @@
-//! Why there is no lease, in words: what, why, and when to come again.
+//! Words of a refused lease: the fact, the reason, and when to come again.
 
 use super::Allowed;
 use gleaner_schemas::lending::{

@@ -49,7 +49,7 @@ impl Steady {
         }
     }
 
-    /// When what may be lent rises next by itself; `None` where it does not, unless something new comes.
+    /// Time at which the bytes that may be lent rise next by themselves; `None`: not before something new comes.
     pub(super) fn rises_ms(&self, now_ms: i64, rise_after_ms: i64) -> Option<i64> {
         let begin_ms = now_ms.saturating_sub(rise_after_ms);
         let least = self.held.iter().find(|held| held.until_ms > begin_ms)?;
@@ -57,7 +57,7 @@ impl Steady {
         (least.until_ms != i64::MAX).then_some(rises_ms)
     }
 
-    /// What may be lent at `now_ms`.
+    /// Bytes that may be lent at `now_ms`.
     pub(super) fn bytes(&self, now_ms: i64, rise_after_ms: i64) -> u64 {
         let begin_ms = now_ms.saturating_sub(rise_after_ms);
         let least = self.held.iter().find(|held| held.until_ms > begin_ms);

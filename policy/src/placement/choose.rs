@@ -11,7 +11,7 @@ pub(super) struct Choice<'a> {
     /// Whole slabs.
     pub(super) bytes: u64,
     pub(super) candidates: &'a [Candidate],
-    /// Who has room and has not failed; enough of them.
+    /// Hosts with room that have not failed; enough of them.
     pub(super) eligible: Vec<usize>,
     pub(super) now_ms: i64,
 }

@@ -1,4 +1,4 @@
-//! Which hosts a lease is asked from.
+//! Hosts that a lease is asked from.
 //!
 //! One enum of policies with one exhaustive match. All of them keep to what no policy may break: enough room, no host
 //! twice, and none that failed lately.
@@ -27,26 +27,26 @@ pub const EPOCH_MS: i64 = 5000;
 pub struct Candidate {
     /// Its id.
     pub host_id: Arc<str>,
-    /// What is free there.
+    /// Bytes that are free there.
     pub free_bytes: u64,
-    /// What is leased there.
+    /// Bytes that are leased there.
     pub lent_bytes: u64,
     /// Page requests served a second.
     pub requests_per_s: f64,
-    /// What this client has leased there.
+    /// Bytes that this client has leased there.
     pub client_bytes: u64,
     /// For how long it has been idle.
     pub idle_for_ms: Option<i64>,
     /// The probability that what is asked stays for as long as asked, where the forecast knows.
     pub stays: Option<f64>,
-    /// When it last failed, on the clock of `now_ms`.
+    /// Time of its last failure, on the clock of `now_ms`.
     pub failed_ms: Option<i64>,
 }
 
-/// What is asked for.
+/// A client's request for memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Who asks.
+    /// Client that asks.
     pub client: &'a str,
     /// Of each copy; hosts grant whole slabs.
     pub bytes: u64,
@@ -63,7 +63,7 @@ pub struct Shortage {
     pub hosts_that_failed: usize,
     /// The most that is free on one host that could be asked.
     pub largest_free_bytes: u64,
-    /// When the first of those that failed may be asked again.
+    /// Time until the first of those that failed may be asked again.
     pub retry_in_ms: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! What placements remember, bounded.
+//! Memory of placements, bounded.
 
 use super::REFRACTION_MS;
 use crate::refraction::Refraction;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Clients whose good hosts are remembered; of more the one that asked longest ago is forgotten.
 const MOST_CLIENTS: usize = 4096;
 
-/// What placements remember from one request to the next; nothing that could not be lost.
+/// Memory of placements from one request to the next; nothing that could not be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     refraction_ms: i64,
@@ -16,7 +16,7 @@ pub struct State {
     epoch: Option<Epoch>,
 }
 
-/// Where a client's memory was placed last.
+/// Hosts on which a client's memory was placed last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Good {
     host_ids: Vec<Arc<str>>,

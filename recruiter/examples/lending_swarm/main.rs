@@ -23,9 +23,9 @@ use std::time::{Duration, Instant};
 
 /// As typed.
 struct Args {
-    /// Where hosts connect to.
+    /// URL that hosts connect to.
     url: String,
-    /// Where clients ask, without TLS.
+    /// URL at which clients ask, without TLS.
     local: String,
     pki: Option<PathBuf>,
     hosts: usize,
@@ -35,12 +35,12 @@ struct Args {
     /// Leases asked for a second.
     rate: f64,
     clients: usize,
-    /// How long a lease is kept.
+    /// Time for which a lease is kept.
     keep: Duration,
     bytes: u64,
 }
 
-/// What hosts count together.
+/// Sums over all hosts.
 #[derive(Default)]
 struct Sums {
     linked: AtomicU64,

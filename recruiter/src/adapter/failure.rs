@@ -1,31 +1,31 @@
-//! What can go wrong while a quota is followed.
+//! Errors while a quota is followed.
 
 use std::path::PathBuf;
 
-/// Why a quota cannot be followed, or not now.
+/// Reason why a quota cannot be followed, or not now.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// A file that cannot be read.
     #[error("cannot read {path}: {source}")]
     File {
-        /// Which.
+        /// The file that cannot be used.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// What was read are no quotas.
+    /// The contents read are no quotas.
     #[error("{from} has no quotas: {source}")]
     Quotas {
-        /// Where they were read.
+        /// File or address that they were read from.
         from: String,
-        /// What is wrong with them.
+        /// Error of the parser.
         source: serde_json::Error,
     },
     /// Nobody writes the file any more.
     #[error("{path} was last written more than {age_s} s ago: is its writer running?")]
     Stale {
-        /// Which.
+        /// The file that cannot be used.
         path: PathBuf,
         /// So long ago.
         age_s: u64,
@@ -35,10 +35,10 @@ pub enum Failure {
     Recruiter {
         /// Its address.
         url: String,
-        /// What it or the network says.
+        /// Message of the server or the network.
         why: String,
     },
-    /// Which host's quota is not clear.
+    /// The host whose quota is not clear.
     #[error("{0}: name the host that the server runs on with --host")]
     Host(String),
     /// The memory server does not answer, or refuses.
@@ -46,9 +46,9 @@ pub enum Failure {
     Server {
         /// memcached or Redis.
         name: &'static str,
-        /// Where.
+        /// Address of the server.
         address: String,
-        /// What it or the network says.
+        /// Message of the server or the network.
         why: String,
     },
     /// Certificates of no use.

@@ -47,11 +47,11 @@ struct Follower<'a> {
     uses: Uses,
     /// The last quota heard, and what the server used when it was found.
     quota: Option<(HostQuota, u64)>,
-    /// Why there is none.
+    /// Reason why there is no quota.
     why_none: Why,
-    /// When the source was last well.
+    /// Time at which the source was last well.
     heard_at: Instant,
-    /// What was said of the source since.
+    /// Last message about the source since.
     said_of_source: Option<String>,
     server_fails: bool,
     said_that_nothing_is_evicted: bool,
@@ -224,7 +224,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// How the server stands with its limit.
+/// State of a server's limit.
 enum Kept {
     /// Nothing was heard of the quota so far.
     NotYet,

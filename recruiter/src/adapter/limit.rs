@@ -1,4 +1,4 @@
-//! How much a memory server may have.
+//! Limit of a memory server: the memory that it may have.
 
 use gleaner_schemas::lending::HostQuota;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ impl Rule {
     }
 }
 
-/// What a server used lately. Figures of a quota are older than the message they come in, and a server that has grown
+/// Recent uses of a server. Figures of a quota are older than the message they come in, and a server that has grown
 /// since would be given that growth twice.
 #[derive(Debug, Default)]
 pub(super) struct Uses(VecDeque<(Instant, u64)>);

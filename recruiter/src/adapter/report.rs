@@ -1,4 +1,4 @@
-//! What `follow` tells of its doings.
+//! Reports of `follow` on its doings.
 
 use gleaner_schemas::lending::{HostQuota, QuotaReason};
 use gleaner_schemas::units::Bytes;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::time::SystemTime;
 
-/// Why a limit is what it is.
+/// Reason of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Why {

@@ -1,4 +1,4 @@
-//! What the handlers share.
+//! State that the handlers share.
 
 use super::feed::Feed;
 use super::problem::Problem;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What Prometheus scrapes.
+/// Metrics in Prometheus' format.
 ///
 /// For readers and admins, and on the recruiter's own machine.
 #[utoipa::path(

@@ -1,4 +1,4 @@
-//! What the recruiter answers. `gleaner-recruiter openapi` tells all of it to programs, docs/recruiter.md to people.
+//! Answers of the recruiter. `gleaner-recruiter openapi` tells all of them to programs, docs/recruiter.md to people.
 
 mod app;
 mod feed;

@@ -1,4 +1,4 @@
-//! What a caller may do.
+//! Rights of a caller.
 
 use super::App;
 use super::problem::Problem;
@@ -22,7 +22,7 @@ pub(super) struct Lessee {
 }
 
 impl Lessee {
-    /// Whose leases it may see and change; `None`: all.
+    /// Client whose leases it may see and change; `None`: all.
     pub(super) fn bounds(&self) -> Option<&str> {
         (!self.is_admin).then_some(self.client.as_str())
     }

@@ -27,7 +27,7 @@ pub(crate) struct Problem {
     /// `malformed`, `unreachable`, `starting`, `busy`, `in_use`, `paused`, `ending`, `other`), `unauthorized`, `forbidden`, `not_found` or
     /// `method_not_allowed`.
     pub(crate) kind: String,
-    /// When to come again with the same request, as the header Retry-After says in seconds; absent: never.
+    /// Time to wait before the same request, as the header Retry-After says in seconds; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry_in_ms: Option<i64>,
 }

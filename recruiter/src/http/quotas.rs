@@ -10,7 +10,7 @@ use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{HostQuota, Quotas};
 use std::sync::Arc;
 
-/// What every host may lend now.
+/// Quotas of every host now.
 ///
 /// For clients, readers and admins, and on the recruiter's own machine.
 #[utoipa::path(

@@ -23,7 +23,7 @@ impl App {
     }
 }
 
-/// What every host may lend now, and then what changes.
+/// Quotas of every host now, and then each change.
 ///
 /// The first event, `quotas`, has all hosts; each `changed` those that have changed since, up to four times a second. A host
 /// that is gone comes once more with a quota of 0 and the reason `unknown`. Who reads too slowly is cut off, and comes again for

@@ -11,10 +11,10 @@ use gleaner_schemas::units::Bytes;
 const LEAST_RETRY_MS: i64 = 1000;
 /// Later than this something else may have.
 const MOST_RETRY_MS: i64 = 300_000;
-/// Where nothing tells when a host will be idle.
+/// Time to retry after where nothing tells when a host will be idle.
 const RETRY_MS: i64 = 30_000;
 
-/// What hosts are compared by where no least time is asked for.
+/// Time by which hosts are compared where no least time is asked for.
 const USUAL_MS: i64 = 3_600_000;
 
 /// Hosts with room for a client's request that are none of `excluded`; at least `missing`.
@@ -67,7 +67,7 @@ pub(super) fn of(
     })
 }
 
-/// What is free beyond what others are about to get.
+/// Bytes that are free beyond those that others are about to get.
 fn free(host: &Host) -> u64 {
     host.quota.free_bytes.saturating_sub(host.pending_bytes)
 }

@@ -20,9 +20,9 @@ pub(super) struct Host {
     pub(super) heard_ms: i64,
     /// By id, each with the time when it was said.
     pub(super) leases: BTreeMap<String, (Lease, i64)>,
-    /// What requests under way may take.
+    /// Bytes that requests under way may take.
     pub(super) pending_bytes: u64,
-    /// When it last did not answer.
+    /// Time at which it last did not answer.
     pub(super) failed_ms: Option<i64>,
 }
 
@@ -84,27 +84,27 @@ impl Host {
     }
 }
 
-/// What is known of a host.
+/// Knowledge of a host.
 #[derive(Clone, Debug, Serialize, serde::Deserialize, utoipa::ToSchema)]
 pub struct HostView {
-    /// What it may lend, and why.
+    /// Quota of the host, and its reason.
     pub quota: HostQuota,
     /// Whether it is linked now.
     pub is_reachable: bool,
-    /// How long ago it last announced itself.
+    /// Time since it last announced itself.
     pub heard_ago_ms: i64,
     /// Another one with each start of the memory server.
     pub incarnation: String,
     /// Version of the memory server.
     pub memoryd_version: String,
-    /// Where its pages are served, as `HOST:PORT`; absent: nowhere yet.
+    /// Address at which its pages are served, as `HOST:PORT`; absent: nowhere yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Page requests served a second, lately.
     pub requests_per_s: f64,
     /// Leases that it holds.
     pub leases_count: u64,
-    /// How long ago it last did not answer; absent: it always did.
+    /// Time since it last did not answer; absent: it always did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_ago_ms: Option<i64>,
 }

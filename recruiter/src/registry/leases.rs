@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Client and key.
 pub type Key = (String, String);
 
-/// What one client holds.
+/// Leases of one client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holding {
     pub(super) granted_bytes: u128,
@@ -26,7 +26,7 @@ struct Known {
     granted_bytes: u64,
 }
 
-/// Where each lease is. The lease itself is with its host.
+/// Host of each lease. The lease itself is with its host.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     by_id: HashMap<String, Known>,
@@ -119,7 +119,7 @@ impl Leases {
         self.holdings.get(client).copied().unwrap_or_default()
     }
 
-    /// What a client holds on each host.
+    /// Bytes that a client holds on each host.
     pub(super) fn by_host(&self, client: &str) -> HashMap<&str, u64> {
         let from = (client.to_owned(), String::new());
         let keys = self.by_key.range(from..);
@@ -140,7 +140,7 @@ impl Leases {
 }
 
 impl Registry {
-    /// Which host has a lease.
+    /// Host that has a lease.
     #[must_use]
     pub fn host_of(&self, lease_id: &str) -> Option<&HostId> {
         self.leases.by_id.get(lease_id).map(|known| &known.host_id)

@@ -1,4 +1,4 @@
-//! What one client may hold, and what is held back for all.
+//! Limits of one client, and the reserve for all.
 
 use super::Registry;
 use gleaner_schemas::lending::{LeaseRequest, Refusal, RefusalKind};

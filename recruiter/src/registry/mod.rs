@@ -1,4 +1,4 @@
-//! What is known of hosts and leases. Pure: time is an argument, and nothing is asked or sent from here.
+//! Registry of hosts and leases. Pure: time is an argument, and nothing is asked or sent from here.
 //!
 //! All of it comes from the hosts' announcements and answers, so that it is whole again one heartbeat after a start. A
 //! host grants, renews and ends its own leases; here they are only remembered.
@@ -36,7 +36,7 @@ const PORTION: usize = 512;
 /// A host's id, shared by all that names it.
 pub type HostId = Arc<str>;
 
-/// How the registry judges.
+/// Settings of the registry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Time between two announcements of a host.
@@ -47,7 +47,7 @@ pub struct Settings {
     pub client_leases: Option<usize>,
     /// Share of all quota that is never granted, so that hosts may shrink without leases ending.
     pub reserve_share: f64,
-    /// How sure a least time must be.
+    /// Least probability of a least time.
     pub confidence: f64,
 }
 
@@ -59,7 +59,7 @@ impl Settings {
     }
 }
 
-/// What is known of how long memory stays, and the hour that counts for it.
+/// Knowledge of the time that memory stays, and the hour that counts for it.
 #[derive(Clone)]
 pub struct Foresight {
     /// The forecasts of the analysis.
@@ -77,11 +77,11 @@ impl std::fmt::Debug for Foresight {
 /// Sums over the hosts that are linked. They do not overflow, whatever hosts announce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What may be lent.
+    /// Bytes that may be lent.
     pub quota_bytes: u128,
-    /// What is lent.
+    /// Bytes that are lent.
     pub lent_bytes: u128,
-    /// What is free.
+    /// Bytes that are free.
     pub free_bytes: u128,
 }
 
@@ -90,7 +90,7 @@ pub struct Totals {
 pub struct QuotaSeen {
     /// As announced; nothing is free where the host cannot be reached.
     pub quota: Arc<HostQuota>,
-    /// When.
+    /// Time at which the recruiter received it.
     pub heard_ms: i64,
 }
 
@@ -105,7 +105,7 @@ impl QuotaSeen {
     }
 }
 
-/// What has changed since it was last asked for.
+/// Changes since they were last taken.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// Hosts with another quota than before.
@@ -287,7 +287,7 @@ impl Registry {
         })
     }
 
-    /// What is expected from now on; hosts' outlooks follow with their next announcements.
+    /// Takes in the expectation from now on; hosts' outlooks follow with their next announcements.
     pub fn foresee(&mut self, foresight: Option<Foresight>) {
         self.foresight = foresight;
     }
@@ -298,7 +298,7 @@ impl Registry {
         self.hosts.values().map(Host::quota_seen).collect()
     }
 
-    /// What has changed since this was last called.
+    /// Returns the changes since this was last called.
     pub fn take_changes(&mut self) -> Changes {
         let changed = std::mem::take(&mut self.changed);
         let seen = |id: &HostId| self.hosts.get(id).map(Host::quota_seen);

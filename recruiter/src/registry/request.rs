@@ -4,16 +4,16 @@ use super::{HostId, Registry, candidates, limits};
 use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, Refusal, RefusalKind};
 
-/// What is to be done about a request.
+/// Plan for a request.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Leases that there are already, no more than asked for.
     pub found: Vec<LeaseView>,
     /// Leases of this key beyond those: left over by an answer that came too late, or by another recruiter.
     pub superfluous: Vec<LeaseView>,
-    /// How many are missing.
+    /// Number of leases that are missing.
     pub missing: usize,
-    /// Who could give one.
+    /// Hosts that could give one.
     pub candidates: Vec<Candidate>,
 }
 

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 /// Every announcement comes so often.
 const ANNOUNCE: Duration = Duration::from_millis(100);
 
-/// What it does when it is asked.
+/// Behaviour when it is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Manner {
     Grants,
@@ -32,7 +32,7 @@ pub(crate) struct State {
     pub(crate) leases: BTreeMap<String, Lease>,
     pub(crate) manner: Manner,
     pub(crate) asked: Vec<Asked>,
-    /// Why it was sent away.
+    /// Reasons for which it was sent away.
     pub(crate) sent_away: Vec<Refusal>,
     /// True for memory servers of this release; older ones know no such message.
     pub(crate) takes_revocations: bool,

@@ -1,4 +1,4 @@
-//! What hosts may lend, as it is told on: JSON, events, files, metrics.
+//! Hosts' quotas as they are told on: JSON, events, files, metrics.
 
 use crate::hosts::{Host, id};
 use crate::running::{GIB, MIB, QUICK, Recruiter, agent, asked, wait_for};

@@ -1,4 +1,4 @@
-//! Who may do what, by real TLS.
+//! Rights of each role, by real TLS.
 
 use crate::hosts::{Host, id};
 use crate::running::{

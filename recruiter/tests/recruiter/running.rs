@@ -117,7 +117,7 @@ pub(crate) fn program() -> &'static str {
     env!("CARGO_BIN_EXE_gleaner-recruiter")
 }
 
-/// What a lease is asked for with.
+/// Body of a request for a lease.
 pub(crate) fn asked(bytes: u64, key: &str) -> Value {
     json!({ "bytes": bytes, "key": key })
 }

@@ -1,4 +1,4 @@
-//! Where the memory is, in one bar.
+//! Division of the memory, in one bar.
 
 use crate::fleet::Fleet;
 use crate::questions::idle::tables::colour;

@@ -4,7 +4,7 @@ use crate::view::View;
 use crate::wording::{seconds, share, size};
 use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Parameters, Scope};
 
-/// What is there now can be counted on when it is still there an hour later in this share of the cases,
+/// Memory that is there now can be counted on when it is still there an hour later in this share of the cases,
 const DEPENDABLE_SHARE: f64 = 0.95;
 /// and when it is there at all for this share of the time.
 const USUAL_SHARE: f64 = 0.5;

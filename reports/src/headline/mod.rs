@@ -1,4 +1,4 @@
-//! What a reader should know after ten seconds: how much is idle, and can it be counted on.
+//! The answer for a reader with ten seconds: the amount that is idle, and whether it can be counted on.
 
 mod bar;
 mod cards;
@@ -20,7 +20,7 @@ const MOSTLY_ON_SHARE: f64 = 0.95;
 pub(crate) struct Headline {
     /// The sentence, with numbers.
     pub lead: String,
-    /// What qualifies it.
+    /// Sentences that qualify it.
     pub support: Vec<String>,
     /// Meaning of available memory where hosts were imported.
     pub caveat: Option<String>,
@@ -107,7 +107,7 @@ fn harvestable(view: &View, fleet: &Fleet) -> Option<String> {
     ))
 }
 
-/// How much lay where nobody was.
+/// The part that lay on hosts without anybody at them.
 fn idle(view: &View, fleet: &Fleet) -> Option<String> {
     let (idle, in_use) = (fleet.idle_bytes?, fleet.in_use_bytes()?);
     Some(match view.only_host() {

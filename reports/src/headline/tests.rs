@@ -29,7 +29,7 @@ fn fleet(hosts: usize) -> Findings {
     findings
 }
 
-/// What the analysis says of two such hosts together.
+/// Findings of two such hosts together.
 fn together(available_gib: f64) -> Findings {
     let available = |scope, gib: f64| ClusterAvailable {
         scope,

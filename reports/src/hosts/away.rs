@@ -1,4 +1,4 @@
-//! When the owner was away: a line for each day.
+//! Absences of the owner: a line for each day.
 
 use crate::clock::DayPart;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
@@ -83,7 +83,7 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     })
 }
 
-/// What is said of a day on which the clocks changed: its hours are counted, not read off the wall.
+/// Note on a day on which the clocks changed: its hours are counted, not read off the wall.
 fn odd_day(view: &View, day_ms: i64) -> Option<String> {
     let hours = view.clock.hours_of_day(day_ms)?;
     (hours != 24.0).then(|| {
@@ -132,7 +132,7 @@ fn round(hour: f64) -> f64 {
     (hour * 1000.0).round() / 1000.0
 }
 
-/// What is said where no idle period is known.
+/// Text where no idle period is known.
 pub(super) fn unknown(view: &View) -> String {
     let p = &view.findings.parameters;
     let known = view.only_host().is_some_and(|h| h.idle_share.is_some());

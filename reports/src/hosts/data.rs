@@ -1,4 +1,4 @@
-//! What the host's figures rest on, what is missing from them, and what getting them cost.
+//! Basis of the host's figures, the parts missing from them, and the cost of getting them.
 
 use crate::imported::{imported_from, synthetic_fleet};
 use crate::page::Part;

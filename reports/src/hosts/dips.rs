@@ -8,7 +8,7 @@ use gleaner_schemas::findings::{DipProcess, WorstDip};
 /// Most names of processes said of a dip.
 const NAMES: usize = 3;
 
-/// What of each threshold was the deepest time below it; absent without any.
+/// The deepest time below each threshold; absent without any.
 pub(super) fn worst(view: &View) -> Option<Table> {
     let mut dips: Vec<&WorstDip> = view.findings.worst_dips.iter().collect();
     dips.sort_by_key(|d| (d.min_available_bytes, d.threshold_bytes, d.from_time_ms));
@@ -89,7 +89,7 @@ fn ran(view: &View, dip: &WorstDip) -> Cell {
     Cell::text(list(&told.collect::<Vec<_>>()))
 }
 
-/// How often available memory was below each threshold.
+/// Number of times that available memory was below each threshold.
 pub(super) fn counted(view: &View) -> Option<Table> {
     let rows = view.findings.absolute_dips().map(|dip| {
         vec![

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 /// One host's page.
 pub(crate) struct HostPage {
-    /// Where it is addressed: `host-otter`.
+    /// Anchor of its page: `host-otter`.
     pub id: String,
     pub name: String,
     /// In a line, for lists of hosts.

@@ -9,7 +9,7 @@ use gleaner_schemas::findings::{Category, Findings};
 /// Physical memory whose mean differs by more than this from that of the last sample was added to or taken from.
 const CHANGED_SHARE: f64 = 0.01;
 
-/// What is said of the host in a line.
+/// Summary of the host in a line.
 pub(super) fn summary(view: &View) -> String {
     let Some(host) = view.only_host() else {
         return String::new();
@@ -24,7 +24,7 @@ pub(super) fn summary(view: &View) -> String {
     }
 }
 
-/// What is to be said of it first.
+/// First sentence of the host's page.
 pub(super) fn answer(view: &View, fleet: &View) -> String {
     let Some(host) = view.only_host() else {
         return String::new();

@@ -1,4 +1,4 @@
-//! What was found of each host by itself.
+//! Findings of each host by itself.
 
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostSummary, TraceSource};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Who uses the memory: processes and files.
+//! Users of the memory: processes and files.
 
 use crate::page::table::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
 use crate::view::View;
@@ -35,7 +35,7 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// How they are named.
+/// Words for the files, by the way they are named.
 pub(crate) fn files_words(view: &View) -> &'static str {
     if view
         .findings

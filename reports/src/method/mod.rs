@@ -9,7 +9,7 @@ use crate::wording::{list, seconds, share, size};
 
 pub(crate) use terms::{DEPARTURES, GROUPS, Group, SOURCES};
 
-/// What the advice to add, move or leave memory rests on.
+/// Rules behind the advice to add, move or leave memory.
 pub(crate) fn advice_rules() -> Vec<String> {
     vec![
         format!(

@@ -34,7 +34,7 @@ const MURPHY: Option<usize> = Some(9);
 const COX: Option<usize> = Some(10);
 const OWN: Option<usize> = None;
 
-/// What is cited, numbered from 1.
+/// Sources that are cited, numbered from 1.
 pub(crate) const SOURCES: [&str; 10] = [
     "A. Acharya and S. Setia, Availability and Utility of Idle Memory in Workstation Clusters, SIGMETRICS 1999",
     "E. L. Kaplan and P. Meier, Nonparametric Estimation from Incomplete Observations, JASA 53, 1958",
@@ -298,7 +298,7 @@ pub(crate) const GROUPS: [Group; 5] = [
     },
 ];
 
-/// Where this report departs from the paper.
+/// Points in which this report departs from the paper.
 pub(crate) const DEPARTURES: [&str; 6] = [
     "Memory context: equation 1 prints “A + G + K − M − lotsfree” for its second case. Its first shows that a parenthesis was lost: we take A + G + K − (M − lotsfree).",
     "Cut periods: the paper does not say what became of them. Means “as seen” count them as long as they were seen; everything else takes them as lasting longer.",

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 pub(crate) struct Figure {
     pub id: String,
     pub title: String,
-    /// What it shows, with numbers.
+    /// Sentence with the figure's message, with numbers.
     pub sentence: String,
     pub key: Vec<Key>,
     pub height_px: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Key {
     pub value: String,
 }
 
-/// What `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
+/// Plot that `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
 ///
 /// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `time.js` puts its ticks
 /// where the report's zone has its hours and midnights: a day has as many hours as it had. Where a trace's hover text
@@ -83,7 +83,7 @@ fn inert(json: &str) -> String {
     text
 }
 
-/// What all figures share.
+/// Layout that all figures share.
 pub(crate) fn layout() -> Layout {
     Layout::new()
         .auto_size(true)

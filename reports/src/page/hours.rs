@@ -16,7 +16,7 @@ const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// What the colours of a map span at least, of its largest value.
+/// Least span of a map's colours, as a share of its largest value.
 const LEAST_CONTRAST: f64 = 0.2;
 
 /// One value for each hour of the week; absent where there is no data.
@@ -25,7 +25,7 @@ pub(crate) struct Week {
     cells: [[Option<f64>; 24]; 7],
 }
 
-/// What the cells are in.
+/// Unit of the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     Share,
@@ -44,7 +44,7 @@ impl Measure {
     }
 }
 
-/// What a map shows.
+/// Values of a map.
 pub(crate) struct Map {
     pub id: String,
     pub title: String,
@@ -52,7 +52,7 @@ pub(crate) struct Map {
     pub measure: Measure,
     /// Its colours: `gain` where more is better for who borrows, else `loss`.
     pub colour: &'static str,
-    /// What a cell's value is, where one points at it: `available`.
+    /// Name of a cell's value, where one points at it: `available`.
     pub label: &'static str,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Column {
     pub is_number: bool,
 }
 
-/// What a cell's value is in: what its column is called where programs read it ends so.
+/// Unit of a cell's value: the name of its column where programs read it ends so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
@@ -69,9 +69,9 @@ pub(crate) struct Cell {
     /// As read; a unit stands apart so that numbers align.
     pub text: String,
     pub unit: String,
-    /// What it sorts by; text sorts as text.
+    /// Value that it sorts by; text sorts as text.
     pub value: Option<f64>,
-    /// What `value` is in.
+    /// Unit of `value`.
     pub kind: Kind,
     /// Name of the colour that its figure uses.
     pub swatch: Option<&'static str>,
@@ -79,7 +79,7 @@ pub(crate) struct Cell {
     pub bar: Option<f64>,
     /// Id of the element that it leads to: a host's page.
     pub link: Option<String>,
-    /// What a screen reader says where the eye sees a dash.
+    /// Words of a screen reader where the eye sees a dash.
     pub absent: bool,
 }
 
@@ -101,7 +101,7 @@ impl Cell {
         }
     }
 
-    /// What is not known: a dash, never 0.
+    /// A value that is not known: a dash, never 0.
     pub(crate) fn absent() -> Self {
         Self {
             text: "–".into(),
@@ -254,7 +254,7 @@ impl Table {
         !self.stays_open && self.shown().len() > ROWS_OPEN
     }
 
-    /// What is said where rows are left out.
+    /// Note where rows are left out.
     pub(crate) fn left_out(&self) -> Option<String> {
         (self.rows.len() > self.rows_shown).then(|| {
             format!(
@@ -265,7 +265,7 @@ impl Table {
         })
     }
 
-    /// What each column is called where programs read it: its label and its unit, `mean_share`.
+    /// Names of the columns where programs read them: label and unit, `mean_share`.
     pub(crate) fn keys(&self) -> Vec<String> {
         let key = |(at, column): (usize, &Column)| {
             let label = column.label.to_lowercase();

@@ -20,7 +20,7 @@ pub(crate) fn questions(view: &View) -> Vec<Section> {
     ]
 }
 
-/// What is said in place of a measure: the analysis' reason, or else `otherwise`.
+/// Text in place of a measure: the analysis' reason, or else `otherwise`.
 pub(crate) fn without(view: &View, measure: &str, otherwise: &str) -> Part {
     Part::Say(
         view.reason_without(measure)

@@ -9,7 +9,7 @@ use crate::page::{Part, Section};
 pub struct TableFile {
     /// Name without an ending, from the table's id.
     pub name: String,
-    /// What it says above the table.
+    /// Caption above the table.
     pub caption: String,
     /// Its content.
     pub csv: String,
@@ -60,7 +60,7 @@ fn line(fields: impl IntoIterator<Item = String>) -> String {
     fields.join(",") + "\r\n"
 }
 
-/// What is not known is empty.
+/// Text of a cell; a value that is not known is empty.
 fn value(cell: &Cell) -> String {
     match cell.value {
         Some(value) => value.to_string(),

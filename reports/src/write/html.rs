@@ -62,7 +62,7 @@ struct ComparisonDocument<'a> {
     assets: Assets,
 }
 
-/// What every page carries, so that it needs no network.
+/// Assets that every page carries, so that it needs no network.
 struct Assets {
     style: &'static str,
     script: &'static str,

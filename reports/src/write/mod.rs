@@ -1,4 +1,4 @@
-//! What writes a page: as HTML, Markdown, CSV, JSON.
+//! Writers of a page: as HTML, Markdown, CSV, JSON.
 
 pub(crate) mod csv;
 pub(crate) mod html;

@@ -1,4 +1,4 @@
-//! What the invented points add up to.
+//! Sums of the invented points.
 
 use gleaner_schemas::findings::*;
 

@@ -1,4 +1,4 @@
-//! What the invented hosts have together, and when they were short: worked out from their points.
+//! Memory of the invented hosts together, and the times when they were short: worked out from their points.
 
 use gleaner_schemas::findings::*;
 

@@ -96,7 +96,7 @@ pub struct ClassPoint {
 
 impl Finding for ClassPoint {}
 
-/// What the hosts of one class give to the memory available in the cluster.
+/// Part of the hosts of one class in the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassContribution {
@@ -116,7 +116,7 @@ impl Finding for ClassContribution {
     const PRINTED: Option<TablePlace> = printed(130, "Whose memory that is");
 }
 
-/// What the hosts that give most give to the memory available in the cluster.
+/// Part of the hosts that give most in the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RankContribution {
@@ -137,13 +137,13 @@ impl Finding for RankContribution {}
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Residence {
-    /// Where they were: each host keeps its part all the time.
+    /// In place: each host keeps its part all the time.
     Stays,
     /// Somewhere: as many bytes are there at any time, though hosts take turns.
     Somewhere,
 }
 
-/// How many lendable bytes the hosts have together for a time, from a cell chosen at random on.
+/// Lendable bytes that the hosts have together for a time, from a cell chosen at random on.
 ///
 /// A host that sleeps, is shut down or whose agent falls silent in that time, or that nothing reaches, has lost all; one of which nobody knows
 /// what became of it is left out, of what was there at first too. Cells are not independent of each other:
@@ -159,7 +159,7 @@ pub struct Guaranteed {
     pub ahead_s: f64,
     /// In this share of the cells there were as many bytes, or more.
     pub probability: f64,
-    /// How many.
+    /// Bytes that there are at least.
     pub bytes: i64,
     /// Mean lendable at the start, on the hosts whose fate is known.
     pub now_mean_bytes: f64,
@@ -174,7 +174,7 @@ impl Finding for Guaranteed {
         printed(140, "What is there for so long, with so much probability");
 }
 
-/// What becomes of copies of a region that lie on different hosts: over every choice of so many hosts out
+/// Fates of copies of a region that lie on different hosts: over every choice of so many hosts out
 /// of those that have the region to lend in the same cell, and over all cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -193,7 +193,7 @@ pub struct Copies {
     pub all_lost: f64,
     /// That all would be, were hosts independent: `one_lost` to the power of `copies_count`.
     pub all_lost_if_independent: f64,
-    /// How many times more likely it is to lose all than were hosts independent; absent where none is ever lost.
+    /// Ratio by which losing all is likelier than were hosts independent; absent where none is ever lost.
     pub all_lost_ratio: Option<f64>,
     /// That none is.
     pub none_lost: f64,
@@ -205,7 +205,7 @@ impl Finding for Copies {
     const PRINTED: Option<TablePlace> = printed(150, "Losing copies on different hosts");
 }
 
-/// How many hosts stop being idle within one cell, in one hour of the week.
+/// Hosts that stop being idle within one cell, in one hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ReturnsByHour {
@@ -249,18 +249,18 @@ impl Finding for WorstReturn {
     const PRINTED: Option<TablePlace> = printed(160, "Moments at which most owners returned");
 }
 
-/// Which peak counts.
+/// Peak that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Peak {
     /// The largest.
     Max,
-    /// What is exceeded in one cell of 100 at most.
+    /// Value that is exceeded in one cell of 100 at most.
     P99,
 }
 
-/// What hosts that share their memory could do without.
+/// Memory that hosts which share theirs could do without.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Pooling {
@@ -268,11 +268,11 @@ pub struct Pooling {
     pub pool_hosts_count: i64,
     /// Hosts in all pools.
     pub hosts_count: i64,
-    /// Which peak of demand: physical less available memory, the most in a cell.
+    /// Peak of demand that counts: physical less available memory, the most in a cell.
     pub peak: Peak,
-    /// What the hosts need, each with memory for its own peak.
+    /// Memory that the hosts need, each with memory for its own peak.
     pub sum_of_peaks_bytes: i64,
-    /// What the pools need, each with memory for its peak; mean over several ways to form the pools by chance.
+    /// Memory that the pools need, each with memory for its peak; mean over several ways to form the pools by chance.
     pub peak_of_sums_bytes: f64,
     /// Share of the first that the second saves.
     pub saved_share: f64,

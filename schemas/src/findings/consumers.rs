@@ -1,4 +1,4 @@
-//! What uses the memory, by name.
+//! Users of the memory, by name.
 
 use super::finding::{Finding, HostFields};
 use serde::{Deserialize, Serialize};

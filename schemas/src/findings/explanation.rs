@@ -1,4 +1,4 @@
-//! How the figures of one host at one instant came about: what `gleaner explain` prints.
+//! Origin of the figures of one host at one instant: the output of `gleaner explain`.
 
 use super::TraceSource;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Explanation {
     pub processes: Vec<ExplainedConsumer>,
     /// Files in use at the sample, most cached first.
     pub files: Vec<ExplainedConsumer>,
-    /// What the host could not read then, in words.
+    /// Items that the host could not read then, in words.
     pub absences: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct ExplainedCategory {
     pub share: Option<f64>,
     /// In words.
     pub meaning: String,
-    /// What it is the sum of; empty for a figure that was read as it is.
+    /// Terms that it is the sum of; empty for a figure that was read as it is.
     pub terms: Vec<Term>,
     /// The figure less the sum of the terms: what the stored columns do not explain.
     pub unexplained_bytes: Option<i64>,
@@ -58,13 +58,13 @@ pub struct ExplainedCategory {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Term {
-    /// What it is, in the kernel's words where it is the kernel's.
+    /// Name of the term, in the kernel's words where it is the kernel's.
     pub name: String,
     /// Signed: what is subtracted is negative. Absent where the trace does not have it: it counts 0.
     pub bytes: Option<i64>,
 }
 
-/// What the idle rule said.
+/// Verdict of the idle rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedIdle {
@@ -86,13 +86,13 @@ pub struct ExplainedIdle {
     pub to_time_ms: Option<i64>,
 }
 
-/// How the lease quota came about.
+/// Origin of the lease quota.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedQuota {
-    /// What could be leased at the sample.
+    /// Memory that could be leased at the sample.
     pub quota_bytes: i64,
-    /// What could be, were the host idle: the smaller of the two below.
+    /// Memory that could be leased, were the host idle: the smaller of the two below.
     pub once_idle_bytes: i64,
     /// The paper's: available + lent − headroom.
     pub recruitable_bytes: i64,

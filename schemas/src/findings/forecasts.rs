@@ -1,5 +1,5 @@
-//! How likely a region that is available now is to stay so: the forecasts, the table that they come from, and how good
-//! they are on days that they had not seen.
+//! Probabilities that a region which is available now stays so: the forecasts, the table that they come from, and
+//! their quality on days that they had not seen.
 //!
 //! A region is of a size in bytes (`region_bytes`), or a share of each host's physical memory (`region_share`); in
 //! pooled records one of the two is absent. *Stays* means throughout: it is lost when less memory is
@@ -10,17 +10,17 @@ use super::Scope;
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// How good the forecasts of one model are, over days that lay ahead of all that it had learnt from.
+/// Quality of the forecasts of one model, over days that lay ahead of all that it had learnt from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastQuality {
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// How far ahead.
+    /// Time ahead.
     pub ahead_s: i64,
     /// `gleaner`, or what it has to beat: `climatology` (one number), `age` (how long available so far), `host_rate` (one
     /// number a host), `bins` (age, margin, lowest of the last 24 hours).
@@ -57,13 +57,13 @@ impl Finding for ForecastQuality {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCalibration {
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region; all regions together where this and `region_share` are absent.
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory.
     pub region_share: Option<f64>,
-    /// How far ahead.
+    /// Time ahead.
     pub ahead_s: i64,
     /// Forecasts from this probability
     pub bin_low: f64,
@@ -88,19 +88,19 @@ impl Finding for ForecastCalibration {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCell {
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// How long it has been available: number of the bin of `policy::forecast`; absent: any.
+    /// Time that it has been available: number of the bin of `policy::forecast`; absent: any.
     pub age_bin: Option<i64>,
     /// Available memory over the region's size; absent: any.
     pub margin_bin: Option<i64>,
     /// Lowest available memory of the last 24 hours over the region's size; absent: any.
     pub low_bin: Option<i64>,
-    /// How far ahead.
+    /// Time ahead.
     pub ahead_s: i64,
     /// Probability that it stays available, drawn towards the coarser cell where instants are few.
     pub probability: f64,
@@ -119,7 +119,7 @@ impl Finding for ForecastCell {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastHabit {
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
@@ -206,13 +206,13 @@ impl ForecastHabit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastWeight {
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region; absent where it is a share.
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// How far ahead.
+    /// Time ahead.
     pub ahead_s: i64,
     /// From 0 to 1: what would have served past forecasts best.
     pub habit_weight: f64,
@@ -227,7 +227,7 @@ impl Finding for ForecastWeight {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// What the forecast table takes: `forecast_table`, `forecast_habits` and `forecast_weights` together.
+/// Size of the forecast table: `forecast_table`, `forecast_habits` and `forecast_weights` together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastTableSize {
@@ -268,7 +268,7 @@ impl ForecastTableSize {
     }
 }
 
-/// What a list takes as JSON.
+/// Bytes that a list takes as JSON.
 fn json_bytes(list: &[impl Serialize]) -> i64 {
     struct Count(i64);
     impl std::io::Write for Count {
@@ -286,7 +286,7 @@ fn json_bytes(list: &[impl Serialize]) -> i64 {
     count.0
 }
 
-/// How likely a region on one host is to stay available, from the host's last sample on. Regions that
+/// Probability that a region on one host stays available, from the host's last sample on. Regions that
 /// are not available then have none; nor has a host that was watched for less than a day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -295,13 +295,13 @@ pub struct Forecast {
     pub host: String,
     /// The sample.
     pub time_ms: i64,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
     /// The share of the host's physical memory that was asked for; absent where bytes were.
     pub region_share: Option<f64>,
-    /// How far ahead.
+    /// Time ahead.
     pub ahead_s: i64,
     /// Probability that it stays available throughout.
     pub probability: f64,

@@ -56,9 +56,9 @@ pub struct TraceSource {
     pub name: String,
     /// Hosts from it.
     pub hosts_count: i64,
-    /// What available memory means there: a sentence.
+    /// Meaning of available memory there: a sentence.
     pub available: String,
-    /// What physical memory is made of there; absent where it does not say.
+    /// Parts of physical memory there; absent where it does not say.
     pub physical: Option<String>,
     /// True where the importer makes sizes up, since the trace has none: shares alone are the trace's.
     #[serde(default)]
@@ -134,11 +134,11 @@ impl Finding for Gap {
 pub struct Absence {
     /// Host id.
     pub host: String,
-    /// What.
+    /// Item that could not be read.
     pub item: String,
-    /// Why, in one word.
+    /// Reason, in one word.
     pub reason: String,
-    /// What the system said.
+    /// Message of the system.
     pub detail: String,
     /// Samples in which it was absent.
     pub samples_count: i64,
@@ -182,7 +182,7 @@ impl Finding for ActivitySource {
     }
 }
 
-/// How far the two ways to count available memory differ on one host.
+/// Difference of the two ways to count available memory on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Residual {
@@ -204,7 +204,7 @@ impl Finding for Residual {
     }
 }
 
-/// What tracing cost one host.
+/// Cost of tracing to one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AgentCost {
@@ -237,7 +237,7 @@ pub struct NotMeasured {
     pub measure: String,
     /// Host id, or `all`.
     pub host: String,
-    /// Why.
+    /// Reason why it is missing.
     pub reason: String,
 }
 

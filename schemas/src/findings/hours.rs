@@ -71,14 +71,15 @@ pub struct IdleByHour {
 
 impl Finding for IdleByHour {}
 
-/// How much of one hour of the week a region is available, and of what is available then, how much is still so an hour
-/// later. Of at most three sizes: the smallest, the middle and the largest that a host of the class could have.
+/// Share of one hour of the week in which a region is available, and of what is available then, the share that is still
+/// so an hour later. Of at most three sizes: the smallest, the middle and the largest that a host of the class could
+/// have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
@@ -98,7 +99,7 @@ pub struct AvailabilityByHour {
 
 impl Finding for AvailabilityByHour {}
 
-/// How often owners come back in one hour of the week ([`crate::findings::Reclaims`]).
+/// Rate of owners' returns in one hour of the week ([`crate::findings::Reclaims`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ReclaimsByHour {

@@ -1,4 +1,4 @@
-//! Where memory went, and when little was left (Acharya & Setia, Table 2, Table 3, Figures 4 to 7).
+//! Division of memory, and the times when little was left (Acharya & Setia, Table 2, Table 3, Figures 4 to 7).
 
 use super::Notion;
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
@@ -165,7 +165,7 @@ pub struct WorstDip {
     pub intervals: i64,
     /// Least available memory in it.
     pub min_available_bytes: i64,
-    /// When that was: the sample that the rest is of.
+    /// Time of the least: the sample that the rest is of.
     pub min_time_ms: i64,
     /// Dynamic kernel then; absent where unknown, as below.
     pub dynamic_kernel_bytes: Option<i64>,
@@ -190,7 +190,7 @@ impl Finding for WorstDip {
     }
 }
 
-/// What ran on a host at the deepest point of a dip: active processes by name, the largest first.
+/// Programs that ran on a host at the deepest point of a dip: active processes by name, the largest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipProcess {
@@ -265,7 +265,7 @@ impl Finding for MemoryPoint {
     }
 }
 
-/// How often one host's available memory was below a threshold.
+/// Time that one host's available memory was below a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Dip {
@@ -281,7 +281,7 @@ pub struct Dip {
     pub samples_count: i64,
     /// Least available memory seen.
     pub min_available_bytes: i64,
-    /// When that was.
+    /// Time of the least.
     pub min_time_ms: i64,
 }
 
@@ -299,7 +299,7 @@ impl Finding for Dip {
 pub struct DipHosts {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// What counts as available.
+    /// Notion of available memory.
     #[serde(default)]
     pub notion: Notion,
     /// Threshold; absent where it is relative.

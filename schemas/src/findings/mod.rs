@@ -1,4 +1,4 @@
-//! What the analysis finds: typed results, one JSON document.
+//! Findings of the analysis: typed results, one JSON document.
 //!
 //! Under each measure's own key stands a list of flat records with units in their names, so that
 //! any reader of JSON makes a table of it. A measure that the dataset cannot give is in
@@ -50,7 +50,7 @@ macro_rules! findings {
             /// Version of this document's form.
             #[cfg_attr(feature = "json-schema", schemars(extend("const" = FINDINGS_VERSION)))]
             pub findings_version: u32,
-            /// What was asked: every threshold that the figures rest on.
+            /// Parameters of the analysis: every threshold that the figures rest on.
             pub parameters: Parameters,
             $($(#[$meta])+ pub $list: Vec<$record>,)+
         }
@@ -102,79 +102,79 @@ findings! {
     dip_hosts: DipHosts,
     /// The deepest dips of each host, and what took the memory.
     worst_dips: WorstDip,
-    /// What ran then.
+    /// Programs that ran then.
     dip_processes: DipProcess,
     /// Use of memory by hour of the week, in the fleet's time zone.
     memory_usage_by_hour: MemoryUsageByHour,
     /// Dips by hour of the week.
     dips_by_hour: DipsByHour,
-    /// When hosts are idle, by hour of the week.
+    /// Idleness of hosts, by hour of the week.
     idle_by_hour: IdleByHour,
     /// Whether regions are available, and stay so for an hour, by hour of the week.
     availability_by_hour: AvailabilityByHour,
-    /// How often what was lent would be taken back, by hour of the week.
+    /// Rate at which lent memory would be taken back, by hour of the week.
     reclaims_by_hour: ReclaimsByHour,
-    /// How long regions stay available (Table 4).
+    /// Time that regions stay available (Table 4).
     availability_periods: AvailabilityPeriods,
     /// Share of the periods that last longer than each age (Kaplan-Meier).
     survival_curves: SurvivalPoint,
-    /// What ends periods, by age.
+    /// Causes that end periods, by age.
     period_ends: PeriodEnds,
     /// Whether what is available now is so still some time later.
     availability_odds: AvailabilityOdds,
-    /// How long periods last at least.
+    /// Least length of periods.
     period_bounds: PeriodBound,
-    /// How much there is by each notion of available, side by side, and what lending it would cost.
+    /// Memory by each notion of available, side by side, and the cost of lending it.
     notions: NotionSizes,
     /// All hosts together over time (Figure 6).
     cluster_over_time: ClusterPoint,
-    /// How much the hosts have available together.
+    /// Memory that the hosts have available together.
     cluster_available: ClusterAvailable,
     /// Memory over time by class of hosts (Figure 4).
     class_over_time: ClassPoint,
-    /// Which hosts' memory the available memory is, by class (Figure 7).
+    /// Hosts that have the available memory, by class (Figure 7).
     contribution_by_class: ClassContribution,
     /// The same by hosts, those that give most first.
     contribution_by_rank: RankContribution,
-    /// How many bytes the hosts have together for how long, with what probability.
+    /// Bytes that the hosts have together for a time, with a probability.
     guaranteed: Guaranteed,
-    /// What becomes of copies of a region on several hosts.
+    /// Fates of copies of a region on several hosts.
     copies: Copies,
-    /// How many owners come back at once, by hour of the week.
+    /// Owners that come back at once, by hour of the week.
     returns_by_hour: ReturnsByHour,
     /// The moments at which most memory was taken back.
     worst_returns: WorstReturn,
-    /// What hosts that share their memory could do without.
+    /// Memory that hosts which share theirs could do without.
     pooling: Pooling,
-    /// When owners were away.
+    /// Periods in which owners were away.
     idle_periods: IdlePeriod,
-    /// How long owners are away, and how long there.
+    /// Times that owners are away, and times that they are there.
     absence_lengths: AbsenceLengths,
-    /// How often what was lent would be taken back, by host and pooled.
+    /// Rate at which lent memory would be taken back, by host and pooled.
     reclaims: Reclaims,
     /// Page cache of files that are used again soon.
     live_file_cache: LiveFileCache,
-    /// What would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
+    /// Memory that would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
     memory_context: MemoryContext,
-    /// What returns cost, as the kernel measured it.
+    /// Cost of returns, as the kernel measured it.
     owner_cost: OwnerCost,
-    /// What could be leased at the trace's last sample.
+    /// Memory that could be leased at the trace's last sample.
     quotas: Quota,
-    /// How likely regions are to stay available, from each host's last sample on.
+    /// Probability that regions stay available, from each host's last sample on.
     forecasts: Forecast,
-    /// How good such forecasts were on days that they had not seen, beside simple ones.
+    /// Quality of such forecasts on days that they had not seen, beside simple ones.
     forecast_quality: ForecastQuality,
     /// Whether what was forecast with some probability happened as often.
     forecast_calibration: ForecastCalibration,
-    /// What forecasts come from: what became of regions by their state,
+    /// Base of the forecasts: fates of regions by their state,
     forecast_table: ForecastCell,
     /// what each host does by time of the week,
     forecast_habits: ForecastHabit,
     /// and how much either counts.
     forecast_weights: ForecastWeight,
-    /// What these three take.
+    /// Size of these three.
     forecast_table_size: ForecastTableSize,
-    /// What other limits would give: memory gained against the owners' cost.
+    /// Effects of other limits: memory gained against the owners' cost.
     what_if: WhatIf,
     /// The names behind the use: active processes, largest first.
     top_processes: TopProcess,
@@ -182,13 +182,13 @@ findings! {
     top_files: TopFile,
     /// Times without samples.
     gaps: Gap,
-    /// What could not be read, and why.
+    /// Items that could not be read, and the reasons.
     absences: Absence,
     /// Each source of the owner's activity and how it did.
     activity_sources: ActivitySource,
-    /// How far the two ways to count available memory differ.
+    /// Difference of the two ways to count available memory.
     residuals: Residual,
-    /// What tracing cost the hosts.
+    /// Cost of tracing to the hosts.
     agent_cost: AgentCost,
     /// Measures that this dataset cannot give.
     not_measured: NotMeasured,

@@ -30,7 +30,7 @@ impl Finding for IdlePeriod {
     }
 }
 
-/// What one host could lease at its last sample.
+/// Memory that one host could lease at its last sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Quota {
@@ -38,13 +38,13 @@ pub struct Quota {
     pub host: String,
     /// The sample.
     pub time_ms: i64,
-    /// What could be leased now: the smaller of the two below when idle, else 0.
+    /// Memory that could be leased now: the smaller of the two below when idle, else 0.
     pub quota_bytes: i64,
     /// The paper's recruited memory, were the host idle: total − in use − reserve − headroom.
     pub recruitable_bytes: i64,
-    /// What could be taken without pushing the owner's pages out.
+    /// Memory that could be taken without pushing the owner's pages out.
     pub harvestable_bytes: Option<i64>,
-    /// Why the quota is what it is, in words.
+    /// Reason of the quota, in words.
     pub reason: String,
 }
 
@@ -71,7 +71,7 @@ pub enum OwnerState {
     Busy,
 }
 
-/// How long owners are away, and how long there, over the hosts of one class.
+/// Times that owners are away, and times that they are there, over the hosts of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AbsenceLengths {
@@ -102,7 +102,7 @@ impl Finding for AbsenceLengths {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// How often what was lent would be taken back: absences of at least the rule's five minutes that the owner or the
+/// Rate at which lent memory would be taken back: absences of at least the rule's five minutes that the owner or the
 /// load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -170,7 +170,7 @@ impl Finding for LiveFileCache {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// How far lending goes.
+/// Extent to which lending goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -182,7 +182,7 @@ pub enum LendingMode {
     Gentle,
 }
 
-/// What a mode of lending would give, and what would have to be paged in again when owners return.
+/// Memory that a mode of lending would give, and memory that would have to be paged in again when owners return.
 ///
 /// At each return: A is the footprint of the distinct processes that were active in the first 200 s (the largest
 /// proportional size of each there; where samples are too far apart for it, the first after the return stands for the
@@ -196,9 +196,9 @@ pub struct MemoryContext {
     pub host: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// How far lending goes.
+    /// Extent to which lending goes.
     pub mode: LendingMode,
-    /// What could be lent: mean over the samples in which the rule called the host idle.
+    /// Memory that could be lent: mean over the samples in which the rule called the host idle.
     pub mean_lendable_bytes: Option<f64>,
     /// Returns of which it can be told.
     pub returns: i64,
@@ -229,7 +229,7 @@ impl Finding for MemoryContext {
     }
 }
 
-/// Which time a cost was measured in.
+/// Time that a cost was measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -248,7 +248,7 @@ pub enum CostWindow {
 pub struct OwnerCost {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time.
+    /// Time of the measurement.
     pub window: CostWindow,
     /// Whether memory was lent at the sample that the window begins with.
     pub lent: bool,

@@ -1,8 +1,8 @@
-//! What the figures rest on.
+//! Parameters that the figures rest on.
 
 use serde::{Deserialize, Serialize};
 
-/// What was asked: every threshold that the figures rest on.
+/// Parameters of the analysis: every threshold that the figures rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]

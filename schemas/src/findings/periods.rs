@@ -1,4 +1,4 @@
-//! How long regions of memory stay available (Acharya & Setia, Table 4), and what ends that.
+//! Time that regions of memory stay available (Acharya & Setia, Table 4), and the causes that end it.
 //!
 //! Two readings stand side by side. *As seen*, which is the paper's: a period ends where samples do, and is as
 //! long as it was seen. *As a lease would have lasted*: what would have ended a lease ends the period, be it a
@@ -7,7 +7,7 @@
 use super::finding::{Finding, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// Which time counts for an availability period.
+/// Time that counts for an availability period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -19,7 +19,7 @@ pub enum Scope {
     Idle,
 }
 
-/// What counts as available.
+/// Notion of available memory.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -32,7 +32,7 @@ pub enum Notion {
     /// The paper's: of that, the cache of files that are used again soon is left to the owner. It takes lookahead, and is
     /// known where it can be told whether the owner was away, and files were recorded.
     Paper,
-    /// What could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
+    /// Memory that could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
     Harvestable,
 }
 
@@ -41,7 +41,7 @@ impl Notion {
     pub const ALL: [Self; 3] = [Self::Available, Self::Paper, Self::Harvestable];
 }
 
-/// What ends a lease of memory.
+/// Cause that ends a lease of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -72,16 +72,16 @@ impl EndCause {
     ];
 }
 
-/// How long regions of one size stay available, over the hosts of one class.
+/// Time that regions of one size stay available, over the hosts of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AvailabilityPeriods {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
-    /// What counts as available.
+    /// Notion of available memory.
     pub notion: Notion,
     /// Size of the region.
     pub region_bytes: i64,
@@ -148,7 +148,7 @@ impl Finding for AvailabilityPeriods {
 pub struct SurvivalPoint {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
@@ -179,13 +179,13 @@ impl Finding for SurvivalPoint {
 pub struct PeriodEnds {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
     /// Age of the period.
     pub age_s: f64,
-    /// What ended them.
+    /// Cause that ended them.
     pub cause: EndCause,
     /// Share of the periods that it has ended by this age.
     pub cumulative_incidence: f64,
@@ -202,14 +202,14 @@ impl Finding for PeriodEnds {
 pub struct AvailabilityOdds {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
-    /// What counts as available.
+    /// Notion of available memory.
     #[serde(default)]
     pub notion: Notion,
     /// Size of the region.
     pub region_bytes: i64,
-    /// How much later.
+    /// Time later.
     pub ahead_s: f64,
     /// Time in which the region was available and whose fate is known: what the probabilities rest on.
     pub observed_s: f64,
@@ -237,7 +237,7 @@ impl Finding for AvailabilityOdds {
     const PRINTED: Option<TablePlace> = printed(60, "Of what is available now, still so later");
 }
 
-/// What a bound on the length of periods is worth.
+/// Worth of a bound on the length of periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -259,7 +259,7 @@ pub enum BoundVerdict {
 pub struct PeriodBound {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
@@ -284,16 +284,16 @@ impl Finding for PeriodBound {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// How much there is by one notion of available, over the samples of the hosts of one class that know it; and for idle
+/// Memory by one notion of available, over the samples of the hosts of one class that know it; and for idle
 /// time what lending as much would have cost the owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct NotionSizes {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Which time counts.
+    /// Time that counts.
     pub scope: Scope,
-    /// What counts as available.
+    /// Notion of available memory.
     pub notion: Notion,
     /// Samples that have it.
     pub samples_count: i64,
@@ -308,7 +308,7 @@ pub struct NotionSizes {
     /// Idle time, where a mode of lending goes by the notion (`paper`, and `gentle` for `harvestable`): the mean of what
     /// it lends ([`crate::findings::MemoryContext`]). Absent else and without a return, as all below.
     pub lendable_mean_bytes: Option<f64>,
-    /// What would have to be paged in again at a return: the mean.
+    /// Memory that would have to be paged in again at a return: the mean.
     pub context_mean_bytes: Option<f64>,
     /// One return in a hundred would cost more.
     pub context_p99_bytes: Option<f64>,

@@ -1,4 +1,4 @@
-//! What other limits would give: memory gained against what it costs the owners.
+//! Effects of other limits: memory gained against its cost to the owners.
 
 use super::finding::{Finding, TablePlace, printed};
 use super::{LendingMode, Scope};
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
-    /// What differs from the defaults: `none`, `idle_after_s`, `load_limit`, `headroom_share`, `minimum_idle_s`, `scope`, or
-    /// `idle_after_s,headroom_share` in the grid of the two.
+    /// Key that differs from the defaults: `none`, `idle_after_s`, `load_limit`, `headroom_share`, `minimum_idle_s`,
+    /// `scope`, or `idle_after_s,headroom_share` in the grid of the two.
     pub varied: String,
     /// Idle: no activity of the owner for this long.
     pub idle_after_s: f64,
@@ -21,7 +21,7 @@ pub struct WhatIf {
     pub minimum_idle_s: f64,
     /// `idle`: only idle hosts lend. `all`: all do, whatever their owners do, and take back by quotas that shrink alone.
     pub scope: Scope,
-    /// How far lending goes.
+    /// Extent to which lending goes.
     pub mode: LendingMode,
     /// Hosts that have what the mode needs, and of which it can be told when they are idle.
     pub hosts_count: i64,
@@ -31,7 +31,7 @@ pub struct WhatIf {
     pub lent_mean_bytes: f64,
     /// The same as a share of physical memory.
     pub lent_share: f64,
-    /// How often a host that lends takes memory back because it is no longer idle, a host and day observed.
+    /// Times that a host that lends takes memory back because it is no longer idle, a host and day observed.
     pub reclaims_per_host_day: f64,
     /// Mean of the bytes that a reclaim takes back; absent without reclaims.
     pub returned_mean_bytes: Option<f64>,
@@ -41,7 +41,7 @@ pub struct WhatIf {
     pub context_mean_bytes: Option<f64>,
     /// The 99 % quantile.
     pub context_p99_bytes: Option<f64>,
-    /// What owners have to page in again a host and day: absent as well.
+    /// Memory that owners have to page in again a host and day: absent as well.
     pub context_per_host_day_bytes: Option<f64>,
     /// Whether no other setting of the same mode and scope lends at least as much at less cost, or more at no more. The cost
     /// is `context_per_host_day_bytes`; where no footprint is known at all, `returned_per_host_day_bytes`.

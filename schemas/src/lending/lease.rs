@@ -18,13 +18,13 @@ pub struct Lease {
     pub key: String,
     /// As granted; whole slabs.
     pub granted_bytes: u64,
-    /// What is left of it: less than was granted once memory was wanted back.
+    /// Bytes that are left of it: less than was granted once memory was wanted back.
     pub held_bytes: u64,
-    /// When it ends unless it is renewed.
+    /// Time until it ends unless it is renewed.
     pub expires_in_ms: i64,
 }
 
-/// Why not, and when to try again.
+/// Reason of a refusal, and the time to try again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refusal {
@@ -32,7 +32,7 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// For people: what, where, and what to do.
     pub detail: String,
-    /// When to come again with the same request; absent: never.
+    /// Time to wait before the same request; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<i64>,
 }

@@ -38,7 +38,7 @@ pub struct LeaseRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 2592000000_i64))]
     pub least_ms: Option<i64>,
-    /// How hosts are chosen; absent: as the recruiter is configured.
+    /// Way to choose hosts; absent: as the recruiter is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
     /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago. An id that no host has is ignored.

@@ -1,4 +1,4 @@
-//! What a memory server and the recruiter say to each other: one JSON object a WebSocket message (RFC 6455), over one
+//! Messages between a memory server and the recruiter: one JSON object a WebSocket message (RFC 6455), over one
 //! connection that the memory server opens. Fields and kinds are only added within a [`VERSION`].
 
 use super::{HostQuota, Lease, Refusal};
@@ -39,9 +39,9 @@ pub struct Announcement {
     pub memoryd_version: String,
     /// Another one with each start of the memory server.
     pub incarnation: String,
-    /// What it may lend.
+    /// Memory that it may lend.
     pub quota: HostQuota,
-    /// Where its pages are served, as `HOST:PORT`; absent: nowhere yet.
+    /// Address at which its pages are served, as `HOST:PORT`; absent: nowhere yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Load: page requests served a second, lately.
@@ -61,7 +61,7 @@ pub enum ToHost {
     Request(Request),
     /// Revocation lists that hold by now: after the first announcement, and whenever they change.
     Revocations(Revocations),
-    /// Why the connection ends.
+    /// Reason why the connection ends.
     Refused(Refusal),
     /// Of a later version.
     #[serde(other)]
@@ -78,12 +78,12 @@ pub struct Revocations {
     pub pem: String,
 }
 
-/// What a client wants of a host.
+/// Request of a client to a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Said again in the answer; of this connection alone.
     pub request_id: u64,
-    /// What.
+    /// Command of the request.
     #[serde(flatten)]
     pub asked: Asked,
 }
@@ -96,18 +96,18 @@ pub enum Asked {
     Grant(GrantRequest),
     /// That a lease goes on.
     Renew {
-        /// Whose; `None`: an administrator asks.
+        /// Client that asks; `None`: an administrator asks.
         client: Option<String>,
-        /// Which.
+        /// Id of the lease.
         lease_id: String,
         /// For how long, from now.
         term_ms: i64,
     },
     /// The end of a lease; one that is gone counts as ended.
     Release {
-        /// Whose; `None`: an administrator asks.
+        /// Client that asks; `None`: an administrator asks.
         client: Option<String>,
-        /// Which.
+        /// Id of the lease.
         lease_id: String,
     },
 }
@@ -125,12 +125,12 @@ pub struct GrantRequest {
     pub term_ms: i64,
 }
 
-/// What came of a request.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Of the request.
     pub request_id: u64,
-    /// What came of it.
+    /// Outcome of the request.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Free after it.
@@ -139,7 +139,7 @@ pub struct Answer {
     pub requests_per_s: f64,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -155,7 +155,7 @@ pub enum Outcome {
     },
     /// Ended, now or before.
     Released {
-        /// Which.
+        /// Id of the lease.
         lease_id: String,
     },
     /// No.

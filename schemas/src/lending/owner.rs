@@ -1,4 +1,4 @@
-//! What the owner of a host says to its memory server, over a Unix socket: one JSON object a line each way.
+//! Commands of a host's owner to its memory server, over a Unix socket: one JSON object a line each way.
 
 use super::{HostQuota, Lease, Refusal};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ pub enum OwnerCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
     },
-    /// How it stands.
+    /// State of lending.
     Status,
-    /// When memory was given back, and how fast.
+    /// Times at which memory was given back, and how fast.
     Log,
 }
 
@@ -31,9 +31,9 @@ pub enum OwnerCommand {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum OwnerReply {
-    /// How it stands after the command.
+    /// State after the command.
     Lending(Box<Lending>),
-    /// What the log has, the oldest first.
+    /// Entries of the log, the oldest first.
     Log {
         /// A line each.
         given_back: Vec<GivenBack>,
@@ -42,12 +42,12 @@ pub enum OwnerReply {
     Refused(Refusal),
 }
 
-/// How lending stands on one host.
+/// State of lending on one host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lending {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the answer, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// What may be lent, and why.
+    /// Memory that may be lent, and the reason.
     pub quota: HostQuota,
     /// Every lease; none where [`Self::are_leases_hidden`].
     pub leases: Vec<Lease>,
@@ -60,7 +60,7 @@ pub struct Lending {
     pub huge_bytes: u64,
     /// Whether it is locked (never swapped).
     pub is_locked: bool,
-    /// What the daemon needs for itself.
+    /// Memory that the daemon needs for itself.
     pub own_bytes: u64,
     /// Paused by the owner.
     pub is_paused: bool,
@@ -74,13 +74,13 @@ pub struct Lending {
     pub hears_agent: bool,
     /// Recruiters that it is linked with, of those configured.
     pub recruiters: Vec<String>,
-    /// What leases' clients have asked for; absent: their pages are served nowhere.
+    /// Requests of leases' clients; absent: their pages are served nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesServed>,
     /// Revocation lists in force for leases' clients; absent: none has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocations: Option<RevocationsHeld>,
-    /// What the command has given back, if anything.
+    /// Memory that the command has given back, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_back: Option<GivenBack>,
 }
@@ -113,7 +113,7 @@ pub struct LatencyClass {
     /// Longest time; absent: none is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most_us: Option<u64>,
-    /// How many.
+    /// Number of requests.
     pub requests_count: u64,
 }
 
@@ -135,7 +135,7 @@ impl PagesServed {
 /// Memory that was lent and given back: a line of the lending log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenBack {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of giving back, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Since when memory had been lent.
     pub lent_since_time_ms: i64,
@@ -145,7 +145,7 @@ pub struct GivenBack {
     pub cause: String,
     /// Memory, in whole slabs.
     pub bytes: u64,
-    /// What was still leased afterwards.
+    /// Memory that was still leased afterwards.
     pub left_lent_bytes: u64,
     /// From memoryd's receipt of what made it so to the first memory's return to the kernel.
     pub first_us: u64,
@@ -153,6 +153,6 @@ pub struct GivenBack {
     pub all_us: u64,
     /// Steps in which it went, or leases that ended one after the other; else 1.
     pub steps_count: u64,
-    /// Whose leases there were; of more than 32 clients the first 32 by name.
+    /// Clients whose leases there were; of more than 32 the first 32 by name.
     pub clients: Vec<String>,
 }

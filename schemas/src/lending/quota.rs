@@ -1,8 +1,8 @@
-//! What a host may lend.
+//! Memory that a host may lend.
 
 use serde::{Deserialize, Serialize};
 
-/// How far lending may go.
+/// Extent to which lending may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -16,7 +16,7 @@ pub enum Mode {
     Spare,
 }
 
-/// Why a quota is what it is.
+/// Reason of a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -41,28 +41,28 @@ pub enum QuotaReason {
     Unknown,
 }
 
-/// What one host may lend.
+/// Memory that one host may lend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HostQuota {
     /// 32 lower-case hex digits.
     pub host_id: String,
-    /// What it may lend in all, now.
+    /// Bytes that it may lend in all, now.
     pub quota_bytes: u64,
-    /// What of it is leased.
+    /// Bytes of it that are leased.
     pub lent_bytes: u64,
-    /// What is left to lease; 0 where the host grants none (it leaves its quota to others' memory servers).
+    /// Bytes left to lease; 0 where the host grants none (it leaves its quota to others' memory servers).
     pub free_bytes: u64,
-    /// What it would lend once idle.
+    /// Bytes that it would lend once idle.
     pub once_idle_bytes: u64,
     /// Physical memory.
     pub physical_bytes: u64,
-    /// What is left alone beside the quota: the headroom, or the larger one of a busy host.
+    /// Bytes that are left alone beside the quota: the headroom, or the larger one of a busy host.
     #[serde(default)]
     pub held_back_bytes: u64,
-    /// How far lending may go.
+    /// Extent to which lending may go.
     pub mode: Mode,
-    /// Why the quota is what it is.
+    /// Reason of the quota.
     pub reason: QuotaReason,
     /// For how long it has been idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct HostQuota {
     /// Least that could have been lent at any time of the last 24 hours, as far as was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low_water_bytes: Option<u64>,
-    /// How old these figures are.
+    /// Age of these figures.
     #[serde(default)]
     pub age_ms: i64,
     /// This much, for at least so long, with this confidence; empty where nothing was learnt yet.
@@ -81,7 +81,7 @@ pub struct HostQuota {
     pub outlook: Vec<Outlook>,
 }
 
-/// How much is expected to stay.
+/// Part that is expected to stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Outlook {
@@ -97,7 +97,7 @@ pub struct Outlook {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Quotas {
-    /// When, in milliseconds since 1970-01-01 UTC, by the clock of who writes it.
+    /// Time of writing, in milliseconds since 1970-01-01 UTC, by the clock of the writer.
     pub time_ms: i64,
     /// One a host, by id.
     pub hosts: Vec<HostQuota>,

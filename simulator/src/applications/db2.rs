@@ -5,12 +5,12 @@
 //! files one after the other in requests of 64 KB, each query beginning a fifth further on, and after each of them looks one page of 8 KB up,
 //! anywhere, as a join by an index would.
 
-use super::{Layout, below};
+use super::{Layout, Run, below};
 use crate::Request;
 use rand_chacha::ChaCha8Rng;
 
 /// **Calibrated** to Table 5's ideal speedup of db2.
-pub(super) const THINK_NS: u64 = 7_898_000;
+const THINK_NS: u64 = 7_898_000;
 
 const QUERIES: u32 = 5;
 const FILES: u32 = 831;
@@ -18,7 +18,7 @@ const FILES_A_QUERY: u32 = FILES * 2 / QUERIES;
 /// Blocks of a scan's request: 64 KB.
 const SCANNED: u32 = 8;
 
-pub(super) const LAYOUT: Layout = Layout {
+const LAYOUT: Layout = Layout {
     files: FILES,
     file_blocks: 764, // 5.2 · 10⁹ bytes in all
     block_bytes: 8 << 10,
@@ -37,7 +37,25 @@ pub struct Queries {
 }
 
 impl Queries {
-    pub(super) const fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {
+    const fn request(&self, block: u32, blocks: u32) -> Request {
+        Request {
+            object: block as u64,
+            bytes: blocks * LAYOUT.block_bytes,
+            is_write: false,
+            think_ns: self.think_ns,
+        }
+    }
+}
+
+impl Run for Queries {
+    const LAYOUT: Layout = LAYOUT;
+    const THINK_NS: u64 = THINK_NS;
+    const IS_CALIBRATED: bool = true;
+    const KEEPS_REGIONS: bool = true; // section 3.3
+    // A parallel program: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
+    const PROCESSES: u32 = 4;
+
+    fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {
         Self {
             think_ns,
             dice,
@@ -45,15 +63,6 @@ impl Queries {
             file: 0,
             block: 0,
             looks_up: false,
-        }
-    }
-
-    const fn request(&self, block: u32, blocks: u32) -> Request {
-        Request {
-            object: block as u64,
-            bytes: blocks * LAYOUT.block_bytes,
-            is_write: false,
-            think_ns: self.think_ns,
         }
     }
 }

@@ -4,16 +4,17 @@
 //! the access pattern is a scan (section 3.2). Assumed: a pass for each size of set, as in the algorithm that it names
 //! (Agrawal & Srikant), so three; each of the eight traced processes scans a file of its own, in step with the others.
 
-use super::Layout;
+use super::{Layout, Run};
 use crate::Request;
+use rand_chacha::ChaCha8Rng;
 
 /// **Calibrated** to Table 5's ideal speedup of dmine.
-pub(super) const THINK_NS: u64 = 4_428_000;
+const THINK_NS: u64 = 4_428_000;
 
 const FILES: u32 = 8;
 const PASSES: u32 = 3;
 
-pub(super) const LAYOUT: Layout = Layout {
+const LAYOUT: Layout = Layout {
     files: FILES,
     file_blocks: 3815, // 4.0 · 10⁹ bytes in all
     block_bytes: 128 << 10,
@@ -29,8 +30,15 @@ pub struct Scans {
     file: u32,
 }
 
-impl Scans {
-    pub(super) const fn new(think_ns: u64) -> Self {
+impl Run for Scans {
+    const LAYOUT: Layout = LAYOUT;
+    const THINK_NS: u64 = THINK_NS;
+    const IS_CALIBRATED: bool = true;
+    const KEEPS_REGIONS: bool = true; // section 3.3
+    // A parallel program: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
+    const PROCESSES: u32 = 4;
+
+    fn new(think_ns: u64, _dice: ChaCha8Rng) -> Self {
         Self {
             think_ns,
             pass: 0,

@@ -1,13 +1,39 @@
 //! Mostly a fifth of the data: as `random`, but 80 % of the requests go to the first 20 % of the blocks (section 3.2).
 
-use super::below;
-use super::random::LAYOUT;
+use super::random::{self, LAYOUT, THINK_NS};
+use super::{Layout, Run, below};
+use crate::Request;
 use rand_chacha::ChaCha8Rng;
 
 const HOT_BLOCKS: u32 = LAYOUT.blocks() / 5;
 
+/// The requests of one run.
+#[derive(Clone, Debug)]
+pub struct Draws(random::Draws);
+
+impl Run for Draws {
+    const LAYOUT: Layout = LAYOUT;
+    const THINK_NS: u64 = THINK_NS;
+    const IS_CALIBRATED: bool = false;
+    const KEEPS_REGIONS: bool = false; // section 3.3
+    // "a constant compute time of 10 ms between successive I/O requests": one process.
+    const PROCESSES: u32 = 1;
+
+    fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {
+        Self(Run::new(think_ns, dice))
+    }
+}
+
+impl Iterator for Draws {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        self.0.next_of(block)
+    }
+}
+
 /// The next request's block.
-pub(super) fn block(dice: &mut ChaCha8Rng) -> u32 {
+fn block(dice: &mut ChaCha8Rng) -> u32 {
     let is_hot = below(5, dice) < 4;
     if is_hot {
         below(HOT_BLOCKS, dice)

@@ -7,7 +7,7 @@ pub struct Layout {
     pub files: u32,
     /// Blocks of each.
     pub file_blocks: u32,
-    /// What the client's own cache holds or does not.
+    /// Unit that the client's own cache holds or does not.
     pub block_bytes: u32,
     /// The most that is asked for at once, which no region is smaller than.
     pub largest_request_bytes: u32,

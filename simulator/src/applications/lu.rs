@@ -4,16 +4,17 @@
 //! each slab is read, brought up to date by all slabs left of it, which are read one after the other, and written once; a slab
 //! is read and written by one request, and the slabs lie in the files in turn; every update takes the same time.
 
-use super::Layout;
+use super::{Layout, Run};
 use crate::Request;
+use rand_chacha::ChaCha8Rng;
 
 /// **Calibrated** to Table 5's ideal speedup of lu.
-pub(super) const THINK_NS: u64 = 623_000_000;
+const THINK_NS: u64 = 623_000_000;
 
 const FILES: u32 = 8;
 const SLABS: u32 = 8192 / 64;
 
-pub(super) const LAYOUT: Layout = Layout {
+const LAYOUT: Layout = Layout {
     files: FILES,
     file_blocks: SLABS / FILES,
     block_bytes: 64 * 8192 * 8,
@@ -29,8 +30,15 @@ pub struct Triangle {
     step: u32,
 }
 
-impl Triangle {
-    pub(super) const fn new(think_ns: u64) -> Self {
+impl Run for Triangle {
+    const LAYOUT: Layout = LAYOUT;
+    const THINK_NS: u64 = THINK_NS;
+    const IS_CALIBRATED: bool = true;
+    const KEEPS_REGIONS: bool = false; // section 3.3
+    // A parallel program: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
+    const PROCESSES: u32 = 4;
+
+    fn new(think_ns: u64, _dice: ChaCha8Rng) -> Self {
         Self {
             think_ns,
             slab: 0,

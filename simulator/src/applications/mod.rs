@@ -1,4 +1,4 @@
-//! What programs ask for: the study's five, as generators of requests.
+//! Programs as generators of requests: the study's five. A program is a file here and a row of the table below.
 //!
 //! | program | data | pattern | requests |
 //! | --- | --- | --- | --- |
@@ -18,14 +18,12 @@ mod hotcold;
 mod layout;
 mod lu;
 mod random;
+mod table;
 
 pub use layout::Layout;
 
 use crate::Request;
-use crate::event::MS;
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 /// A program that runs again and again over the same data.
 pub trait Program {
@@ -41,60 +39,32 @@ pub trait Program {
     /// Whether its regions, and what its host has in memory, outlive a run: its data are the same ones in the next.
     fn keeps_regions(&self) -> bool;
 
-    /// How many of its processes run at once on the client's CPUs: each computes and waits by itself.
+    /// Number of its processes that run at once on the client's CPUs: each computes and waits by itself.
     fn processes(&self) -> u32;
 }
 
-/// The study's programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Application {
+table::applications! {
     /// Association rules in retail data.
-    Dmine,
+    "dmine" => Dmine(dmine::Scans);
     /// Decision support queries.
-    Db2,
+    "db2" => Db2(db2::Queries);
     /// LU decomposition of a matrix that does not fit into memory.
-    Lu,
+    "lu" => Lu(lu::Triangle);
     /// Synthetic: most requests to a fifth of the data.
-    Hotcold,
+    "hotcold" => Hotcold(hotcold::Draws);
     /// Synthetic: random requests.
-    Random,
+    "random" => Random(random::Draws);
 }
 
 impl Application {
-    /// Each of them, in the study's order.
-    pub const ALL: [Self; 5] = [
+    /// The study's programs, in its order: the ones that its tables and figures have.
+    pub const STUDY: [Self; 5] = [
         Self::Dmine,
         Self::Db2,
         Self::Lu,
         Self::Hotcold,
         Self::Random,
     ];
-
-    /// As the study spells it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dmine => "dmine",
-            Self::Db2 => "db2",
-            Self::Lu => "lu",
-            Self::Hotcold => "hotcold",
-            Self::Random => "random",
-        }
-    }
-
-    /// How long it computes before each request. **Calibrated** for dmine, db2 and lu: so that the ideal speedup on the study's
-    /// client is the one in its Table 5 ([`calibrate`](crate::calibrate()); `tests/calibration.rs` finds the same). The study's for the others
-    /// (section 3.2: 10 ms).
-    #[must_use]
-    pub const fn think_ns(self) -> u64 {
-        match self {
-            Self::Dmine => dmine::THINK_NS,
-            Self::Db2 => db2::THINK_NS,
-            Self::Lu => lu::THINK_NS,
-            Self::Hotcold | Self::Random => 10 * MS,
-        }
-    }
 
     /// With a time of its own to compute before each request.
     #[must_use]
@@ -112,80 +82,33 @@ impl std::fmt::Display for Application {
     }
 }
 
-/// One of the study's programs on CPUs of some speed.
+/// An [`Application`] on CPUs of some speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thinking {
     application: Application,
     think_ns: u64,
 }
 
-impl Program for Thinking {
-    type Stream = Stream;
+/// The requests of one run of an application, and the facts about it that hold for every run.
+pub trait Run: Iterator<Item = Request> {
+    /// Data of the application.
+    const LAYOUT: Layout;
 
-    fn layout(&self) -> Layout {
-        match self.application {
-            Application::Dmine => dmine::LAYOUT,
-            Application::Db2 => db2::LAYOUT,
-            Application::Lu => lu::LAYOUT,
-            Application::Hotcold | Application::Random => random::LAYOUT,
-        }
-    }
+    /// Time to compute before each request.
+    const THINK_NS: u64;
 
-    fn run(&self, seed: u64, number: u64) -> Stream {
-        let mut dice = ChaCha8Rng::seed_from_u64(seed);
-        dice.set_stream(number);
-        match self.application {
-            Application::Dmine => Stream::Dmine(dmine::Scans::new(self.think_ns)),
-            Application::Db2 => Stream::Db2(db2::Queries::new(self.think_ns, dice)),
-            Application::Lu => Stream::Lu(lu::Triangle::new(self.think_ns)),
-            Application::Hotcold => {
-                Stream::Drawn(random::Draws::new(hotcold::block, self.think_ns, dice))
-            }
-            Application::Random => {
-                Stream::Drawn(random::Draws::new(random::block, self.think_ns, dice))
-            }
-        }
-    }
+    /// True where that time was **calibrated**: so that the ideal speedup on the study's client is the one in its Table
+    /// 5 ([`calibrate`](crate::calibrate()); `tests/study.rs` finds the same).
+    const IS_CALIBRATED: bool;
 
-    fn keeps_regions(&self) -> bool {
-        // Section 3.3.
-        matches!(self.application, Application::Dmine | Application::Db2)
-    }
+    /// True where the application's regions, and what its host has in memory, outlive a run.
+    const KEEPS_REGIONS: bool;
 
-    fn processes(&self) -> u32 {
-        match self.application {
-            // Parallel programs: traced on eight processors, run on a client with four (sections 3.2 and 3.3).
-            Application::Dmine | Application::Db2 | Application::Lu => 4,
-            // "a constant compute time of 10 ms between successive I/O requests": one process.
-            Application::Hotcold | Application::Random => 1,
-        }
-    }
-}
+    /// Number of its processes that run at once on the client's CPUs.
+    const PROCESSES: u32;
 
-/// The requests of one run of an [`Application`].
-#[derive(Clone, Debug)]
-pub enum Stream {
-    /// Of dmine.
-    Dmine(dmine::Scans),
-    /// Of db2.
-    Db2(db2::Queries),
-    /// Of lu.
-    Lu(lu::Triangle),
-    /// Of hotcold, and of random.
-    Drawn(random::Draws),
-}
-
-impl Iterator for Stream {
-    type Item = Request;
-
-    fn next(&mut self) -> Option<Request> {
-        match self {
-            Self::Dmine(stream) => stream.next(),
-            Self::Db2(stream) => stream.next(),
-            Self::Lu(stream) => stream.next(),
-            Self::Drawn(stream) => stream.next(),
-        }
-    }
+    /// Returns a run that computes for `think_ns` before each request and draws from `dice`.
+    fn new(think_ns: u64, dice: ChaCha8Rng) -> Self;
 }
 
 /// A number below `count`, each as likely to within 2⁻³² of `count`.

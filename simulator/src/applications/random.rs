@@ -1,9 +1,13 @@
 //! Random requests, all the study's (section 3.2): 262,144 reads of 8 KB from 2 GB. That these are as many blocks as 2 GiB
 //! have, in a file on each disk, is assumed.
 
-use super::{Layout, below};
+use super::{Layout, Run, below};
 use crate::Request;
+use crate::event::MS;
 use rand_chacha::ChaCha8Rng;
+
+/// The study's time to compute before each request (section 3.2).
+pub(super) const THINK_NS: u64 = 10 * MS;
 
 /// Requests of a run.
 const REQUESTS: u32 = 262_144;
@@ -15,24 +19,37 @@ pub(super) const LAYOUT: Layout = Layout {
     largest_request_bytes: 8 << 10,
 };
 
-/// The next request's block.
-pub(super) fn block(dice: &mut ChaCha8Rng) -> u32 {
-    below(LAYOUT.blocks(), dice)
-}
-
 /// The requests of one run, each for a block that is drawn.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    block: fn(&mut ChaCha8Rng) -> u32,
     think_ns: u64,
     dice: ChaCha8Rng,
     left: u32,
 }
 
 impl Draws {
-    pub(super) fn new(block: fn(&mut ChaCha8Rng) -> u32, think_ns: u64, dice: ChaCha8Rng) -> Self {
+    /// The next request, for the block that `block` draws.
+    pub(super) fn next_of(&mut self, block: fn(&mut ChaCha8Rng) -> u32) -> Option<Request> {
+        self.left = self.left.checked_sub(1)?;
+        Some(Request {
+            object: u64::from(block(&mut self.dice)),
+            bytes: LAYOUT.block_bytes,
+            is_write: false,
+            think_ns: self.think_ns,
+        })
+    }
+}
+
+impl Run for Draws {
+    const LAYOUT: Layout = LAYOUT;
+    const THINK_NS: u64 = THINK_NS;
+    const IS_CALIBRATED: bool = false;
+    const KEEPS_REGIONS: bool = false; // section 3.3
+    // "a constant compute time of 10 ms between successive I/O requests": one process.
+    const PROCESSES: u32 = 1;
+
+    fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {
         Self {
-            block,
             think_ns,
             dice,
             left: REQUESTS,
@@ -44,12 +61,6 @@ impl Iterator for Draws {
     type Item = Request;
 
     fn next(&mut self) -> Option<Request> {
-        self.left = self.left.checked_sub(1)?;
-        Some(Request {
-            object: u64::from((self.block)(&mut self.dice)),
-            bytes: LAYOUT.block_bytes,
-            is_write: false,
-            think_ns: self.think_ns,
-        })
+        self.next_of(|dice| below(LAYOUT.blocks(), dice))
     }
 }

@@ -10,7 +10,7 @@ use crate::streams::{Objects, Recorded, StreamError};
 use gleaner_policy::eviction::Policy;
 use run::{Begin, Replaying};
 
-/// How much a cache holds.
+/// Capacity of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capacity {
     /// So many objects, whatever their sizes.
@@ -22,26 +22,26 @@ pub enum Capacity {
 /// A cache that the stream goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cache {
-    /// Which object leaves.
+    /// Policy that says which object leaves.
     pub policy: Policy,
-    /// How much it holds.
+    /// Capacity of the cache.
     pub capacity: Capacity,
 }
 
-/// What came of a stream in a cache.
+/// Outcome of a stream in a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Requests.
     pub requests: u64,
     /// Those for objects that were not in the cache.
     pub misses: u64,
-    /// What was asked for.
+    /// Bytes that were asked for.
     pub bytes: u64,
     /// Of that, by requests for objects that were not in the cache.
     pub missed_bytes: u64,
 }
 
-/// Why a stream did not go through.
+/// Reason why a stream did not go through.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {

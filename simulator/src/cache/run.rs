@@ -3,16 +3,16 @@
 use super::{Capacity, Counts};
 use gleaner_policy::eviction::{Eviction, Visitor};
 
-/// What goes through batches of requests.
+/// A cache that goes through batches of requests.
 pub(super) trait Replaying {
     /// The next requests: numbers of objects, of which there are `objects` now, and bytes.
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32);
 
-    /// What came of all of them.
+    /// Counts over all of them.
     fn counts(&self) -> Counts;
 }
 
-/// How many requests are looked at beforehand.
+/// Number of requests that are looked at beforehand.
 const AT_ONCE: usize = 64;
 
 /// Makes a [`Run`] of the policy that visits it.
@@ -29,7 +29,7 @@ impl Visitor for Begin {
 /// A cache, and what came of it.
 struct Run<E> {
     order: E,
-    /// What each object that is in takes of the capacity.
+    /// Part of the capacity that each object in the cache takes.
     sizes: Vec<u32>,
     capacity: Capacity,
     held: u64,

@@ -104,7 +104,8 @@ fn by_list(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u6
 }
 
 proptest! {
-    /// What is in a cache never takes more than it has room for: with room for all there are no more misses than objects.
+    /// The contents of a cache never take more than it has room for: with room for all there are no more misses than
+    /// objects.
     #[test]
     fn with_room_for_all_an_object_misses_once(asked in prop::collection::vec(0u64..300, 0..9000)) {
         let asked: Vec<(u64, u32)> = asked.into_iter().map(|object| (object, 7)).collect();

@@ -1,4 +1,4 @@
-//! What must hold in every run, whatever is set: looked at always, not in tests alone.
+//! Invariants of every run, whatever is set: looked at always, not in tests alone.
 
 /// The simulation contradicts itself. It is a fault of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,43 +23,43 @@ pub enum Violation {
     /// A host lends more than it may.
     #[error("{host} lends {leased_bytes} bytes at {at_ns} ns and may lend {quota_bytes}")]
     Quota {
-        /// Which.
+        /// Name of the host.
         host: String,
-        /// When.
+        /// Time of the violation.
         at_ns: u64,
-        /// What it lends.
+        /// Bytes that it lends.
         leased_bytes: u64,
-        /// What it may.
+        /// Bytes that it may lend.
         quota_bytes: u64,
     },
     /// A host refused a lease that it had room for.
     #[error("{host} refuses {wanted_bytes} bytes at {at_ns} ns and has {free_bytes} free")]
     Refused {
-        /// Which.
+        /// Name of the host.
         host: String,
-        /// When.
+        /// Time of the violation.
         at_ns: u64,
-        /// What it has free.
+        /// Bytes that it has free.
         free_bytes: u64,
-        /// What was asked.
+        /// Bytes that were asked for.
         wanted_bytes: u64,
     },
     /// A host's regions are not what it lends.
     #[error("{host} lends {leased_bytes} bytes and holds regions of {held_bytes}")]
     Held {
-        /// Which.
+        /// Name of the host.
         host: String,
-        /// What it lends.
+        /// Bytes that it lends.
         leased_bytes: u64,
-        /// What its regions come to.
+        /// Bytes of its regions together.
         held_bytes: u64,
     },
     /// A host answered that had taken its memory back.
     #[error("{host} answers at {at_ns} ns, and lends nothing since {since_ns}")]
     Reclaimed {
-        /// Which.
+        /// Name of the host.
         host: String,
-        /// When it answered.
+        /// Time at which it answered.
         at_ns: u64,
         /// Since when it lends nothing.
         since_ns: u64,

@@ -9,7 +9,7 @@ use super::process::{Process, Stage, Step};
 use crate::Request;
 use crate::applications::Layout;
 
-/// Where data lie, in blocks.
+/// Places of data, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     layout: Layout,
@@ -44,7 +44,7 @@ impl Geometry {
         }
     }
 
-    /// How many regions there are.
+    /// Number of regions.
     pub(super) const fn regions(&self) -> u32 {
         self.layout.files * self.regions_a_file
     }
@@ -89,7 +89,7 @@ pub(super) struct Workstation {
 }
 
 impl Workstation {
-    /// What the process does at `now_ns`, which is its time.
+    /// Runs the process at `now_ns`, which is its time.
     #[inline]
     pub(super) fn step(
         &mut self,
@@ -164,7 +164,7 @@ impl Workstation {
         }
     }
 
-    /// What is wanted of the disk: first block and bytes.
+    /// Extent that is wanted of the disk: first block and bytes.
     fn extent(&self, process: &Process) -> (u32, u64) {
         match process.storing {
             Some(_) => self.geometry.extent(process.region),

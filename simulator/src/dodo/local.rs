@@ -1,4 +1,4 @@
-//! What of the data the client's own memory holds.
+//! Part of the data that the client's own memory holds.
 
 use gleaner_policy::eviction::Lru;
 

@@ -37,7 +37,7 @@ pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
 #[derive(Clone, Debug)]
 struct Disk {
     arm: Station,
-    /// Where the last sequential streams ended, as bytes of all data; the oldest is replaced.
+    /// Ends of the last sequential streams, as bytes of all data; the oldest is replaced.
     ends: Vec<u64>,
     oldest: usize,
 }

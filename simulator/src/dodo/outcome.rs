@@ -1,12 +1,12 @@
-//! What came of a simulation.
+//! Outcome of a simulation.
 
 use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
-/// What came of it.
+/// Outcome of a simulation of one program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What was asked.
+    /// The scenario as simulated.
     pub scenario: Scenario,
     /// Mean time of a run without remote memory.
     pub without_run_ns: u64,
@@ -24,43 +24,43 @@ pub struct Outcome {
     pub runs: Vec<Run>,
     /// Requests of them and of the one that did not.
     pub counts: Counts,
-    /// What became of regions.
+    /// Fates of regions.
     pub regions: Regions,
-    /// What it cost the owners.
+    /// Cost to the owners.
     pub owners: Owners,
     /// Speedup by hour since the begin (Figure 8), of hours in which the program ran.
     pub hours: Vec<Hour>,
 }
 
-/// What came of several clients at once.
+/// Outcome of several clients at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedOutcome {
-    /// What was asked.
+    /// The scenario as simulated.
     pub scenario: Scenario,
     /// Each of them, in their order.
     pub clients: Vec<ClientOutcome>,
     /// Requests of all.
     pub counts: Counts,
-    /// What became of the regions of all.
+    /// Fates of the regions of all.
     pub regions: Regions,
-    /// What it cost the owners.
+    /// Cost to the owners.
     pub owners: Owners,
 }
 
-/// What came of one client of several.
+/// Outcome of one client of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientOutcome {
     /// Its name.
     pub name: String,
     /// The host that it works on, if any.
     pub host_id: Option<String>,
-    /// When its program began, since the simulation's begin.
+    /// Begin of its program, since the simulation's begin.
     pub begin_ns: u64,
     /// The last request's answer; absent where the simulation was over before.
     pub end_ns: Option<u64>,
-    /// How long the same takes without remote memory.
+    /// Time that the same takes without remote memory.
     pub without_ns: u64,
-    /// How long it takes with infinite remote memory that is never reclaimed, over a network that takes no time. Nothing is there
+    /// Time with infinite remote memory that is never reclaimed, over a network that takes no time. Nothing is there
     /// at first, so that it may be longer than without.
     pub ideal_ns: u64,
     /// Without remote memory, over on the cluster; absent where it has not ended.
@@ -79,14 +79,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// How long it took.
+    /// Time that it took.
     #[must_use]
     pub const fn ns(&self) -> u64 {
         self.end_ns - self.begin_ns
     }
 }
 
-/// Who answered requests. Local, remote and disk sum to all.
+/// Requests by the place that answered. Local, remote and disk sum to all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Made.
@@ -116,7 +116,7 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// What became of regions.
+/// Fates of regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regions {
     /// Given to hosts.
@@ -135,13 +135,13 @@ pub struct Regions {
     pub failed_accesses: u64,
     /// Times that the manager found no host.
     pub refusals: u64,
-    /// What the hosts could have lent, over time.
+    /// Memory that the hosts could have lent, over time.
     pub mean_lendable_bytes: f64,
-    /// What they lent.
+    /// Memory that they lent.
     pub mean_leased_bytes: f64,
 }
 
-/// What it cost the owners (Table 6).
+/// Cost to the owners (Table 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Owners {
     /// Hosts.

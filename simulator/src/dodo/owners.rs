@@ -1,4 +1,4 @@
-//! What lending cost the owners: each reclaim, and what it left to be paged in again.
+//! Cost of lending to the owners: each reclaim, and the memory that it left to be paged in again.
 
 use super::machine::transfer_ns;
 use super::outcome::Owners;
@@ -6,7 +6,7 @@ use super::scenario::Scenario;
 use crate::event::{DAY, SECOND};
 use crate::hosts::{Return, Timeline};
 
-/// How memory comes back from an owner's disk: piece by piece, each with a mean seek, half a turn and its transfer, one after the
+/// Paging in from an owner's disk: piece by piece, each with a mean seek, half a turn and its transfer, one after the
 /// other. As if nothing of it overlapped with anything, nor followed what was read before: an estimate that errs upwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageIn {
@@ -27,7 +27,7 @@ impl PageIn {
         }
     }
 
-    /// How long that takes of so much.
+    /// Time that so many bytes take.
     const fn ns(self, bytes: u64) -> u64 {
         let pieces = match self.piece_bytes {
             0 => 0, // is refused before

@@ -21,7 +21,7 @@ pub(super) enum Stage {
 /// One process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
-    /// When it goes on.
+    /// Time at which it goes on.
     pub(super) at_ns: u64,
     pub(super) stage: Stage,
     pub(super) request: Request,

@@ -49,7 +49,7 @@ impl<I: Iterator<Item = Request>> Running<I> {
         next
     }
 
-    /// When a process goes on; [`NEVER`] where it has nothing to do.
+    /// Time at which a process goes on; [`NEVER`] where it has nothing to do.
     #[inline]
     pub(super) fn at_ns(&self, process: usize) -> u64 {
         self.processes[process].at_ns

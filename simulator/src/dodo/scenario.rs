@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What is simulated.
+/// Settings of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
@@ -23,7 +23,7 @@ pub struct Scenario {
     pub application: Application,
     /// Its time to compute before each request; its own where absent.
     pub think_ns: Option<u64>,
-    /// How long it is run again and again: a week (section 4).
+    /// Time for which it is run again and again: a week (section 4).
     pub length_ns: u64,
     /// Between a run's end and the next one's begin (Figure 10; else none).
     pub pause_ns: u64,
@@ -33,9 +33,9 @@ pub struct Scenario {
     pub client: Client,
     /// Between client and hosts.
     pub network: Network,
-    /// Whose memory is lent, and how much of it.
+    /// Hosts whose memory is lent, and the amount of it.
     pub recruitment: Recruitment,
-    /// How the client uses it.
+    /// Client's use of the memory.
     pub remote: Remote,
 }
 
@@ -74,9 +74,9 @@ pub enum Overlap {
 pub struct Client {
     /// More processes than CPUs do not run at once.
     pub cpus: u32,
-    /// What of the data its own memory holds, least recently used first out. **Assumed**: all of its 256 MB.
+    /// Part of the data that its own memory holds, least recently used first out. **Assumed**: all of its 256 MB.
     pub local_cache_bytes: u64,
-    /// What overlaps.
+    /// Work that overlaps.
     pub overlap: Overlap,
     /// Its disks.
     pub disks: Disks,
@@ -101,13 +101,13 @@ pub struct Disks {
     pub count: u32,
     /// Mean of a truncated exponential distribution.
     pub seek_mean_ns: u64,
-    /// Where that is cut.
+    /// Longest seek: the distribution is cut there.
     pub seek_max_ns: u64,
     /// One turn (10,000 rpm); a request waits for half of one on average.
     pub rotation_ns: u64,
-    /// What the media give.
+    /// Bandwidth of the media.
     pub media_bytes_per_s: u64,
-    /// What the string carries.
+    /// Bandwidth of the string.
     pub string_bytes_per_s: u64,
     /// A request that goes on where one of so many before it ended costs neither seek nor rotation: the disk's own cache reads
     /// ahead. **Assumed**: one for each traced processor. The study compares dmine's requests of 128 KB with the disks' whole
@@ -133,7 +133,7 @@ impl Default for Disks {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
-    /// What passes in a second, one message after the other; nothing takes time where absent.
+    /// Bytes that pass in a second, one message after the other; nothing takes time where absent.
     pub bytes_per_s: Option<u64>,
     /// Of each message, question or answer, beside the time for its bytes.
     pub latency_ns: u64,
@@ -156,11 +156,11 @@ impl Network {
     };
 }
 
-/// Whose memory is lent, and how much (section 3.1).
+/// Hosts whose memory is lent, and the amount (section 3.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recruitment {
-    /// How far lending goes.
+    /// Extent to which lending goes.
     pub mode: Mode,
     /// Idle for so long.
     pub idle_after_s: f64,
@@ -182,12 +182,13 @@ pub struct Recruitment {
     pub is_always_idle: bool,
     /// Only what is expected to stay for so long is lent; 0: all that the mode gives. At most a day, as far as forecasts look.
     pub expected_for_s: f64,
-    /// How sure that must be.
+    /// Least probability of that.
     pub confidence: f64,
     /// The fleet's, for the hours of the week by which forecasts are learnt.
     pub time_zone: ZoneName,
-    /// What an owner's disk reads at once when a memory context is paged in again, for the estimate of owners' delay. Linux reads 8
-    /// pages around each that is missed (`vm.page-cluster` is 3: Documentation/admin-guide/sysctl/vm.rst). The disk is as the client's.
+    /// Bytes that an owner's disk reads at once when a memory context is paged in again, for the estimate of owners'
+    /// delay. Linux reads 8 pages around each that is missed (`vm.page-cluster` is 3:
+    /// Documentation/admin-guide/sysctl/vm.rst). The disk is as the client's.
     pub page_in_bytes: u64,
 }
 
@@ -213,7 +214,7 @@ impl Default for Recruitment {
 }
 
 impl Recruitment {
-    /// When a host is idle.
+    /// Rule that says when a host is idle.
     #[must_use]
     pub fn idle_rule(&self) -> IdleRule {
         IdleRule {
@@ -222,8 +223,8 @@ impl Recruitment {
         }
     }
 
-    /// How each host's `Lender` is set. A lease lasts until its client gives it up: Dodo's have no term, and a client that lives
-    /// renews its leases in time. Each region is a lease of its own, so their number is not limited.
+    /// Settings of each host's `Lender`. A lease lasts until its client gives it up: Dodo's have no term, and a client
+    /// that lives renews its leases in time. Each region is a lease of its own, so their number is not limited.
     #[must_use]
     pub fn lending(&self) -> Settings {
         Settings {
@@ -249,7 +250,7 @@ impl Recruitment {
         self.expected_for_s > 0.0
     }
 
-    /// What a reading needs for that, with what was learnt of the time before; `None` where it is not wanted.
+    /// Foresight that a reading needs for that, learnt of the time before; `None` where it is not wanted.
     #[must_use]
     pub fn foresight(&self, table: &Arc<Table>) -> Option<Foresight> {
         self.wants_forecast().then(|| Foresight {
@@ -260,7 +261,8 @@ impl Recruitment {
         })
     }
 
-    /// How hosts are read for it; where a forecast is wanted, [`Reading::foresight`] is for the caller to fill in.
+    /// Settings of reading hosts for it; where a forecast is wanted, [`Reading::foresight`] is for the caller to fill
+    /// in.
     #[must_use]
     pub fn reading(&self, from_ms: i64, until_ms: i64) -> Reading {
         Reading {
@@ -277,7 +279,7 @@ impl Recruitment {
     }
 }
 
-/// What the client does about regions on a host that no longer has one of them.
+/// Action of the client on regions of a host that no longer has one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostRegion {
@@ -289,7 +291,7 @@ pub enum LostRegion {
     DropRegion,
 }
 
-/// How the client uses what is lent (sections 3.1 and 3.2).
+/// Client's use of the memory that is lent (sections 3.1 and 3.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Remote {
@@ -298,13 +300,13 @@ pub struct Remote {
     /// file by stdio, one descriptor each (sections 3.1, 3.2); its own smallest "memory region" is of 4 MB (Table 4), and so is the one
     /// data object that it gives a size of: lu's slab of 64 columns.
     pub region_bytes: u64,
-    /// Which host has it.
+    /// Host that has it.
     pub placement: PlacementName,
-    /// What stays where all is full.
+    /// Regions that stay where all is full.
     pub retention: RetentionName,
     /// After a refusal nothing is asked for so long (section 4: 1 minute).
     pub refraction_ms: i64,
-    /// What a lost region takes with it.
+    /// Regions that a lost one takes with it.
     pub lost_region: LostRegion,
 }
 

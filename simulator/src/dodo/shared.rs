@@ -15,13 +15,13 @@ use crate::hosts::Timeline;
 /// A client of several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Borrower<P> {
-    /// What outcome and placement call it.
+    /// Name of the client in outcome and placement.
     pub name: String,
     /// The id of the host that it works on, which lends nothing until the program has ended; none of them where absent.
     pub host_id: Option<String>,
-    /// When the program begins, since the simulation's begin.
+    /// Begin of the program, since the simulation's begin.
     pub begin_ns: u64,
-    /// What it runs, once.
+    /// Program that it runs, once.
     pub program: P,
 }
 
@@ -34,7 +34,7 @@ struct Client<I> {
 }
 
 impl<I: Iterator<Item = crate::Request>> Client<I> {
-    /// When anything happens to it: at last, that it ends.
+    /// Time at which anything happens to it: at last, that it ends.
     fn next_ns(&self) -> u64 {
         match self.running.at_ns(self.running.next()) {
             NEVER => self.running.end_ns,
@@ -161,7 +161,7 @@ pub fn simulate_clients<P: Program>(
     })
 }
 
-/// Where among `hosts` the client works.
+/// Place of the client's own host among `hosts`.
 fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, SimulationError> {
     let Some(id) = &client.host_id else {
         return Ok(None);
@@ -174,7 +174,8 @@ fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, S
     })
 }
 
-/// How long the client's run takes by itself: without remote memory, or with all of these hosts' over a network that takes no time.
+/// Time of the client's run by itself: without remote memory, or with all of these hosts' over a network that takes no
+/// time.
 fn alone<P: Program>(
     scenario: &Scenario,
     client: &Borrower<P>,

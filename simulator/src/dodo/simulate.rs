@@ -15,7 +15,7 @@ use crate::hosts::Timeline;
 use gleaner_policy::forecast::{AHEAD, AHEAD_S};
 use std::collections::BTreeMap;
 
-/// Why there is no outcome.
+/// Reason why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
@@ -27,7 +27,7 @@ pub enum SimulationError {
         "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
     )]
     TooShort {
-        /// How long was simulated.
+        /// Length that was simulated.
         length_ns: u64,
         /// A run without remote memory.
         without_run_ns: u64,
@@ -35,16 +35,16 @@ pub enum SimulationError {
     /// A value that makes no sense.
     #[error("{key} = {value} cannot be simulated: {wanted}")]
     Setting {
-        /// Which, as in the scenario.
+        /// Key of the setting, as in the scenario.
         key: &'static str,
         /// Its value.
         value: String,
-        /// What may be there.
+        /// Values that may be there.
         wanted: &'static str,
     },
 }
 
-/// Which memory a program is given for reference.
+/// Memory that a program is given for reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lent {
     Nothing,
@@ -187,7 +187,7 @@ pub(super) fn workstation<P: Program>(
     }
 }
 
-/// How many of the program's processes run at once.
+/// Number of the program's processes that run at once.
 pub(super) fn processes<P: Program>(scenario: &Scenario, program: &P) -> u32 {
     match scenario.client.overlap {
         Overlap::Processes => program.processes().min(scenario.client.cpus).max(1),

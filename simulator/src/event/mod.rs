@@ -14,7 +14,7 @@ pub const HOUR: u64 = 3_600 * SECOND;
 /// Nanoseconds in a day.
 pub const DAY: u64 = 24 * HOUR;
 
-/// What is still to happen, in order.
+/// Events that are still to happen, in order.
 #[derive(Clone, Debug)]
 pub struct Queue<E> {
     waiting: BTreeMap<Ticket, E>,
@@ -30,7 +30,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// When it happens, unless it is taken back.
+    /// Time at which it happens, unless it is taken back.
     #[must_use]
     pub const fn at_ns(self) -> u64 {
         self.at_ns
@@ -55,7 +55,7 @@ impl<E> Queue<E> {
         self.now_ns
     }
 
-    /// How many wait.
+    /// Number of events that wait.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
@@ -83,7 +83,7 @@ impl<E> Queue<E> {
         self.waiting.remove(&ticket)
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.waiting.first_key_value().map(|(t, _)| t.at_ns)

@@ -1,4 +1,4 @@
-//! What can go wrong with reading hosts.
+//! Errors of reading hosts.
 
 use gleaner_dataset::DatasetError;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Result with a [`HostsError`].
 pub type Result<T, E = HostsError> = std::result::Result<T, E>;
 
-/// Why hosts could not be read.
+/// Reason why hosts could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostsError {

@@ -17,7 +17,7 @@ use gleaner_policy::quota::{Limits, Mode, Quota, Reason, quota};
 use gleaner_schemas::findings::EndCause;
 use gleaner_schemas::lending::{HostQuota, QuotaReason};
 
-/// What becomes of one host; `samples` in order of time.
+/// Timeline of one host; `samples` in order of time.
 pub(super) fn timeline(
     host_id: &str,
     samples: &[Sample],
@@ -171,7 +171,7 @@ impl Fold<'_> {
         }
     }
 
-    /// What of the quota is expected to stay, as a recruiter would see it.
+    /// Part of the quota that is expected to stay, as a recruiter would see it.
     fn expected_bytes(
         &mut self,
         sample: &Sample,

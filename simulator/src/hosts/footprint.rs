@@ -1,4 +1,4 @@
-//! What an owner's processes hold after a return: the paper's A.
+//! Memory that an owner's processes hold after a return: the paper's A.
 
 use super::samples::{Rows, Sample};
 use super::{Reading, Result};

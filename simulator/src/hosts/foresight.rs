@@ -1,4 +1,4 @@
-//! What hosts are expected to keep available: they lend no more than that.
+//! Memory that hosts are expected to keep available: they lend no more than that.
 
 use gleaner_policy::forecast::table::Table;
 use gleaner_policy::outlook::expected_bytes;
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
-/// What was learnt of how long memory stays, and how sure it must be for how long.
+/// Forecast of the time that memory stays, with the least probability and the time that it must stay.
 #[derive(Clone, Debug)]
 pub struct Foresight {
-    /// What was learnt, of the time before the simulation's begin alone.
+    /// Forecasts learnt of the time before the simulation's begin alone.
     pub table: Arc<Table>,
     /// Whatever is lent is expected to stay for so long.
     pub for_ms: i64,

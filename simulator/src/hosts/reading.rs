@@ -1,4 +1,4 @@
-//! What of a dataset is read, and by which limits.
+//! Part of a dataset that is read, and the limits of it.
 
 use super::Foresight;
 use gleaner_policy::forecast::LOW_WATER_S;
@@ -8,16 +8,16 @@ use gleaner_policy::quota::Limits;
 /// A time after a return in which processes count as the owner's (Acharya & Setia, section 3.4: 200 s).
 const RETURN_WINDOW_MS: i64 = 200_000;
 
-/// What of a dataset is read, and by which limits.
+/// Part of a dataset that is read, and the limits of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
     /// Its end.
     pub until_ms: i64,
-    /// When a host is idle.
+    /// Rule that says when a host is idle.
     pub idle: IdleRule,
-    /// What is held back; the mode is of no account, timelines hold all of them.
+    /// Memory that is held back; the mode is of no account, timelines hold all of them.
     pub limits: Limits,
     /// For so long after a return processes count as what the owner wants.
     pub return_window_ms: i64,

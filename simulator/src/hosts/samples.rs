@@ -15,7 +15,7 @@ use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use std::ops::Range;
 
-/// What the fold wants of one sample.
+/// Columns of one sample that the fold needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     pub(super) time_ms: i64,

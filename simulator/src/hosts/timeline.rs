@@ -18,7 +18,7 @@ pub enum Presence {
     Unseen,
 }
 
-/// What a host may lend, by mode.
+/// Memory that a host may lend, by mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lendable {
     /// [`Mode::Paper`].
@@ -74,7 +74,7 @@ impl Seen {
 /// From here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When, since the simulation's begin.
+    /// Time of the change, since the simulation's begin.
     pub at_ns: u64,
     /// Whether the host may lend.
     pub presence: Presence,
@@ -82,11 +82,11 @@ pub struct Change {
     pub lendable: Lendable,
     /// The sample; absent where none could be taken, and where an owner came and went between two.
     pub seen: Option<Seen>,
-    /// Where this ends an idle period: its place in [`Timeline::returns`].
+    /// Place in [`Timeline::returns`], where this ends an idle period.
     pub returned: Option<u32>,
 }
 
-/// What ended an idle period.
+/// Cause that ended an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Keyboard or mouse.
@@ -98,15 +98,15 @@ pub enum Cause {
 /// An idle period's end that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Return {
-    /// When, since the simulation's begin.
+    /// Time of the return, since the simulation's begin.
     pub at_ns: u64,
     /// By what.
     pub cause: Cause,
-    /// What was wanted; absent where sizes are not known.
+    /// Memory that was wanted; absent where sizes are not known.
     pub wanted: Option<Wanted>,
 }
 
-/// What is wanted at a return.
+/// Memory that is wanted at a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// A, K, M and lotsfree of the memory context; no guest.
@@ -179,7 +179,7 @@ impl Timeline {
         }
     }
 
-    /// How long the host may lend before `until_ns`.
+    /// Time for which the host may lend before `until_ns`.
     #[must_use]
     pub fn idle_ns(&self, until_ns: u64) -> u64 {
         let ends = self.changes.iter().skip(1).map(|c| c.at_ns);

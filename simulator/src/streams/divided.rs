@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Divided {
     /// The earliest time of all.
     first_ns: u64,
-    /// When each client's first one was, and its requests.
+    /// Time of each client's first request, and its requests.
     clients: BTreeMap<Client, (u64, Vec<Request>)>,
 }
 
@@ -77,7 +77,7 @@ impl Divided {
         replayed.collect()
     }
 
-    /// When a client begins, after the first of all.
+    /// Begin of a client, after the first of all.
     const fn begin_ns(&self, at_ns: u64) -> u64 {
         at_ns - self.first_ns
     }

@@ -1,9 +1,9 @@
-//! What can go wrong with a stream, where, and what to do about it.
+//! Errors of a stream: the reason, the place, and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a stream could not be read or written.
+/// Reason why a stream could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -14,9 +14,9 @@ pub enum StreamError {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is there.
+        /// Contents that are there.
         found: String,
-        /// What to do about it.
+        /// Remedy for the reader of the message.
         advice: &'static str,
     },
     /// A record that cannot be read.
@@ -24,19 +24,19 @@ pub enum StreamError {
     Record {
         /// The file.
         path: PathBuf,
-        /// Where the record begins, from 0; of a compressed file, after decompression.
+        /// Offset at which the record begins, from 0; of a compressed file, after decompression.
         offset: u64,
-        /// What is there.
+        /// Contents that are there.
         found: String,
-        /// What to do about it.
+        /// Remedy for the reader of the message.
         advice: &'static str,
     },
     /// A setting that says nothing, or what cannot be.
     #[error("{found}; {advice}")]
     Setting {
-        /// What was set.
+        /// Value that was set.
         found: String,
-        /// What to do about it.
+        /// Remedy for the reader of the message.
         advice: String,
     },
     /// A request that the format has no way to say.
@@ -44,21 +44,21 @@ pub enum StreamError {
     Unsayable {
         /// The file that was to be written.
         path: PathBuf,
-        /// Which request, from 1.
+        /// Number of the request, from 1.
         number: u64,
-        /// What it asks.
+        /// Request that is refused.
         found: String,
-        /// What to do about it.
+        /// Remedy for the reader of the message.
         advice: &'static str,
     },
     /// A file could not be read or written.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system, or the decompression, said.
+        /// Error of the system, or of the decompression.
         source: io::Error,
     },
 }

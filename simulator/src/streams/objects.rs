@@ -35,7 +35,7 @@ impl Default for Objects {
 }
 
 impl Objects {
-    /// How many there are; their numbers are those below.
+    /// Number of objects; their numbers are those below.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.len
@@ -82,7 +82,7 @@ impl Objects {
         true
     }
 
-    /// Where it is, or would be.
+    /// Place at which it is, or would be.
     #[inline]
     fn place(&self, object: u64) -> usize {
         let mask = self.slots.len() - 1;

@@ -3,7 +3,7 @@
 use super::StreamError;
 use crate::Request;
 
-/// Who makes requests: a scenario maps it to a host.
+/// Maker of requests: a scenario maps it to a host.
 ///
 /// Its number is that of the file in the list of those that are read together, times [`Client::OF_A_FILE`], and the number inside the
 /// file: SPC's ASU, or what a column says; 0 where a format knows none.
@@ -11,9 +11,9 @@ use crate::Request;
 pub struct Client(u32);
 
 impl Client {
-    /// How many there may be in a file, of several.
+    /// Most clients of one file, of several.
     pub const OF_A_FILE: u32 = 1 << 12;
-    /// How many files may be read together.
+    /// Most files that may be read together.
     pub const FILES: u32 = 1 << 8;
 
     /// The first of the first file.
@@ -40,17 +40,17 @@ impl Client {
 /// A request of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Recorded {
-    /// When it was made, on the recorder's clock.
+    /// Time at which it was made, on the recorder's clock.
     pub at_ns: u64,
-    /// Who made it.
+    /// Client that made it.
     pub client: Client,
-    /// What was asked for. `think_ns` is the time since the same client's request before it; 0 of its first, and where the clock went
-    /// back.
+    /// The request. `think_ns` is the time since the same client's request before it; 0 of its first, and where the
+    /// clock went back.
     pub request: Request,
 }
 
-/// What a program asks for, as a recorder of a client would have seen it if every answer had come at once: its time goes on by what it
-/// computes.
+/// Requests of a program, as a recorder of a client would have seen them if every answer had come at once: its time
+/// goes on by what it computes.
 pub fn of_program(
     client: Client,
     requests: impl Iterator<Item = Request>,

@@ -6,13 +6,13 @@ use crate::Request;
 use crate::applications::{Layout, Program};
 use std::sync::Arc;
 
-/// What a recording may last, 73 years: what is longer has its times in another unit than was said.
+/// Longest time of a recording, 73 years: a longer one has its times in another unit than was said.
 const LONGEST_NS: u64 = u64::MAX / 8;
 
-/// What the client's own cache holds or does not, where objects have sizes of their own.
+/// Unit that the client's own cache holds or does not, where objects have sizes of their own.
 const BLOCK_BYTES: u32 = 512;
 
-/// What the objects of a stream are.
+/// Objects of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// Blocks of each client's volume (SPC, CSV of blocks): neighbours are neighbours on its disk and in regions.
@@ -61,13 +61,13 @@ impl Replayed {
         })
     }
 
-    /// Who made them.
+    /// Client that made them.
     #[must_use]
     pub const fn client(&self) -> Client {
         self.client
     }
 
-    /// When it began, after the first client of all.
+    /// Begin of the client, after the first client of all.
     #[must_use]
     pub const fn begin_ns(&self) -> u64 {
         self.begin_ns
@@ -116,7 +116,7 @@ impl Iterator for Requests {
     }
 }
 
-/// What would make a simulation's time run over, or reach into another block.
+/// Refuses requests that would make a simulation's time run over, or reach into another block.
 fn refuse_what_cannot_be(
     client: Client,
     begin_ns: u64,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientTable {
-    /// What its client is called; of several clients, with the number of each behind it. The file's name where left out.
+    /// Name of its client; of several clients, with the number of each behind it. The file's name where left out.
     pub name: Option<String>,
     /// The stream's file.
     pub stream: PathBuf,
@@ -21,7 +21,7 @@ pub struct ClientTable {
     pub params: Option<String>,
     /// The size of a volume's blocks; 4096 where left out.
     pub block_bytes: Option<u32>,
-    /// What its objects are; what the format says where left out.
+    /// Objects of the stream; as the format says where left out.
     pub store: Option<Store>,
     /// Only the client of this number (SPC: the ASU; CSV: what the column says); each of the stream's where left out.
     pub client: Option<u32>,
@@ -29,12 +29,12 @@ pub struct ClientTable {
     /// where left out.
     #[serde(default, deserialize_with = "one_or_several")]
     pub host: Vec<String>,
-    /// When the stream's first request of all is made, in s since the simulation's begin.
+    /// Time of the stream's first request of all, in s since the simulation's begin.
     #[serde(default)]
     pub begin_s: f64,
 }
 
-/// What the objects of a stream are.
+/// Objects of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Store {
@@ -47,7 +47,7 @@ pub enum Store {
 /// A table that makes sense.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// What clients are called, and whether their numbers are behind it though there be one alone.
+    /// Name of the clients, and whether their numbers are behind it though there be one alone.
     pub(super) name: String,
     pub(super) is_numbered: bool,
     pub(super) stream: PathBuf,
@@ -59,7 +59,7 @@ pub struct Recording {
 }
 
 impl ClientTable {
-    /// What it says, looked at; nothing is opened.
+    /// The recording by this table, looked at; nothing is opened.
     pub(super) fn recording(&self, length_ns: u64) -> Result<Recording, SweepError> {
         let (of_file, said) = FormatName::of_file(&self.stream);
         let Some(format) = self.format.or(said) else {

@@ -23,7 +23,7 @@ pub struct Cluster {
     pub until_ms: i64,
     /// All of it, the time before the begin included.
     pub dataset: Dataset,
-    /// What was learnt of that time, and how.
+    /// Forecasts learnt of that time, and the way of learning.
     pub(super) tables: Vec<(LearntBy, Arc<Table>)>,
 }
 
@@ -76,7 +76,7 @@ impl Cluster {
         self.tables.push((by, Arc::new(table)));
     }
 
-    /// What hosts are expected to keep, where the recruitment asks for it.
+    /// Memory that hosts are expected to keep, where the recruitment asks for it.
     pub(super) fn foresight(
         &self,
         recruitment: &Recruitment,

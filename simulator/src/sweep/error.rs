@@ -1,17 +1,17 @@
-//! What can go wrong between a scenario's file and its rows.
+//! Errors between a scenario's file and its rows.
 
 use crate::dodo::SimulationError;
 use crate::hosts::HostsError;
 use crate::streams::StreamError;
 
-/// Why there are no rows.
+/// Reason why there are no rows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
     /// The file is no scenario.
     #[error("{}", reason.trim_end())]
     File {
-        /// Where, and what is wrong; unknown keys by name.
+        /// Place and fault; unknown keys by name.
         reason: String,
     },
     /// A value that is none for its key, or a key that there is not.
@@ -21,7 +21,7 @@ pub enum SweepError {
         key: String,
         /// As it was written.
         value: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// A short key that several settings have.
@@ -29,7 +29,7 @@ pub enum SweepError {
     Ambiguous {
         /// As it was written.
         key: String,
-        /// What it may be.
+        /// Keys that there are.
         keys: Vec<String>,
     },
     /// A setting that is not the scenario's here.
@@ -37,7 +37,7 @@ pub enum SweepError {
     Elsewhere {
         /// As it was written.
         key: String,
-        /// What is to be set.
+        /// Key to be set instead.
         instead: &'static str,
     },
     /// Programs run one at a time, clients at once.
@@ -54,11 +54,11 @@ pub enum SweepError {
     /// A table of `[[clients]]` that says what cannot be.
     #[error("clients.{key} = {value}: {reason}")]
     Client {
-        /// Which of its keys.
+        /// Key of the client's table.
         key: &'static str,
         /// As it was written.
         value: String,
-        /// What is wrong with it, and what to do.
+        /// Description of the fault, and the remedy.
         reason: String,
     },
     /// A stream that cannot be read: where, and why.
@@ -69,15 +69,15 @@ pub enum SweepError {
     NoValues {
         /// As it was written.
         key: String,
-        /// How it is written.
+        /// Form of such a value.
         wanted: &'static str,
     },
     /// Nothing to run.
     #[error("the scenario names no {what}: {wanted}")]
     Nothing {
-        /// What is missing.
+        /// Name of the missing thing.
         what: &'static str,
-        /// What to do.
+        /// Remedy for the reader of the message.
         wanted: &'static str,
     },
     /// The dataset does not cover the time.
@@ -93,7 +93,7 @@ pub enum SweepError {
         last: String,
         /// The begin, as it was written.
         from: String,
-        /// How many days.
+        /// Number of days.
         days: f64,
     },
     /// A case wants a forecast, and nothing was learnt for it.
@@ -109,7 +109,7 @@ pub enum SweepError {
     Hosts {
         /// The dataset's name.
         name: String,
-        /// Why.
+        /// Error of reading the hosts.
         source: HostsError,
     },
     /// A dataset cannot be opened.
@@ -117,7 +117,7 @@ pub enum SweepError {
     Dataset {
         /// Its name.
         name: String,
-        /// Why.
+        /// Error of the dataset's reader.
         source: gleaner_dataset::DatasetError,
     },
     /// A setting that makes no sense, whatever is simulated.
@@ -126,9 +126,9 @@ pub enum SweepError {
     /// A simulation came to nothing.
     #[error("{case}")]
     Simulation {
-        /// Which: program, dataset, settings, seed.
+        /// The case: program, dataset, settings, seed.
         case: String,
-        /// Why.
+        /// Error of the simulation.
         source: SimulationError,
     },
 }

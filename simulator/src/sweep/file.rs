@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// What is run: a scenario, and around it programs or recorded clients, datasets, time, seeds, and values to try. Whatever is left out is the study's.
+/// A scenario's file: settings, and around them programs or recorded clients, datasets, time, seeds, and values to try.
+/// Whatever is left out is the study's.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
-    /// What it is for, in one line.
+    /// Purpose of the scenario, in one line.
     #[serde(default)]
     pub about: String,
     /// The programs, one at a time; all of the study's where left out.
@@ -28,7 +29,7 @@ pub struct ScenarioFile {
     /// The simulation's begin: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC; the first day of each dataset where absent.
     #[serde(default, deserialize_with = "begin")]
     pub from: Option<String>,
-    /// How long is simulated; a week where left out.
+    /// Days that are simulated; a week where left out.
     #[serde(default = "a_week")]
     pub days: f64,
     /// Each is run; rows have the median over them, and the range.
@@ -55,7 +56,7 @@ impl ScenarioFile {
         Ok(file)
     }
 
-    /// What borrows, in order.
+    /// Borrowers of the scenario, in order.
     pub(super) fn workloads(&self) -> Result<Vec<Workload>, SweepError> {
         let of =
             |programs: &[Application]| programs.iter().copied().map(Workload::Program).collect();
@@ -63,7 +64,7 @@ impl ScenarioFile {
             (Some(_), Some(_)) => Err(SweepError::ProgramsAndClients),
             (Some(programs), None) => Ok(of(programs)),
             (None, Some(_)) => Ok(vec![Workload::Streams]),
-            (None, None) => Ok(of(&Application::ALL)),
+            (None, None) => Ok(of(&Application::STUDY)),
         }
     }
 

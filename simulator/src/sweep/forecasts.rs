@@ -1,20 +1,20 @@
-//! What is to be learnt before a plan can be run, of each dataset's time before its begin.
+//! Forecasts to be learnt before a plan can be run, of each dataset's time before its begin.
 
 use super::Plan;
 use crate::dodo::{Recruitment, ZoneName};
 use gleaner_policy::idle::IdleRule;
 
-/// What a forecast table depends on, beside its dataset and the begin. Who learns one is told this.
+/// Facts that a forecast table depends on, beside its dataset and the begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearntBy {
-    /// When a host is idle: regions of idle hosts end with that.
+    /// Rule that says when a host is idle: regions of idle hosts end with that.
     pub idle: IdleRule,
-    /// Whose hours of the week count.
+    /// Time zone whose hours of the week count.
     pub time_zone: ZoneName,
 }
 
 impl LearntBy {
-    /// What this recruitment takes; `None` where it wants no forecast.
+    /// Facts for this recruitment; `None` where it wants no forecast.
     #[must_use]
     pub fn of(recruitment: &Recruitment) -> Option<Self> {
         recruitment.wants_forecast().then(|| Self {
@@ -25,8 +25,8 @@ impl LearntBy {
 }
 
 impl Plan {
-    /// What must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their place,
-    /// each with every way of learning that a case of it needs.
+    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their
+    /// place, each with every way of learning that a case of it needs.
     #[must_use]
     pub fn forecasts(&self) -> Vec<(usize, LearntBy)> {
         let mut wanted = Vec::new();

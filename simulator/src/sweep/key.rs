@@ -6,9 +6,9 @@ use serde::Deserialize;
 use std::str::FromStr;
 use toml::{Table, Value};
 
-/// How a list of values is written in a file.
+/// Form of a list of values in a file.
 const IN_A_FILE: &str = "a list, as remote.placement = [\"random\", \"spread\"]";
-/// How on a command line.
+/// Form of a list of values on a command line.
 const IN_A_LINE: &str = "KEY=VALUE,VALUE";
 
 /// Settings of a scenario that are said elsewhere, and by what.

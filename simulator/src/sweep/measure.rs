@@ -1,8 +1,8 @@
-//! What is told of an outcome: benefit first, then cost.
+//! Measures of an outcome: benefit first, then cost.
 
 use crate::dodo::{ClientOutcome, Counts, Outcome, Owners, Regions, SharedOutcome};
 
-/// What a measure is in.
+/// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number.
@@ -20,14 +20,14 @@ pub struct Measure {
     pub key: &'static str,
     /// For people.
     pub label: &'static str,
-    /// What it is in.
+    /// Unit of the measure.
     pub unit: Unit,
-    /// What it is.
+    /// Meaning of the measure.
     pub meaning: &'static str,
     of: fn(&Seen<'_>) -> Option<f64>,
 }
 
-/// What there is to measure, of a program's runs or of clients at once.
+/// An outcome to measure, of a program's runs or of clients at once.
 struct Seen<'a> {
     speedup: Option<f64>,
     ideal_speedup: Option<f64>,

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// What `work` makes of each item, in the items' order. After an error no more items are begun; of several the first item's is
-/// told, which is the same however many threads there are: all before it were begun earlier, and are ended.
+/// Results of `work` for each item, in the items' order. After an error no more items are begun; of several the first
+/// item's is told, which is the same however many threads there are: all before it were begun earlier, and are ended.
 pub(super) fn each<T: Sync, R: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],

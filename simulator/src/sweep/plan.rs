@@ -19,13 +19,13 @@ pub struct Case {
     pub dataset: usize,
     /// The program, or the recorded clients.
     pub program: Workload,
-    /// What the plan's swept keys are set to, in their order.
+    /// Values of the plan's swept keys, in their order.
     pub settings: Vec<String>,
     /// All of it but the seed.
     pub scenario: Scenario,
 }
 
-/// What is run.
+/// Cases and seeds that are run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Names of the datasets.
@@ -34,7 +34,7 @@ pub struct Plan {
     pub clients: Vec<Recording>,
     /// The keys that are swept.
     pub keys: Vec<String>,
-    /// How long each run is.
+    /// Length of each run.
     pub length_ns: u64,
     /// Each seed of every case.
     pub seeds: Vec<u64>,
@@ -107,7 +107,7 @@ impl Plan {
         })
     }
 
-    /// How many simulations that is.
+    /// Number of simulations.
     #[must_use]
     pub const fn runs(&self) -> usize {
         self.cases.len() * self.seeds.len()

@@ -1,4 +1,4 @@
-//! What is told of a case.
+//! Rows: the results of a case.
 
 use super::measure::MEASURES;
 use super::plan::Case;
@@ -39,17 +39,17 @@ pub struct Row {
     pub dataset: usize,
     /// The program, or the recorded clients.
     pub program: Workload,
-    /// What the plan's swept keys are set to, in their order.
+    /// Values of the plan's swept keys, in their order.
     pub settings: Vec<String>,
     /// As [`MEASURES`] lists them; absent where no seed has a value.
     pub values: Vec<Option<Spread>>,
     /// The same of each of the plan's seeds.
     pub by_seed: Vec<Vec<Option<f64>>>,
-    /// What came of each recorded client, by seed; of a program none.
+    /// Outcome of each recorded client, by seed; of a program none.
     pub clients: Vec<Vec<ClientOutcome>>,
 }
 
-/// What is kept of one run: weeks of a program's runs are not.
+/// Results of one run that are kept: weeks of a program's runs are not.
 pub(super) struct Told {
     pub(super) values: Vec<Option<f64>>,
     pub(super) clients: Vec<ClientOutcome>,

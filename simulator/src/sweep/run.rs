@@ -11,13 +11,13 @@ use gleaner_policy::quota::Mode;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What all runs share.
+/// Inputs that all runs share.
 struct Inputs {
     /// Hosts, for each way of reading them.
     hosts: Vec<Vec<Timeline>>,
     /// Recorded clients, for each dataset and size of region.
     clients: Vec<Vec<Borrower<Replayed>>>,
-    /// What each case takes of both.
+    /// Places of each case's hosts and streams among them.
     places: Vec<(usize, usize)>,
 }
 
@@ -145,7 +145,7 @@ fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     })
 }
 
-/// How hosts are read for a scenario. Timelines hold every mode, which makes no difference here.
+/// Settings of reading hosts for a scenario. Timelines hold every mode, which makes no difference here.
 fn reading(scenario: &Scenario, cluster: &Cluster) -> Result<Reading, SweepError> {
     let (from_ms, until_ms) = (cluster.from_ms, cluster.until_ms);
     let mut reading = scenario.recruitment.reading(from_ms, until_ms);

@@ -3,7 +3,7 @@
 /// A scenario's file.
 #[derive(Clone, Copy, Debug)]
 pub struct Shipped {
-    /// What it is asked for by.
+    /// Name by which it is asked for.
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,

@@ -24,7 +24,7 @@ fn refused(text: &str) -> String {
 fn whatever_is_left_out_is_the_study() {
     let plan = plan("").unwrap();
     let programs: Vec<Workload> = plan.cases.iter().map(|c| c.program).collect();
-    assert_eq!(programs, Application::ALL.map(Workload::Program));
+    assert_eq!(programs, Application::STUDY.map(Workload::Program));
     assert_eq!((plan.seeds.as_slice(), plan.length_ns), (&[1][..], 7 * DAY));
     let study = Scenario::default();
     assert_eq!(plan.cases[0].scenario, study);

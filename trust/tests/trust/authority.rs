@@ -1,4 +1,4 @@
-//! What an authority makes, records and takes back.
+//! An authority's certificates, records and revocations.
 
 use crate::deployment::{Deployment, HOST, OTHER_HOST, collector, host, reader};
 use gleaner_trust::certificate::{self, dates, renewal_due};

@@ -107,7 +107,7 @@ pub(crate) fn replace(path: &Path, text: &str) {
     fs::rename(beside, path).unwrap();
 }
 
-/// What each side saw of a connection.
+/// Each side's view of a connection.
 #[derive(Debug)]
 pub(crate) struct Met {
     /// The client's certificates, or why the server refused it.
@@ -168,7 +168,7 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> M
     }
 }
 
-/// What tells the other side why, or that all is well. Flushing the stream would wait for the rest
+/// Sends the other side the reason, or that all is well. Flushing the stream would wait for the rest
 /// of a handshake that never comes.
 fn send_alert<D>(connection: &mut rustls::ConnectionCommon<D>, socket: &mut TcpStream) {
     while connection.wants_write() && connection.write_tls(socket).is_ok() {}

@@ -1,4 +1,4 @@
-//! Who is let in, and who is not, by real handshakes.
+//! Peers that are let in, and peers that are not, by real handshakes.
 
 use crate::deployment::{Deployment, HOST, Met, collector, connect, host, reader};
 use gleaner_trust::{Credentials, Issued, Peer, Role, ServerTrust, TrustError, Validity};

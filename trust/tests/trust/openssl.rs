@@ -1,4 +1,4 @@
-//! What others make of our certificates: OpenSSL's own verifier.
+//! Our certificates before others: OpenSSL's own verifier.
 
 use crate::deployment::{Deployment, HOST, collector, host, reader};
 use std::path::Path;

@@ -15,7 +15,7 @@ use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
 
-/// How far ahead is looked.
+/// Time ahead that is looked at.
 const AHEAD_MS: i64 = 3_600_000;
 
 /// Of every region size.
@@ -112,7 +112,7 @@ fn shown(region_bytes: &[i64], largest_physical_bytes: i64) -> Vec<usize> {
     places
 }
 
-/// What is split.
+/// Parts of a host's trace that are split by hour.
 struct Host<'a> {
     time_ms: &'a [i64],
     available_bytes: &'a [i64],

@@ -1,4 +1,4 @@
-//! What leases of one region size say, as findings.
+//! Findings from the leases of one region size.
 
 use crate::availability::periods::lease::{CAUSES, DAY_MS, HOUR_MS, Lease, Leases, MINUTE_MS};
 use crate::statistics::Length;
@@ -33,7 +33,7 @@ const AGES_MS: [i64; 13] = [
 const BOUNDED_QUANTILES: [f64; 3] = [0.05, 0.25, 0.5];
 const CONFIDENCE: f64 = 0.95;
 
-/// What a record is of.
+/// Keys of a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) size_class: &'a str,

@@ -13,7 +13,7 @@ pub(super) const MINUTE_MS: i64 = 60_000;
 pub(super) const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(super) const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// How far ahead the odds look.
+/// Times ahead of the odds.
 const AHEAD_MS: [i64; 10] = [
     10 * MINUTE_MS,
     30 * MINUTE_MS,

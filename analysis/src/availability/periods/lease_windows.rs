@@ -15,16 +15,16 @@ use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::EndCause;
 use std::ops::Range;
 
-/// What lies between a run of samples and the next.
+/// Time between a run of samples and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Break {
-    /// What it ends a lease by, as far as that can be told.
+    /// Cause by which it ends a lease, as far as that can be told.
     pub(crate) end: Option<EndCause>,
     /// Whether nothing can be followed across it.
     pub(crate) is_blind: bool,
 }
 
-/// What lies after each run of a trace.
+/// Returns the break after each run of a trace.
 pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
     let time = &host.trace.samples.time_ms;
     let runs = &host.trace.segments;
@@ -105,7 +105,7 @@ impl<'a> LeaseWindows<'a> {
         periods.filter_map(window).flatten().collect()
     }
 
-    /// What is left of a window in a run.
+    /// Parts of a window that are left in a run.
     fn parts(&self, window: &Window, run: usize, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.host.trace.samples.time_ms;
         let parts = window.where_known(time, known);
@@ -160,7 +160,7 @@ impl Break {
     }
 }
 
-/// What a gap ends a lease by; `None` where it says nothing of the host.
+/// Cause by which a gap ends a lease; `None` where it says nothing of the host.
 fn end_by(cause: &str, is_new_boot: bool) -> Option<EndCause> {
     match cause {
         "sleep" | "boot" => Some(EndCause::SleepOrPower),
@@ -184,7 +184,7 @@ fn observed_to_ms(time_ms: &[i64], blind_ends: &[usize], end: usize) -> i64 {
     time.copied().unwrap_or(i64::MAX)
 }
 
-/// What is left of a window when outages end leases, and new ones begin after them.
+/// Parts of a window that are left when outages end leases, and new ones begin after them.
 fn without_outages(window: Window, time_ms: &[i64], outages: &[Outage]) -> Vec<Window> {
     let mut windows = Vec::new();
     let mut rest = window;

@@ -1,5 +1,5 @@
-//! How long a region of s bytes stays available (Acharya & Setia, Table 4), by each notion of available, and what ends
-//! that.
+//! Time that a region of s bytes stays available (Acharya & Setia, Table 4), by each notion of available, and the
+//! causes that end that.
 //!
 //! ```text
 //! runs, idle periods ─► window ────────► seen      the paper's: as long as seen, cut at gaps

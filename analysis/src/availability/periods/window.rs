@@ -16,9 +16,9 @@ pub(crate) struct Window {
     pub(crate) end_ms: i64,
     /// Whether a period that is open at the first sample began there.
     pub(crate) start_seen: bool,
-    /// What ends a period that is still open; `None`: it goes on unseen.
+    /// Cause that ends a period that is still open; `None`: it goes on unseen.
     pub(crate) end: Option<EndCause>,
-    /// Where the fate of a period could be followed to, had it not ended before.
+    /// Time to which the fate of a period could be followed, had it not ended before.
     pub(crate) observed_to_ms: i64,
 }
 
@@ -162,7 +162,7 @@ mod tests {
         assert!(of(&[]).is_empty() && of(&[0..1, 7..8]).is_empty());
     }
 
-    /// What a period says, without the observation's end.
+    /// Facts of a period, without the observation's end.
     type Brief = (i64, i64, bool, bool);
 
     /// The definition, said slowly: `from..to` is a period when each of its samples is known to have enough, and neither

@@ -1,4 +1,4 @@
-//! How much of each file was cached at each sample, summed over the files that count there.
+//! Cached part of each file at each sample, summed over the files that count there.
 //!
 //! Of a file in use the trace has the cached bytes. Of one that is not, the last known in that run of samples
 //! stand for them, else the next known there: an estimate, too high where the kernel has dropped pages meanwhile.
@@ -6,7 +6,7 @@
 use super::stretches::Stretches;
 use std::ops::Range;
 
-/// What one row of `files` says.
+/// Facts of one row of `files`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) file_id: i64,

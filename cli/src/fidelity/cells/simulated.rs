@@ -45,7 +45,7 @@ fn cost(figure: &Figure, simulation: &Simulation) -> Found {
 
 /// Mean over the programs, which the study prints one figure for.
 fn upper_bound(cluster: Name, simulation: &Simulation) -> Option<f64> {
-    let all = Application::ALL.map(|application| on(cluster, application, simulation));
+    let all = Application::STUDY.map(|application| on(cluster, application, simulation));
     let bounds = all.map(|found| found.and_then(|s| s.upper_bound_bytes));
     let sum = bounds.iter().copied().sum::<Option<f64>>();
     sum.map(|sum| sum / bounds.len() as f64)
@@ -70,7 +70,7 @@ fn on(cluster: Name, application: Application, simulation: &Simulation) -> Optio
 }
 
 fn application(figure: &Figure) -> Result<Application, NotGiven> {
-    let mut all = Application::ALL.into_iter();
+    let mut all = Application::STUDY.into_iter();
     all.find(|a| a.name() == figure.row).ok_or(NO_SUCH)
 }
 
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(of_6("reclaims per host and day"), lu_on_b);
         assert_eq!(of_6("memory context, mean"), lu_on_b);
         assert_eq!(of_6("memory context, median"), 0.0);
-        let of_all = Application::ALL.map(|application| number(a, application, Variant::None));
+        let of_all = Application::STUDY.map(|application| number(a, application, Variant::None));
         let mean = of_all.iter().sum::<f64>() / 5.0;
         let bound = cell("Table 6", "upper bound", "cluster A, memory context, mean");
         assert!((bound - 2.0 * mean).abs() < 1e-9);

@@ -27,6 +27,36 @@ pub enum Server {
 }
 
 impl Server {
+    /// Forms that [`Server::of_url`] reads.
+    pub(super) const URLS: &str =
+        "nbd://HOST:PORT, nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
+
+    /// Server of a lease, at the address that its host announces.
+    #[must_use]
+    pub fn of_lease(address: String) -> Self {
+        Self::Tcp(address)
+    }
+
+    /// Server and export of a URL, as libnbd writes it (doc/uri.md of the NetworkBlockDevice project); `None`: it is
+    /// none.
+    pub(super) fn of_url(url: &str) -> Option<(Self, &str)> {
+        if let Some(rest) = url.strip_prefix("nbd+unix:///") {
+            let (export, socket) = rest.split_once("?socket=")?;
+            return Some((Self::Unix(PathBuf::from(socket)), export));
+        }
+        let rest = url.strip_prefix("nbd://")?;
+        let (address, export) = rest.split_once('/').unwrap_or((rest, ""));
+        let has_port = address
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        let address = match has_port {
+            true => address.to_owned(),
+            false if address.is_empty() => return None,
+            false => format!("{address}:10809"), // IANA's for NBD
+        };
+        Some((Self::Tcp(address), export))
+    }
+
     /// Returns true where what is sent stays on this machine: a Unix socket, or a loopback address with its port.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use super::connect::Server;
 use super::tls::Tls;
-use std::path::PathBuf;
 
 /// A memory server, and what to ask it for.
 #[derive(Clone, Debug)]
@@ -21,9 +20,7 @@ pub struct Source {
 
 /// Error of an address that names no NBD server.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "{url:?} is no address of an NBD server: nbd://HOST:PORT, nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH"
-)]
+#[error("{url:?} is no address of an NBD server: {}", Server::URLS)]
 pub struct AddressError {
     url: String,
 }
@@ -34,25 +31,9 @@ impl Source {
     /// # Errors
     /// [`AddressError`].
     pub fn from_url(url: &str) -> Result<Self, AddressError> {
-        let wrong = || AddressError {
+        let (server, export) = Server::of_url(url).ok_or_else(|| AddressError {
             url: url.to_owned(),
-        };
-        let (server, export) = if let Some(rest) = url.strip_prefix("nbd+unix:///") {
-            let (export, socket) = rest.split_once("?socket=").ok_or_else(wrong)?;
-            (Server::Unix(PathBuf::from(socket)), export)
-        } else {
-            let rest = url.strip_prefix("nbd://").ok_or_else(wrong)?;
-            let (address, export) = rest.split_once('/').unwrap_or((rest, ""));
-            let has_port = address
-                .rsplit_once(':')
-                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-            let address = match has_port {
-                true => address.to_owned(),
-                false if address.is_empty() => return Err(wrong()),
-                false => format!("{address}:10809"), // IANA's for NBD
-            };
-            (Server::Tcp(address), export)
-        };
+        })?;
         Ok(Self {
             host: url.to_owned(),
             server,

@@ -45,10 +45,7 @@ impl Wire {
     /// # Errors
     /// What the kernel says.
     pub fn set_nonblocking(&self) -> io::Result<()> {
-        match &self.plain {
-            Plain::Tcp(stream) => stream.set_nonblocking(true),
-            Plain::Unix(stream) => stream.set_nonblocking(true),
-        }
+        self.plain.set_nonblocking()
     }
 
     /// Whether something that was written lies here still: [`Write::flush`] once the socket takes more.
@@ -60,10 +57,7 @@ impl Wire {
 
 impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.plain {
-            Plain::Tcp(stream) => stream.as_fd(),
-            Plain::Unix(stream) => stream.as_fd(),
-        }
+        self.plain.as_fd()
     }
 }
 

@@ -7,9 +7,9 @@ use gleaner_schemas::lending::{Asked, GrantRequest, Lease, Request};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client {
     wants_slabs: u64,
-    /// How often it may still ask for a lease, renew it, and release it.
+    /// Number of times that it may still ask for a lease, renew it, and release it.
     left: [u8; 3],
-    /// What it believes to have: id and generation.
+    /// Lease that it believes to have: id and generation.
     pub(super) lease: Option<(String, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What has happened, as somebody would have written it down who saw all of it.
+//! The history, as an observer of everything would have written it down.
 
 use super::client::client_name;
 use super::{GRACE_MS, SLAB, TERM_MS, TICK_MS, number};
@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Ghost {
     /// Rules that were broken.
     pub(super) broken: BTreeSet<&'static str>,
-    /// What happened in this step; emptied after it, so that it tells no two states apart.
+    /// Scenes of this step; emptied after it, so that it tells no two states apart.
     pub(super) scenes: Vec<&'static str>,
-    /// When each lease ends, by the clock below.
+    /// End of each lease, by the clock below.
     ends_ms: BTreeMap<u8, i64>,
     pub(super) ended: BTreeSet<u8>,
     /// Time in which leases run.

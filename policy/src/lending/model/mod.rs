@@ -2,7 +2,7 @@
 //! network that loses (delivers never), repeats, delays and reorders, an owner who comes and goes, memory that runs short, time, outages of
 //! the recruiters, and memory servers that are killed.
 //!
-//! What must hold is said in `properties`, in terms of what happened (the `Ghost`), never of what the lender remembers.
+//! The properties in `properties` are in terms of the history (the `Ghost`), never of the lender's memory.
 
 mod client;
 mod ghost;
@@ -28,20 +28,20 @@ const PHYSICAL: u64 = 8;
 const ROOM: u64 = 3;
 const LESS_ROOM: u64 = 1;
 
-/// How large the case is.
+/// Size of the case.
 #[derive(Clone, Debug, Default)]
 struct Case {
     /// Slabs that each client asks for.
     wants: [u64; 2],
-    /// How often each may ask for a lease, renew it, and release it.
+    /// Number of times that each may ask for a lease, renew it, and release it.
     asks: [[u8; 3]; 2],
     ends_at_ms: i64,
     budget: Budget,
-    /// What has happened on any path.
+    /// Scenes seen on any path.
     seen: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
-/// How often what may go wrong does.
+/// Number of times that each failure may happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Budget {
     returns: u8,
@@ -60,7 +60,7 @@ struct State {
     now_ms: i64,
     /// Slabs of each lease, by its number; of this generation alone.
     store: BTreeMap<u8, u64>,
-    /// What the store has given back, and not told of yet.
+    /// Bytes that the store has given back, and not told of yet.
     given_back: Option<Vec<(u8, u64)>>,
     /// On their way, in no order.
     requests: Vec<Message>,
@@ -124,7 +124,7 @@ impl Case {
 }
 
 impl State {
-    /// What the owner leaves, in slabs.
+    /// Room that the owner leaves, in slabs.
     fn room(&self) -> u64 {
         match (self.is_idle, self.has_less_room) {
             (false, _) => 0,
@@ -387,7 +387,7 @@ impl Model for Case {
     }
 }
 
-/// What tells two states apart: all that has a say in what happens next.
+/// Facts that tell two states apart: all that has a say in the next step.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let lender = &self.lender;

@@ -1,4 +1,4 @@
-//! What must hold always, and what must be reachable for that to mean anything.
+//! Properties that must hold always, and states that must be reachable for that to mean anything.
 
 use super::client::{Client, client_name};
 use super::ghost::{DOUBLE_GRANT, LEAK, MISDIRECTED, RUNS_OUT, SPARED};
@@ -38,7 +38,7 @@ pub(super) fn all() -> Vec<Property<Case>> {
 }
 
 impl State {
-    /// What the store looks at when a client comes for its pages.
+    /// The store's check when a client comes for its pages.
     pub(super) fn is_served(&self, client: &Client) -> bool {
         client.lease.as_ref().is_some_and(|(lease_id, generation)| {
             *generation == self.generation && self.store.contains_key(&number(lease_id))

@@ -26,7 +26,7 @@ pub(in super::super) struct Memcached {
     connection: Option<BufReader<Box<dyn Stream>>>,
 }
 
-/// What it is told in whole MiB.
+/// The nearest limit in whole MiB, as memcached takes it.
 pub(super) fn nearest(bytes: u64) -> u64 {
     (bytes / MIB).clamp(*LIMITS_MIB.start(), *LIMITS_MIB.end()) * MIB
 }

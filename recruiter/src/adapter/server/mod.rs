@@ -9,12 +9,12 @@ use std::time::Duration;
 /// An answer may take so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a server stands.
+/// State of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// What it has of the host's memory.
+    /// Bytes of the host's memory that it has.
     pub(super) used_bytes: u64,
-    /// What it may have; 0: as much as it likes.
+    /// Bytes that it may have; 0: as much as it likes.
     pub(super) limit_bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl Server {
         })
     }
 
-    /// How it stands now.
+    /// State of the server now.
     pub(super) fn state(&mut self) -> Result<State, Failure> {
         match self {
             Self::Memcached(server) => server.state(),

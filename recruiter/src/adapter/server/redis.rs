@@ -78,7 +78,8 @@ impl Redis {
         })
     }
 
-    /// What was evicted stays with the allocator until it is told to give it back; dirty pages go by themselves only slowly.
+    /// Evicted memory stays with the allocator until it is told to give it back; dirty pages go by themselves only
+    /// slowly.
     pub(super) fn give_back(&mut self) -> Result<(), Failure> {
         self.try_with(|connection| cmd("MEMORY").arg("PURGE").query(connection))
     }

@@ -1,4 +1,4 @@
-//! Where quotas come from.
+//! Sources of quotas.
 
 mod file;
 mod pick;
@@ -9,10 +9,10 @@ use gleaner_schemas::lending::{HostQuota, Quotas};
 use pick::Pick;
 use std::sync::mpsc::Sender;
 
-/// What is heard of the host's quota.
+/// News of the host's quota.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// What it is.
+    /// The quota as it is.
     Quota(HostQuota),
     /// As before, and its source is well.
     AsBefore,

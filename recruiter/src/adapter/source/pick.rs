@@ -3,7 +3,7 @@
 use super::{Failure, Heard};
 use gleaner_schemas::lending::Quotas;
 
-/// Which host's.
+/// Choice of the host whose quota counts.
 #[derive(Clone, Debug)]
 pub(super) struct Pick {
     host_id: Option<String>,

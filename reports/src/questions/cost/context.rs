@@ -1,4 +1,4 @@
-//! What would have to be paged in again at returns.
+//! Memory that would have to be paged in again at returns.
 
 use super::{MODES, class_cell, mode_words};
 use crate::page::table::{self, Cell, Table, numbers};

@@ -1,4 +1,4 @@
-//! What could have been lent over the week, by all hosts together and by each.
+//! Memory that could have been lent over the week, by all hosts together and by each.
 
 use super::{MODES, decimal};
 use crate::fleet::{earlier_points, mean, runs};

@@ -1,4 +1,4 @@
-//! What returns cost in fact: the kernel's counters.
+//! Measured cost of returns: the kernel's counters.
 
 use super::decimal;
 use crate::page::table::{Cell, Table, numbers, words as text};

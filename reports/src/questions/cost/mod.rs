@@ -1,4 +1,4 @@
-//! What would lending cost the owners?
+//! The question "What would lending cost the owners?"
 
 mod context;
 mod lendable;
@@ -87,7 +87,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// How often owners come back, and what each return would cost, against the week before.
+/// Sentence with the rate of owners' returns, and the cost of each, against the week before.
 fn answer(view: &View) -> String {
     let f = view.findings;
     let Some(now) = reclaims::pooled(f) else {
@@ -172,7 +172,7 @@ fn class_cell(class: &str) -> Cell {
     Cell::text(class.replace(' ', "\u{a0}"))
 }
 
-/// How far lending goes, in a table's cell.
+/// Words for a mode of lending, in a table's cell.
 const fn mode_words(mode: LendingMode) -> &'static str {
     match mode {
         LendingMode::Paper => "paper",

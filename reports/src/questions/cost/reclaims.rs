@@ -1,4 +1,4 @@
-//! How often owners come back.
+//! Rate of owners' returns.
 
 use super::{class_cell, decimal, decimal_change};
 use crate::page::figure::Figure;
@@ -92,7 +92,7 @@ pub(super) fn by_hour(view: &View) -> Option<Figure> {
     })
 }
 
-/// How long a loan lasts on average where owners return so often an hour.
+/// Mean duration of a loan where owners return so often an hour.
 fn lasts(per_hour: f64) -> String {
     if per_hour <= 0.0 {
         return "as long as was seen".into();

@@ -31,7 +31,7 @@ fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
         .collect()
 }
 
-/// How long a cell of the grid is, where it is known.
+/// Length of a cell of the grid, where it is known.
 fn cell_words(view: &View) -> String {
     match view.findings.parameters.cluster_cell_s {
         s if s > 0.0 => seconds(s),

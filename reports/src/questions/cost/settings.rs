@@ -1,4 +1,4 @@
-//! What other limits would have lent, and at what cost.
+//! Memory that other limits would have lent, and its cost.
 
 use super::{MODES, decimal, mode_words};
 use crate::change::share_words;
@@ -10,7 +10,7 @@ use gleaner_schemas::findings::{Findings, LendingMode, Parameters, Scope, WhatIf
 use plotly::common::{DashType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
 
-/// What a setting costs owners: the memory context where footprints are known, else what is taken back.
+/// Cost of a setting to owners: the memory context where footprints are known, else the memory taken back.
 #[derive(Clone, Copy)]
 struct Cost {
     is_context: bool,

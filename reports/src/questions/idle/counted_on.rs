@@ -1,4 +1,4 @@
-//! What was there all the while: the distribution over time, and what stayed for how long.
+//! Memory that was there all the while: the distribution over time, and the time that it stayed.
 
 use crate::fleet::available;
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout};
@@ -29,7 +29,7 @@ fn scope_label(scope: Scope) -> &'static str {
     }
 }
 
-/// What all hosts had available together.
+/// Memory that all hosts had available together.
 pub(super) fn together(view: &View) -> Option<Table> {
     let before = view.before.filter(|b| available(b, Scope::All).is_some());
     let change = |label| before.is_some().then(|| numbers(label));

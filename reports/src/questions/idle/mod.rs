@@ -1,4 +1,4 @@
-//! How much memory is idle, and can we count on it?
+//! The question "How much memory is idle, and can we count on it?"
 
 mod counted_on;
 mod notions;

@@ -1,4 +1,4 @@
-//! What "available" may mean, side by side.
+//! Notions of "available", side by side.
 
 use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};

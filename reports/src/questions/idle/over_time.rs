@@ -9,7 +9,7 @@ use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
 
-/// What one line or area shows of a stretch.
+/// Value of a stretch that one line or area shows.
 type Value = fn(&ClusterPoint) -> Option<f64>;
 
 struct Area {

@@ -1,4 +1,4 @@
-//! Whose memory it is, and what hosts that share theirs could do without.
+//! Hosts that have the memory, and savings of hosts that share theirs.
 
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers};
@@ -15,7 +15,7 @@ fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
 
-/// What the hosts that have most have of all that is available.
+/// Part of all available memory that the hosts with most of it have.
 pub(super) fn ranks(view: &View) -> Option<Figure> {
     let ranks = |findings: &'_ gleaner_schemas::findings::Findings| -> Vec<RankContribution> {
         let of_all = findings.contribution_by_rank.iter();
@@ -117,7 +117,7 @@ fn of_peak<'a>(view: &View<'a>, peak: Peak) -> impl Iterator<Item = &'a Pooling>
     view.findings.pooling.iter().filter(move |p| p.peak == peak)
 }
 
-/// What sharing all of it would save.
+/// Savings of sharing all of it.
 pub(super) fn pooling_sentence(view: &View) -> Option<String> {
     let widest = |peak| of_peak(view, peak).max_by_key(|p| p.pool_hosts_count);
     let all = widest(Peak::Max).filter(|p| p.pool_hosts_count > 1)?;

@@ -17,7 +17,7 @@ use plotly::{Scatter, Trace};
 /// Hours that a rule needs to be worth saying: two days' worth.
 const LEAST_HOURS: usize = 48;
 
-/// What is expected, drawn and said, and how good the same rule was.
+/// The forecast, drawn and in words, and the quality of the same rule before.
 pub(super) fn parts(view: &View) -> Vec<Part> {
     let mut parts: Vec<Part> = expected(view).map(Part::figure).into_iter().collect();
     if parts.is_empty() {
@@ -312,7 +312,7 @@ fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
     })
 }
 
-/// Where forecasts would lie that come true.
+/// Line on which forecasts would lie that come true.
 pub(super) fn diagonal() -> Box<dyn Trace> {
     Scatter::new(vec![0.0, 100.0], vec![0.0, 100.0])
         .mode(Mode::Lines)

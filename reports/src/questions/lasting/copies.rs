@@ -46,7 +46,7 @@ pub(super) fn sentence(view: &View) -> Option<String> {
     ))
 }
 
-/// What is lost if one copy is, and if all are.
+/// Probability of losing one copy, and all of them.
 pub(super) fn table(view: &View) -> Option<Table> {
     let told = told(view);
     let region = told.first()?.region_bytes;

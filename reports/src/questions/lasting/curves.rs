@@ -1,4 +1,4 @@
-//! How long periods last: survival curves, and how long at least.
+//! Lengths of periods: survival curves, and lower bounds.
 
 use super::axes::log_time_axis;
 use super::odds::{SIZES, band, ends, percent, scope_cell, scope_keys, scope_words, share_axis};

@@ -1,4 +1,4 @@
-//! What ends the time in which memory is available.
+//! Causes that end the time in which memory is available.
 
 use super::odds::{HOUR_S, first_kind, in_order, percent, scope_cell, scope_words};
 use super::regions::{self, pooled};
@@ -11,7 +11,7 @@ use plotly::common::Orientation;
 use plotly::layout::BarMode;
 use plotly::{Bar, Trace};
 
-/// What ends it, as a person says it, and its colour.
+/// Causes of an end, in words, with their colours.
 const CAUSES: [(EndCause, &str, &str); 6] = [
     (EndCause::Owner, "the owner came back", "process"),
     (EndCause::Load, "the load rose", "file-cache"),
@@ -32,7 +32,7 @@ fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
     }
 }
 
-/// What became of the middle size, by time ahead: still there, or lost to what. In idle time, where that is known.
+/// Fates of the middle size, by time ahead: still there, or lost to a cause. In idle time, where that is known.
 pub(super) fn causes(view: &View) -> Option<Figure> {
     let f = view.findings;
     let region = regions::middle(f)?;
@@ -128,7 +128,7 @@ fn causes_sentence(hour: &AvailabilityOdds) -> String {
     )
 }
 
-/// What took what is no longer available.
+/// Causes that took the memory that is no longer available.
 pub(super) fn losses(view: &View) -> Option<Table> {
     let sorted = in_order(view.findings);
     // Idle time has all the causes.

@@ -1,4 +1,4 @@
-//! How long regions stay available, by size.
+//! Time that regions stay available, by size.
 
 use super::axes::log_time_axis;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};

@@ -1,4 +1,4 @@
-//! How long does it last?
+//! The question "How long does it last?"
 
 mod axes;
 mod coming;
@@ -61,7 +61,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// Why nothing can be said of periods, and what there is of them.
+/// Reason why nothing can be said of periods, and the parts that there are of them.
 fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let periods: Vec<_> = view
         .findings

@@ -175,7 +175,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-/// What solid and dashed lines mean.
+/// Meaning of solid and dashed lines.
 pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
     let entry = |mark, label: &str| Key {
         colour: "idle",
@@ -330,7 +330,7 @@ pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     sorted
 }
 
-/// How many of them are on the page: those of the first size, in one kind of time.
+/// Number of them on the page: those of the first size, in one kind of time.
 pub(super) fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
     let kind = |o: &AvailabilityOdds| (o.region_bytes, o.scope);
     let first = sorted.first().map(|o| kind(o));

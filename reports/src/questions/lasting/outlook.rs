@@ -18,7 +18,7 @@ const HALF: f64 = 0.5;
 /// A host whose last sample lies further back than this, from the last of all, has been left: nothing is said of it.
 const LEFT_MS: i64 = 3_600_000;
 
-/// What is said to stay is so with this probability.
+/// Probability of memory that the page calls lasting.
 const SURE: f64 = 0.9;
 
 /// Bins of fewer instants are not spoken of.

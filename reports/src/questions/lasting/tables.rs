@@ -1,4 +1,4 @@
-//! How long memory stays available, and how long owners stay away.
+//! Time that memory stays available, and time that owners stay away.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;

@@ -1,4 +1,4 @@
-//! What to do with a host's memory: add, move, leave or watch. Pure: from what was seen to what is advised.
+//! Advice on a host's memory: add, move, leave or watch. Pure: from observations to advice.
 
 /// A sample with less than this part of the host's memory available counts as short.
 pub(crate) const SHORT_SHARE: f64 = 0.10;
@@ -8,16 +8,16 @@ pub(crate) const SHORT_SAMPLES_SHARE: f64 = 0.01;
 pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
 /// The same in a word.
 pub(crate) const SPARE_BELOW: &str = "half";
-/// What a host keeps free at its worst moment, after memory was added or taken.
+/// Share that a host keeps free at its worst moment, after memory was added or taken.
 pub(crate) const ROOM_SHARE: f64 = 0.25;
-/// What may be left in a host, as parts of what it has: modules come in halves and quarters.
+/// Rest that may be left in a host, as parts of its memory: modules come in halves and quarters.
 pub(crate) const REST_SHARES: [f64; 3] = [0.25, 0.5, 0.75];
 /// Days of the calendar on which a host must have been traced before anything is advised,
 pub(crate) const LEAST_DAYS: i64 = 5;
 /// and for how long in all.
 pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 
-/// What was seen of a host.
+/// Observations of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub physical_bytes: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Seen {
     pub traced_s: f64,
 }
 
-/// What is advised.
+/// Advice for a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Advice {
     /// It is short: so much more would have left room at its worst moment.
@@ -49,7 +49,7 @@ pub(crate) enum Advice {
 }
 
 impl Advice {
-    /// What to do, in a word.
+    /// The advice, in a word.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Add { .. } => "add",
@@ -70,7 +70,7 @@ impl Seen {
         }
     }
 
-    /// What is advised for this host by itself; [`pairs`] says whether what it has to spare is needed.
+    /// Advice for this host by itself; [`pairs`] says whether the memory that it has to spare is needed.
     pub(crate) fn advice(&self) -> Advice {
         if !self.has_sizes
             || self.days < LEAST_DAYS

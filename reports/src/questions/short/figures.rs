@@ -165,7 +165,7 @@ fn used_sentence(hosts: &[Host]) -> String {
     )
 }
 
-/// When in the week memory is short: by hour, the share of all samples.
+/// Hours of the week in which memory is short: by hour, the share of all samples.
 pub(super) fn by_hour(view: &View) -> Option<Figure> {
     let week = short_by_hour(view.findings);
     let (_, most) = week.range()?;

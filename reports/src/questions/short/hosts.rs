@@ -16,13 +16,13 @@ pub(crate) struct Host<'a> {
     /// Absent without samples, as all that was seen.
     pub memory: Option<Memory>,
     pub seen: Option<Seen>,
-    /// When least was available.
+    /// Time at which least was available.
     pub least_time_ms: Option<i64>,
     /// Sample intervals in which it was short; absent where nobody counted.
     pub short_intervals: Option<i64>,
     /// Its deepest time of being short.
     pub worst: Option<&'a WorstDip>,
-    /// What ran then, largest first.
+    /// Programs that ran then, largest first.
     pub ran: Vec<&'a DipProcess>,
     pub advice: Advice,
     /// Hosts that it could have memory from (one), or that could have its: indexes.
@@ -133,7 +133,7 @@ fn seen(
     }
 }
 
-/// Whose memory could go to whom.
+/// Pairs hosts that can spare memory with hosts that need some.
 fn share_out(hosts: &mut [Host]) {
     let advices: Vec<Advice> = hosts.iter().map(|h| h.advice).collect();
     for (needs, gives) in pairs(&advices).into_iter().enumerate() {
@@ -147,7 +147,7 @@ fn share_out(hosts: &mut [Host]) {
 }
 
 impl Host<'_> {
-    /// What the advice rests on.
+    /// Basis of the advice, in words.
     pub(crate) fn reason(&self, view: &View, hosts: &[Host]) -> String {
         let Some(seen) = &self.seen else {
             return "no samples".into();

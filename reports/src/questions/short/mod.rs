@@ -1,4 +1,4 @@
-//! Who is short, who has too much?
+//! The question "Who is short, who has too much?"
 
 pub(crate) mod advice;
 mod figures;
@@ -53,7 +53,7 @@ fn is_short(host: &&Host) -> bool {
     matches!(host.advice, Advice::Add { .. })
 }
 
-/// What a host could do without.
+/// Memory that a host could do without.
 fn spare_bytes(host: &Host) -> Option<f64> {
     match host.advice {
         Advice::Move { bytes } | Advice::Spare { bytes } => Some(bytes),

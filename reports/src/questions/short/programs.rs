@@ -1,4 +1,4 @@
-//! Which programs use the memory, over all hosts.
+//! Programs that use the memory, over all hosts.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
@@ -11,7 +11,7 @@ const ROWS_SHOWN: usize = 15;
 #[derive(Default)]
 struct Program {
     hosts: i64,
-    /// What it held on average over all time on all hosts: nothing while it was not active.
+    /// Memory that it held on average over all time on all hosts: nothing while it was not active.
     mean_bytes: f64,
     most_bytes: i64,
     cpu_s: f64,

@@ -104,7 +104,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     table.with_rows(rows.collect())
 }
 
-/// When each host was shortest, and of what: the deepest first.
+/// Time at which each host was shortest, and of what: the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
         // Of what the host had then, which its last sample does not tell where memory was added or taken away.

@@ -1,4 +1,4 @@
-//! What tracing cost the hosts.
+//! Cost of tracing to the hosts.
 
 use crate::page::table::{Cell, Table, largest_first, numbers, words as words_column};
 use crate::view::View;

@@ -1,4 +1,4 @@
-//! Where a figure rests on an estimate, and how far that may be off.
+//! Figures that rest on an estimate, and the error that this may mean.
 
 use crate::view::View;
 use crate::wording::{bytes, count, share};

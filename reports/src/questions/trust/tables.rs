@@ -1,4 +1,5 @@
-//! What was seen of the hosts, and what could not be read on them: counts over the fleet rather than a row a host.
+//! Observed time of the hosts, and items that could not be read on them: counts over the fleet rather than a row a
+//! host.
 
 use super::time::{self, HostTime};
 use crate::imported::Recorders;
@@ -128,7 +129,7 @@ pub(super) fn gaps(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Where the owner's activity was looked for, and on how many hosts it was seen.
+/// Places in which the owner's activity was looked for, and the number of hosts on which it was seen.
 pub(super) fn sources(view: &View) -> Option<Table> {
     let mut states: BTreeMap<(&str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
     for source in &view.findings.activity_sources {
@@ -158,7 +159,7 @@ pub(super) fn sources(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// What could not be read, those of one reason together.
+/// Items that could not be read, those of one reason together.
 pub(super) fn absences(view: &View) -> Option<Table> {
     let mut reasons: BTreeMap<(&str, &str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
     for absence in &view.findings.absences {

@@ -1,4 +1,4 @@
-//! How much of the time that was asked for each host was seen, and why it was not in the rest.
+//! Part of the time asked for in which each host was seen, and the reasons for the rest.
 
 use crate::imported::Recorders;
 use crate::view::View;
@@ -56,7 +56,7 @@ fn share(part: f64, whole: f64) -> f64 {
     }
 }
 
-/// What a gap's cause says of who could not know.
+/// Kind of a gap's cause, by the one who could not know.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Cause {
     Off,

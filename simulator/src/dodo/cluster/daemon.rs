@@ -13,7 +13,7 @@ pub(super) struct Daemon {
     lender: Lender,
     /// The place of its next change.
     pub(super) next: usize,
-    /// When something is due without a change.
+    /// Time at which something is due without a change.
     pub(super) due: Option<Ticket>,
     /// The daemon lends, be it with nothing to give at the moment.
     pub(super) is_recruited: bool,
@@ -53,7 +53,7 @@ impl Daemon {
         }
     }
 
-    /// When its `Lender` has something to do, or more to give, without anything new from the trace.
+    /// Time at which its `Lender` has something to do, or more to give, without anything new from the trace.
     fn next_ms(&self, now_ms: i64) -> Option<i64> {
         let rise_ms = self.lender.next_rise_ms(now_ms);
         let next_ms = self.lender.next_tick_ms().into_iter().chain(rise_ms).min();
@@ -94,7 +94,7 @@ pub(super) fn release(region: u32) -> Event {
 }
 
 impl Cluster<'_> {
-    /// What the trace has next of a host.
+    /// Takes in the trace's next change of a host.
     pub(super) fn change(&mut self, at: usize, change: &Change) -> Result<(), Violation> {
         let now_ns = change.at_ns;
         let returns = &self.timelines[at].returns;
@@ -175,7 +175,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// What may be lent now, and when that changes by itself.
+    /// Works out the bytes that may be lent now, and the time when they change by themselves.
     fn refresh(&mut self, at: usize, now_ns: u64) -> Result<(), Violation> {
         let now_ms = ms(now_ns);
         let host = &mut self.hosts[at];

@@ -1,4 +1,4 @@
-//! Who is given memory, and for whom something else leaves.
+//! Grants of memory, and the victims that leave for them.
 
 use super::{Cluster, Found, NEVER, NOWHERE, Region, Violation, daemon, ms};
 use crate::event::SECOND;

@@ -30,7 +30,7 @@ const NOWHERE: u32 = u32::MAX;
 /// The generation of a region that its daemon dropped.
 const DROPPED: u32 = u32::MAX;
 
-/// What its client knows of a region, and what it does not.
+/// The client's knowledge of a region, and the truth about it.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     client: u32,
@@ -39,7 +39,7 @@ struct Region {
     generation: u32,
     /// Stored whole from then on.
     ready_ns: u64,
-    /// Which of all storings.
+    /// Number of the storing among all.
     storing: u64,
     bytes: u64,
 }
@@ -58,11 +58,11 @@ struct Borrower {
     /// Its regions.
     regions: Range<u32>,
     refraction: Refraction,
-    /// What it has on each host.
+    /// Bytes that it has on each host.
     leased_bytes: Vec<u64>,
 }
 
-/// Where a region is, for who asks.
+/// Place of a region, for the client that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nobody has it.
@@ -84,7 +84,7 @@ pub(super) struct Cluster<'a> {
     hosts: Vec<Daemon>,
     regions: Vec<Region>,
     changes: Queue<Due>,
-    /// When anything about the hosts changes next.
+    /// Time at which anything about the hosts changes next.
     pub(super) next_ns: u64,
     candidates: Vec<Candidate>,
     state: State,
@@ -98,12 +98,12 @@ pub(super) struct Cluster<'a> {
     over_time: OverTime,
 }
 
-/// What of a host is due.
+/// Event of a host that is due.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     /// Its next change.
     Change(usize),
-    /// What its `Lender` does by itself, or gives more of.
+    /// Event of its `Lender` alone, or of growing quotas.
     Lending(usize),
 }
 
@@ -240,7 +240,7 @@ impl<'a> Cluster<'a> {
         self.lend(at, &daemon::release(region), now_ns)
     }
 
-    /// Where the region is.
+    /// Place of the region.
     #[inline]
     pub(super) fn find(&self, region: u32, now_ns: u64) -> Found {
         let region = &self.regions[region as usize];
@@ -356,7 +356,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// What hosts lend is what they hold, of each client and of all.
+    /// The bytes that hosts lend are the bytes that they hold, of each client and of all.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut of_clients = vec![0; self.clients.len()];
         for (at, host) in self.hosts.iter().enumerate() {
@@ -388,7 +388,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// What came of it, until `end_ns`.
+    /// Returns the outcome, until `end_ns`.
     pub(super) fn finish(mut self, end_ns: u64, page_in: PageIn) -> (Regions, Owners) {
         self.over_time.until(end_ns);
         let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;

@@ -186,7 +186,7 @@ mod foresight {
     use jiff::tz::TimeZone;
     use std::sync::Arc;
 
-    /// What was learnt of a region that is this old, with this margin and low water.
+    /// A table's cell of a region that is this old, with this margin and low water.
     fn cell(scope: Scope, bins: [Option<i64>; 3], ahead_s: i64, probability: f64) -> ForecastCell {
         ForecastCell {
             scope,
@@ -323,7 +323,7 @@ mod foresight {
         assert_eq!(always(Scope::Idle), (0, Idle, 0));
     }
 
-    /// What may be lent at a time.
+    /// Memory that may be lent at a time.
     fn lendable(of: &Timeline, at_ns: u64) -> Lendable {
         let before = of.changes.partition_point(|change| change.at_ns <= at_ns);
         let last = before.checked_sub(1).and_then(|last| of.changes.get(last));

@@ -17,13 +17,13 @@ impl BlockBytes {
         (bytes.is_power_of_two() && bytes >= 512).then_some(Self(bytes))
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// Which block of its client's volume an object is.
+    /// Block of its client's volume that an object is.
     #[must_use]
     pub const fn block(object: u64) -> u64 {
         object & ((1 << BLOCK_BITS) - 1)
@@ -37,7 +37,7 @@ impl Default for BlockBytes {
     }
 }
 
-/// What is left of a request to a volume: bytes from an offset on, block by block.
+/// Rest of a request to a volume: bytes from an offset on, block by block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Blocks {
     offset_bytes: u64,

@@ -20,7 +20,7 @@ pub(super) struct BlockCsv {
     clock: Clock,
 }
 
-/// Where the columns stand, from 0.
+/// Places of the columns, from 0.
 #[derive(Default)]
 struct Places {
     time: usize,

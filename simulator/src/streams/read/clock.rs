@@ -1,10 +1,10 @@
-//! How long each client waited with its next request.
+//! Time that each client waited with its next request.
 
 use crate::Request;
 use crate::streams::{Client, Recorded};
 use std::collections::HashMap;
 
-/// When each client asked last.
+/// Time of each client's last request.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     last_ns: HashMap<Client, u64>,

@@ -1,9 +1,9 @@
-//! Which column of a text is what, as libCacheSim's `--trace-type-params` says it.
+//! Meaning of the columns of a text, as libCacheSim's `--trace-type-params` says it.
 
 use super::number::TimeUnit;
 use crate::streams::StreamError;
 
-/// Where columns stand, and what is in them. Columns that are not named are not looked at.
+/// Places of columns, and their contents. Columns that are not named are not looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Places count from 1, as libCacheSim counts them.

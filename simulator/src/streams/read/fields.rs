@@ -70,7 +70,7 @@ impl Fields {
         std::str::from_utf8(bytes).ok().map(str::trim)
     }
 
-    /// How many there are.
+    /// Number of fields.
     pub(super) fn count(&self) -> usize {
         self.fields.len()
     }

@@ -56,12 +56,12 @@ fn is_compressed(path: &Path) -> bool {
     decompressed(&name(path)).is_some()
 }
 
-/// What a file is called, without its folders.
+/// Name of a file, without its folders.
 pub(super) fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// What a compressed file is called once it is decompressed.
+/// Name of a compressed file once it is decompressed.
 pub(super) fn decompressed(name: &str) -> Option<&str> {
     let before = name.strip_suffix(".zst");
     before.or_else(|| name.strip_suffix(".zst.22"))

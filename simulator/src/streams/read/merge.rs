@@ -35,7 +35,7 @@ pub(super) fn too_many_files(file: u32) -> StreamError {
 /// The files, each with the request that it has next.
 struct Merge {
     files: Vec<(Recorded, Requests)>,
-    /// What could not be read at the begin.
+    /// Error of the first read.
     error: Option<StreamError>,
 }
 

@@ -31,7 +31,7 @@ use std::path::Path;
 /// A stream's requests in the order of the recording. After an error there are no more.
 pub type Requests = Box<dyn Iterator<Item = Result<Recorded, StreamError>> + Send>;
 
-/// How a stream is recorded.
+/// Format of a recorded stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// libCacheSim's binary format, 24 bytes a request.
@@ -59,7 +59,7 @@ pub fn open(path: &Path, format: &Format, file: u32) -> Result<Requests, StreamE
     })
 }
 
-/// What reads one request after the other.
+/// Reader of one request after the other.
 trait Reading {
     /// The next request; none at the end.
     fn read(&mut self) -> Result<Option<Recorded>, StreamError>;

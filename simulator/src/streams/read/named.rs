@@ -21,7 +21,7 @@ pub enum FormatName {
     Blocks,
 }
 
-/// How files are called, the longer endings first.
+/// Endings of files' names, the longer ones first.
 const ENDINGS: [(&str, FormatName); 5] = [
     (".oracleGeneral.bin", FormatName::OracleGeneral),
     (".oracleGeneral", FormatName::OracleGeneral),
@@ -31,7 +31,7 @@ const ENDINGS: [(&str, FormatName); 5] = [
 ];
 
 impl FormatName {
-    /// What a file's name says of its format, and the name without it: `web` of `traces/web.oracleGeneral.bin.zst`.
+    /// Format by a file's name, and the name without it: `web` of `traces/web.oracleGeneral.bin.zst`.
     #[must_use]
     pub fn of_file(path: &Path) -> (String, Option<Self>) {
         let name = name(path);

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 
 /// Of a request.
 pub(crate) const RECORD_BYTES: usize = 24;
-/// What a read asks for: whole records.
+/// Bytes of one read: whole records.
 const BUFFER_BYTES: usize = RECORD_BYTES << 12;
 /// No trace has as many requests: a number beyond it says that the file is something else.
 const MOST_REQUESTS: i64 = 1 << 48;
@@ -22,7 +22,7 @@ pub struct OracleGeneral {
     client: Client,
     clock: Clock,
     buffer: Box<[u8]>,
-    /// What of the buffer is not yet told.
+    /// Place in the buffer of the first record that was not returned.
     at: usize,
     end: usize,
     /// Of the file: where `at` is.

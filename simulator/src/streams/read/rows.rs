@@ -88,7 +88,7 @@ impl Rows {
         })
     }
 
-    /// Where the column of this name stands, by the row, which is a header.
+    /// Place of the column of this name, by the row, which is a header.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         (0..self.fields.count()).find(|place| self.fields.get(*place) == Some(name))
     }

@@ -10,7 +10,7 @@ use super::{Reading, number};
 use crate::Request;
 use crate::streams::{Recorded, StreamError};
 
-/// What an LBA counts.
+/// Unit of an LBA.
 const SECTOR_BYTES: u64 = 512;
 
 /// Reads such a file.

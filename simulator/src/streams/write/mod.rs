@@ -8,7 +8,7 @@ mod unfinished;
 pub use csv::csv;
 pub use oracle_general::oracle_general;
 
-/// What was written.
+/// Counts of a written stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Requests.

@@ -11,9 +11,9 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 const RECORD_BYTES: usize = 24;
-/// What is gone through at once: whole records.
+/// Records that are gone through at once.
 const PIECE_RECORDS: usize = 1 << 13;
-/// Where the object stands in a record, and where its next request does.
+/// Bytes of the object in a record, and of the object's next request.
 const OBJECT: std::ops::Range<usize> = 4..12;
 const NEXT: std::ops::Range<usize> = 16..24;
 /// There is none.
