@@ -9,6 +9,7 @@ mod delivery;
 mod doctor;
 mod exports;
 mod fidelity;
+mod gleaner;
 mod import;
 mod lab;
 mod layers;
