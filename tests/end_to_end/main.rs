@@ -5,6 +5,7 @@ mod analyze;
 mod cache;
 mod chain;
 mod collect;
+mod configuration;
 mod delivery;
 mod doctor;
 mod exports;
