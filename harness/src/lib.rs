@@ -1,12 +1,29 @@
-//! Tests of built programs: a program that runs beside a test and is heard, and waits for conditions.
+//! Tests of built programs: programs that run beside a test, a network that fails, and waits for conditions.
 //!
-//! Rooms, from the top; each uses only those after it: `running`.
+//! Rooms, from the top; each uses only those after it: `address`, `disk`,
+//! `memory_server`, `mutate`, `proc`, `programs`, `relay`, `running`, `random`.
 
+mod address;
+mod disk;
+mod memory_server;
+mod mutate;
+mod proc;
+mod programs;
+mod random;
+mod relay;
 mod running;
 
+pub use address::unused_address;
+pub use disk::fill;
+pub use memory_server::MemoryServer;
+pub use mutate::mutations;
+pub use proc::{bytes_at, peak_bytes, resident_bytes};
+pub use programs::{program, succeed};
+pub use random::{Random, number};
+pub use relay::{Relay, Target};
 pub use running::Running;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Longest wait for a condition or a line: longer than the collector waits for the rest of a batch, and than it asks
 /// senders to stay away.
@@ -38,4 +55,11 @@ pub fn wait_for_some<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Milliseconds from 1970 until now.
+#[must_use]
+pub fn now_ms() -> i64 {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    since.as_millis() as i64
 }

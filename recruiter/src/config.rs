@@ -252,30 +252,8 @@ mod tests {
     #[test]
     fn the_documented_file_has_every_key_and_its_default() {
         let documented = include_str!("../../docs/recruiter.toml");
-        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
-        assert_eq!(as_is, empty);
-        let documented = config::uncommented(documented);
-        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
-        keys.sort();
-        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
-        assert_eq!(keys, known);
-        for key in documented {
-            // An example is of the right kind, be it of no use by itself.
-            let with = toml::from_str::<ConfigFile>(&key.text);
-            assert!(with.is_ok(), "{}: {with:?}", key.text);
-            if key.is_default {
-                assert_eq!(format!("{:?}", resolve(&key.text).unwrap()), empty);
-            }
-        }
-    }
-
-    #[test]
-    fn what_only_a_restart_changes_is_named() {
-        let before = resolve("tries = 3").unwrap();
-        let next = resolve("tries = 4\nlocal = \"127.0.0.1:1\"\nquota_file = \"/q\"").unwrap();
-        let left_out = before.left_out(&next);
-        assert_eq!(left_out, ["listen, local or certificates", "quota_file"]);
-        assert_eq!(before.left_out(&before.clone()), [""; 0]);
+        let show = |text: &str| resolve(text).map(|config| format!("{config:?}"));
+        config::check_documented::<ConfigFile>(documented, show).unwrap();
     }
 
     #[test]

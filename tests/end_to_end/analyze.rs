@@ -1,34 +1,18 @@
 //! `gleaner analyze` and `gleaner explain` as people use them, on good, bad and hardly any data.
 
+use crate::gleaner::{complaint, gleaner, told};
 use gleaner_schemas::findings::{Explanation, Findings};
-use gleaner_tests::{program, repository};
+use gleaner_tests::repository;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
-
-fn gleaner(args: &[&str]) -> Output {
-    let mut command = Command::new(program("gleaner").unwrap());
-    command.args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn told(args: &[&str]) -> String {
-    let output = gleaner(args);
-    assert!(output.status.success(), "{}", failure(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn failure(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// What it refuses with, and its exit code.
 #[track_caller]
 fn refused(args: &[&str], code: i32) -> String {
     let output = gleaner(args);
-    assert_eq!(output.status.code(), Some(code), "{}", failure(&output));
+    assert_eq!(output.status.code(), Some(code), "{}", complaint(&output));
     assert!(output.stdout.is_empty());
-    failure(&output)
+    complaint(&output)
 }
 
 /// Four synthetic hosts of three days.

@@ -1,21 +1,7 @@
 //! `gleaner cache`: a recorded stream through caches alone.
 
-use gleaner_tests::program;
+use crate::gleaner::{gleaner, told};
 use std::fs;
-use std::process::{Command, Output, Stdio};
-
-fn gleaner(args: &[&str]) -> Output {
-    let mut command = Command::new(program("gleaner").unwrap());
-    command.args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn told(args: &[&str]) -> String {
-    let output = gleaner(args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 /// Objects 1 2 1 3 1 2, of 100 bytes each.
 #[test]

@@ -1,33 +1,22 @@
 //! `gleaner fidelity`: every figure of the paper, and one of them worked out from the commands that it stands for.
 
+use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Notion, Scope};
-use gleaner_tests::{program, repository};
+use gleaner_tests::repository;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-fn gleaner(args: &[&str]) -> String {
-    let mut command = Command::new(program("gleaner").unwrap());
-    let output = command.args(args).stdin(Stdio::null()).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
-}
 
 /// Mean available on all hosts of cluster B together, by the paper's notion, in MiB: from a dataset and its findings.
 fn available_on_b_mib(seed: &str, folder: &Path) -> f64 {
     let dataset = folder.join(format!("b-{seed}"));
     let output = dataset.to_str().unwrap();
     let preset = ["--preset", "acharya-setia-b", "--days", "1"];
-    gleaner(&[&["synth", "-o", output, "--seed", seed][..], &preset].concat());
+    told(&[&["synth", "-o", output, "--seed", seed][..], &preset].concat());
     assert_eq!(Dataset::open(&dataset).unwrap().hosts().unwrap().len(), 23);
-    let found = gleaner(&["analyze", output, "--json", "--measure", "notions"]);
+    let found = told(&["analyze", output, "--json", "--measure", "notions"]);
     let found: Findings = serde_json::from_str(&found).unwrap();
     let of = |n: &&gleaner_schemas::findings::NotionSizes| {
         (n.size_class.as_str(), n.scope, n.notion) == ("all", Scope::All, Notion::Paper)
@@ -56,7 +45,7 @@ fn every_figure_is_printed_beside_ours() {
         "--markdown",
         page.to_str().unwrap(),
     ];
-    let records: Value = serde_json::from_str(&gleaner(&[&seeds[..], &files].concat())).unwrap();
+    let records: Value = serde_json::from_str(&told(&[&seeds[..], &files].concat())).unwrap();
     let records = records.as_array().unwrap();
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is left");
 
@@ -141,10 +130,10 @@ fn what_takes_a_simulation_is_simulated_where_that_is_said() {
         "--simulated-hours",
         "1",
     ];
-    let said = gleaner(&[&asked[..], &short].concat());
+    let said = told(&[&asked[..], &short].concat());
     assert!(said.contains("db2, a day between runs") && said.contains("much less than dmine"));
     assert!(said.contains("what the text says is so in every seed") && !said.contains("Table"));
-    let records = gleaner(&[&asked[..], &short, &["--json"]].concat());
+    let records = told(&[&asked[..], &short, &["--json"]].concat());
     let records: Value = serde_json::from_str(&records).unwrap();
     assert_eq!(records.as_array().unwrap().len(), 1);
     let lost = &records[0];
@@ -156,10 +145,9 @@ fn what_takes_a_simulation_is_simulated_where_that_is_said() {
         lost["ours"].is_f64() && lost["ours"] == lost["seeds_low"] && lost["kind"] == "predicted"
     );
 
-    let mut command = Command::new(program("gleaner").unwrap());
-    let refused = command.args(asked).output().unwrap();
+    let refused = gleaner(&asked);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let said = complaint(&refused);
     assert!(
         said.contains("Figure 10 takes a simulation: add --simulate"),
         "{said}"
@@ -168,13 +156,9 @@ fn what_takes_a_simulation_is_simulated_where_that_is_said() {
 
 #[test]
 fn what_the_paper_does_not_have_is_refused_before_anything_is_made() {
-    let mut command = Command::new(program("gleaner").unwrap());
-    let refused = command
-        .args(["fidelity", "--item", "Table 7"])
-        .output()
-        .unwrap();
+    let refused = gleaner(&["fidelity", "--item", "Table 7"]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let said = complaint(&refused);
     assert!(
         said.contains("Table 7") && said.contains("Table 6"),
         "{said}"
@@ -188,8 +172,7 @@ fn what_the_paper_does_not_have_is_refused_before_anything_is_made() {
         "--work",
         "/nonexistent",
     ];
-    let mut command = Command::new(program("gleaner").unwrap());
-    let refused = command.args(nowhere).output().unwrap();
+    let refused = gleaner(&nowhere);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("/nonexistent"));
+    assert!(complaint(&refused).contains("/nonexistent"));
 }

@@ -1,22 +1,10 @@
 //! `gleaner owner` with a running `gleaner-memoryd`, and without.
 
+use gleaner_harness::{Running, wait_for};
 use gleaner_tests::program;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-const DEADLINE: Duration = Duration::from_secs(90);
-
-/// A program of the test's own; killed with it.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use std::process::{Command, Output};
 
 fn owner(socket: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(program("gleaner").unwrap());
@@ -58,13 +46,8 @@ fn the_owner_says_and_sees_what_is_lent() {
     ] {
         command.arg(option).arg(path(name));
     }
-    let daemon = command.arg("run").stderr(Stdio::null()).spawn().unwrap();
-    let _daemon = Running(daemon);
-    let began = Instant::now();
-    while !owner(&socket, &["status"]).status.success() {
-        assert!(began.elapsed() < DEADLINE, "no answer within {DEADLINE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let _daemon = Running::start(command.arg("run"));
+    wait_for("an answer", || owner(&socket, &["status"]).status.success());
 
     let text = said(&socket, &["status"]);
     for line in [

@@ -1,209 +1,10 @@
-//! Every daemon as a service: its configuration is checked without starting it, the service manager hears how it is, SIGHUP has
-//! its configuration read again, and it finds its folders.
+//! Every daemon as a service: the service manager hears how it is, SIGHUP has its configuration read again, and it finds its folders.
 
-use gleaner_tests::{program, repository};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-use std::io::Read;
+use crate::configuration::{CLERK, DAEMONS, Daemon};
+use gleaner_harness::{PATIENCE, Running};
+use rustix::process::Signal;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// A daemon, and what it takes to make it do something.
-struct Daemon {
-    name: &'static str,
-    run: &'static [&'static str],
-    /// With which it starts anywhere.
-    config: &'static str,
-    /// A key of its own, another value for it, and one that cannot be.
-    key: &'static str,
-    good: &'static str,
-    wrong: &'static str,
-    /// What it leaves in the folder of its state, or of sockets, named by the service manager.
-    leaves: &'static str,
-}
-
-const DAEMONS: [Daemon; 4] = [
-    Daemon {
-        name: "agent",
-        run: &["run"],
-        config: "interval = \"1h\"\n",
-        key: "interval",
-        good: "2h",
-        wrong: "soon",
-        leaves: "trace.db",
-    },
-    Daemon {
-        name: "memoryd",
-        run: &["run"],
-        config: "lock = \"never\"\n",
-        key: "cap",
-        good: "1GiB",
-        wrong: "much",
-        leaves: "memoryd.sock",
-    },
-    Daemon {
-        name: "collector",
-        run: &["run"],
-        config: "local = \"127.0.0.1:0\"\n",
-        key: "seal_after",
-        good: "1m",
-        wrong: "soon",
-        leaves: "lock",
-    },
-    Daemon {
-        name: "recruiter",
-        run: &["serve"],
-        config: "local = \"127.0.0.1:0\"\n",
-        key: "heartbeat",
-        good: "5s",
-        wrong: "0s",
-        leaves: "",
-    },
-];
-
-/// Holds to its settings until it is started anew, and has no watchdog: restarted, it would have lost its pages.
-const CLERK: Daemon = Daemon {
-    name: "clerk",
-    run: &["serve"],
-    config: "size = \"8MiB\"\nlock = false\n",
-    key: "size",
-    good: "2GiB",
-    wrong: "much",
-    leaves: "clerk.sock",
-};
-
-impl Daemon {
-    fn command(&self) -> Command {
-        let mut command = Command::new(program(&format!("gleaner-{}", self.name)).unwrap());
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GLEANER_") {
-                command.env_remove(name);
-            }
-        }
-        command
-    }
-
-    /// Its configuration with this value of the key.
-    fn with(&self, value: &str) -> String {
-        let others = self
-            .config
-            .lines()
-            .filter(|line| !line.starts_with(self.key));
-        let others: String = others.map(|line| format!("{line}\n")).collect();
-        format!("{others}{} = {value:?}\n", self.key)
-    }
-
-    /// The variable that wins over the key.
-    fn variable(&self) -> String {
-        format!("GLEANER_{}_{}", self.name, self.key).to_uppercase()
-    }
-
-    fn check(&self, file: &Path, more: &[&str], variable: Option<(&str, &str)>) -> Output {
-        let mut command = self.command();
-        command
-            .arg("check-config")
-            .arg("--config")
-            .arg(file)
-            .args(more);
-        command.envs(variable).output().unwrap()
-    }
-}
-
-/// Exit code, standard output and standard error.
-fn told(output: &Output) -> (Option<i32>, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
-}
-
-#[test]
-fn a_configuration_is_checked_without_starting() {
-    let folder = tempfile::tempdir().unwrap();
-    for daemon in DAEMONS.iter().chain([&CLERK]) {
-        let (name, key) = (daemon.name, daemon.key);
-        let installed = repository().join("docs").join(format!("{name}.toml"));
-        let (code, out, err) = told(&daemon.check(&installed, &[], None));
-        let good = format!("gleaner-{name}: {} is good\n", installed.display());
-        assert_eq!(
-            (code, out.as_str(), err.as_str()),
-            (Some(0), good.as_str(), "")
-        );
-
-        let variable = daemon.variable();
-        let (code, out, _) = told(&daemon.check(&installed, &[], Some((&variable, daemon.good))));
-        assert_eq!(code, Some(0));
-        assert!(
-            out.contains(&format!("{variable} ({key}) wins over it")),
-            "{out}"
-        );
-        let output = daemon.check(&installed, &["--json"], Some((&variable, daemon.good)));
-        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(found["is_valid"], true);
-        assert_eq!(found["file"], installed.to_str().unwrap());
-        assert_eq!(found["overrides"][0]["variable"], variable);
-        assert_eq!(found["overrides"][0]["key"], key);
-        let (code, _, err) = told(&daemon.check(&installed, &[], Some((&variable, daemon.wrong))));
-        assert_eq!(code, Some(1));
-        assert!(
-            err.starts_with(&format!("gleaner-{name}: {variable}: ")),
-            "{err}"
-        );
-        let unknown = format!("{variable}S");
-        let (code, _, err) = told(&daemon.check(&installed, &[], Some((&unknown, daemon.good))));
-        assert_eq!(code, Some(1));
-        assert!(
-            err.contains(&format!("{unknown}: gleaner-{name} has no such setting")),
-            "{err}"
-        );
-        assert!(err.contains(&key.to_uppercase()), "{err}");
-
-        let file = folder.path().join(format!("{name}.toml"));
-        let wrong = format!("# A remark.\n{key} = {:?}\n", daemon.wrong);
-        std::fs::write(&file, wrong).unwrap();
-        let (code, out, err) = told(&daemon.check(&file, &[], None));
-        assert_eq!((code, out.as_str()), (Some(1), ""));
-        let place = format!("gleaner-{name}: {}, line 2: {key}: ", file.display());
-        assert!(err.starts_with(&place), "{err}");
-        let (code, out, err) = told(&daemon.check(&file, &["--json"], None));
-        let found: Value = serde_json::from_str(&out).unwrap();
-        assert_eq!((code, err.as_str()), (Some(1), ""));
-        assert_eq!(
-            (&found["problem"]["line"], &found["problem"]["key"]),
-            (&2.into(), &key.into())
-        );
-        assert!(
-            found["problem"]["text"]
-                .as_str()
-                .unwrap()
-                .contains(&place["gleaner-: ".len() + name.len()..])
-        );
-
-        std::fs::write(&file, format!("{key}s = 1\n")).unwrap();
-        let (code, _, err) = told(&daemon.check(&file, &[], None));
-        assert_eq!(code, Some(1));
-        assert!(
-            err.contains(&format!("line 1: unknown field `{key}s`, expected")),
-            "{err}"
-        );
-        let (code, _, err) = told(&daemon.check(&folder.path().join("none.toml"), &[], None));
-        assert_eq!(code, Some(1));
-        assert!(
-            err.contains("none.toml") && err.contains("--config"),
-            "{err}"
-        );
-    }
-    assert_eq!(
-        std::fs::read_dir(folder.path()).unwrap().count(),
-        DAEMONS.len() + 1
-    );
-}
 
 /// The service manager's end.
 struct Manager {
@@ -246,7 +47,7 @@ impl Manager {
 
 /// A daemon that a service manager has started.
 struct Service {
-    child: Child,
+    running: Running,
     folder: PathBuf,
     config: PathBuf,
     manager: Manager,
@@ -266,22 +67,17 @@ impl Service {
             .env("STATE_DIRECTORY", folder)
             .env("RUNTIME_DIRECTORY", folder)
             .env("CONFIGURATION_DIRECTORY", folder);
-        let child = command.args(args).stderr(Stdio::piped()).spawn().unwrap();
         Self {
-            child,
+            running: Running::start(command.args(args)),
             folder: folder.to_owned(),
             config: file,
             manager,
         }
     }
 
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
     fn reload(&self, config: &str) {
         std::fs::write(&self.config, config).unwrap();
-        self.signal(Signal::HUP);
+        self.running.signal(Signal::HUP);
         let word = self.manager.hear();
         assert!(word.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{word}");
         let mut word = self.manager.hear();
@@ -292,21 +88,12 @@ impl Service {
     }
 
     /// Ends it; what it said.
-    fn end(mut self) -> String {
-        self.signal(Signal::TERM);
+    fn end(self) -> Vec<String> {
+        self.running.signal(Signal::TERM);
         while !self.manager.hear().starts_with("STOPPING=1\n") {}
-        let mut said = String::new();
-        let mut stderr = self.child.stderr.take().unwrap();
-        stderr.read_to_string(&mut said).unwrap();
-        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{said}");
+        let (code, said) = self.running.ended();
+        assert_eq!(code, Some(0), "{said:?}");
         said
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -329,24 +116,33 @@ fn the_service_manager_hears_of_each_daemons_life() {
         );
         (0..3).for_each(|_| service.manager.hear_of_life());
 
-        let key = daemon.key;
-        service.reload(&daemon.with(daemon.wrong));
-        (0..2).for_each(|_| service.manager.hear_of_life());
-        service.reload(&daemon.with(daemon.good));
-        (0..2).for_each(|_| service.manager.hear_of_life());
+        for config in [
+            daemon.with(daemon.wrong),
+            daemon.with(daemon.good),
+            daemon.fixed.to_owned(),
+        ] {
+            service.reload(&config);
+            (0..2).for_each(|_| service.manager.hear_of_life());
+        }
         let said = service.end();
-        let lines: Vec<&str> = said
-            .lines()
-            .filter(|line| line.contains("configuration was read") || line.contains("goes on with"))
-            .collect();
-        let [broken, good] = lines[..] else {
-            panic!("{}: {said}", daemon.name)
+        let words = ["configuration was read", "goes on with", "after a restart"];
+        let of_these = |line: &&String| words.iter().any(|word| line.contains(word));
+        let lines: Vec<&String> = said.iter().filter(of_these).collect();
+        let [broken, good, fixed, left_out] = lines[..] else {
+            panic!("{}: {said:#?}", daemon.name)
         };
         assert!(
-            broken.contains("goes on with the settings it has") && broken.contains(key),
-            "{said}"
+            broken.contains("goes on with the settings it has") && broken.contains(daemon.key),
+            "{said:#?}"
         );
-        assert!(good.contains("the configuration was read again"), "{said}");
+        for read in [good, fixed] {
+            assert!(
+                read.contains("the configuration was read again"),
+                "{said:#?}"
+            );
+        }
+        let expected = format!("what changed in {} holds after a restart", daemon.left_out);
+        assert!(left_out.ends_with(&expected), "{left_out}");
     }
 }
 
@@ -358,7 +154,7 @@ fn the_clerk_is_a_service_too() {
     assert!(word.starts_with("READY=1\nSTATUS="), "{word}");
     let sockets = [CLERK.leaves, "clerk-status.sock"].map(|name| folder.path().join(name));
     assert!(sockets.iter().all(|socket| socket.exists()));
-    assert_eq!(service.end(), "");
+    assert_eq!(service.end(), [""; 0]);
     assert!(sockets.iter().all(|socket| !socket.exists()));
 }
 

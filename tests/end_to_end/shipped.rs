@@ -1,7 +1,7 @@
 //! A host enrols with a collector, ships to it over mutual TLS, renews its certificate, and loses it.
 
 use gleaner_dataset::Dataset;
-use gleaner_harness::{Running, wait_for};
+use gleaner_harness::{Running, succeed, wait_for};
 use gleaner_schemas::rows::table;
 use gleaner_tests::program;
 use gleaner_trust::{Authority, Role, Validity};
@@ -95,14 +95,6 @@ impl Deployment {
         .unwrap();
         fs::rename(new, self.host_file()).unwrap();
     }
-}
-
-#[track_caller]
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[track_caller]

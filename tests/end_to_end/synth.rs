@@ -1,30 +1,14 @@
 //! `gleaner synth`, and the analysis of what it wrote.
 
+use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::Findings;
 use gleaner_schemas::rows::TABLES;
-use gleaner_tests::program;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
-fn synth(folder: &Path, args: &[&str]) -> Output {
-    gleaner(&[&["synth", "-o", folder.to_str().unwrap()], args].concat())
-}
-
-fn gleaner(args: &[&str]) -> Output {
-    let mut command = Command::new(program("gleaner").unwrap());
-    command.args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", failed(output));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn failed(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+fn synth<'a>(folder: &'a Path, args: &[&'a str]) -> Vec<&'a str> {
+    [&["synth", "-o", folder.to_str().unwrap()], args].concat()
 }
 
 #[test]
@@ -32,8 +16,7 @@ fn a_synthetic_week_is_analysed_from_end_to_end() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = folder.path().join("dataset");
     let args = ["--hosts", "3", "--days", "7", "--interval", "5m", "--json"];
-    let summary: serde_json::Value =
-        serde_json::from_str(&succeeded(&synth(&dataset, &args))).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&told(&synth(&dataset, &args))).unwrap();
     let opened = Dataset::open(&dataset).unwrap();
     for table in &TABLES {
         assert!(opened.rows(table) > 0, "nothing in {}", table.name);
@@ -42,12 +25,12 @@ fn a_synthetic_week_is_analysed_from_end_to_end() {
     assert_eq!(summary["rows_count"].as_u64(), Some(rows));
 
     let analyze = ["analyze", dataset.to_str().unwrap()];
-    let said = succeeded(&gleaner(&analyze));
+    let said = told(&analyze);
     assert!(
         said.contains("synthetic-00000") && said.contains("available"),
         "{said}"
     );
-    let json = succeeded(&gleaner(&[&analyze[..], &["--json"]].concat()));
+    let json = told(&[&analyze[..], &["--json"]].concat());
     let found: Findings = serde_json::from_str(&json).unwrap();
     assert_eq!(found.hosts.len(), 3);
     for host in &found.hosts {
@@ -74,21 +57,26 @@ fn a_synthetic_week_is_analysed_from_end_to_end() {
 fn a_folder_in_use_is_left_alone_and_nonsense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
-    let refused = synth(folder.path(), &["--hosts", "1", "--days", "1"]);
+    let refused = gleaner(&synth(folder.path(), &["--hosts", "1", "--days", "1"]));
     assert_eq!(refused.status.code(), Some(1));
     assert!(
-        failed(&refused).contains("not empty"),
+        complaint(&refused).contains("not empty"),
         "{}",
-        failed(&refused)
+        complaint(&refused)
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 
     let new = folder.path().join("new");
-    let none = synth(&new, &["--hosts", "0"]);
+    let none = gleaner(&synth(&new, &["--hosts", "0"]));
     assert_eq!(none.status.code(), Some(1));
-    assert!(failed(&none).contains("hosts is 0"), "{}", failed(&none));
+    assert!(
+        complaint(&none).contains("hosts is 0"),
+        "{}",
+        complaint(&none)
+    );
     for wrong in [["--start", "2026-13-01"], ["--interval", "90"]] {
-        assert_eq!(synth(&new, &wrong).status.code(), Some(2), "{wrong:?}");
+        let refused = gleaner(&synth(&new, &wrong));
+        assert_eq!(refused.status.code(), Some(2), "{wrong:?}");
     }
     assert!(!new.exists());
 }

@@ -1,12 +1,13 @@
 //! `gleaner top` on a terminal, in a pipe and as JSON: of a real agent, and of a real collector.
 
+use gleaner_harness::{Running, succeed, wait_for, wait_for_some};
 use gleaner_tests::program;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -15,10 +16,10 @@ use std::time::{Duration, Instant};
 /// What takes longer will not come.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// A program of the test's own; killed with it.
-struct Running(Child);
+/// The program on the terminal; killed with it.
+struct Top(Child);
 
-impl Drop for Running {
+impl Drop for Top {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -37,7 +38,7 @@ fn top(args: &[&str]) -> Command {
 
 /// `gleaner top` on a terminal of 80 columns and 24 lines.
 struct Terminal {
-    top: Running,
+    top: Top,
     keyboard: File,
     /// Held, so that its modes can be asked for after the program has ended.
     line: File,
@@ -62,7 +63,7 @@ impl Terminal {
         let open = || File::options().read(true).write(true).open(&path).unwrap();
         let line = open();
         command.stdin(open()).stdout(open()).stderr(open());
-        let top = Running(command.spawn().unwrap());
+        let top = Top(command.spawn().unwrap());
         let screen = Arc::new(Mutex::new(vt100::Parser::new(
             24.try_into().unwrap(),
             80.try_into().unwrap(),
@@ -161,18 +162,7 @@ fn agent(folder: &Path) -> Running {
     ] {
         command.arg(option).arg(folder.join(name));
     }
-    command
-        .args(["run", "--interval", "1s"])
-        .stderr(Stdio::null());
-    Running(command.spawn().unwrap())
-}
-
-fn wait_for_file(path: &Path) {
-    let begin = Instant::now();
-    while !path.exists() {
-        assert!(begin.elapsed() < DEADLINE, "no {}", path.display());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    Running::start(command.args(["run", "--interval", "1s"]))
 }
 
 /// A collector, and where it is asked.
@@ -181,36 +171,15 @@ fn collector(folder: &Path) -> (Running, String) {
     let data = folder.join("data");
     let text = format!("data = {data:?}\nlocal = \"127.0.0.1:0\"\nlocal_access = \"all\"\n");
     std::fs::write(&config, text).unwrap();
-    let mut child = Command::new(program("gleaner-collector").unwrap())
-        .arg("run")
-        .arg("--config")
-        .arg(config)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let running = Running(child);
-    let url = lines.find_map(|line| {
-        let line = line.unwrap();
-        let url = line
-            .contains("listening on http://")
-            .then(|| line.rsplit(' ').next().unwrap());
-        url.map(str::to_owned)
-    });
-    std::thread::spawn(move || lines.for_each(drop));
-    (running, url.expect("the collector says where it listens"))
+    let mut command = Command::new(program("gleaner-collector").unwrap());
+    let running = Running::start(command.arg("run").arg("--config").arg(config));
+    let line = running.hear("listening on http://");
+    let url = line.rsplit(' ').next().unwrap().to_owned();
+    (running, url)
 }
 
 fn post_hosts(url: &str, count: &str) {
-    let posted = Command::new(program("examples/hosts").unwrap())
-        .args([url, count])
-        .output();
-    let posted = posted.unwrap();
-    assert!(
-        posted.status.success(),
-        "{}",
-        String::from_utf8_lossy(&posted.stderr)
-    );
+    succeed(Command::new(program("examples/hosts").unwrap()).args([url, count]));
 }
 
 fn once(args: &[&str]) -> Output {
@@ -224,7 +193,7 @@ fn stdout(output: &Output) -> String {
 #[test]
 fn this_host_is_watched_and_the_terminal_given_back() {
     let folder = tempfile::tempdir().unwrap();
-    let mut agent = agent(folder.path());
+    let agent = agent(folder.path());
     let socket = folder.path().join("agent.sock");
     let args = ["--socket", socket.to_str().unwrap(), "--interval", "200ms"];
     let mut terminal = Terminal::show(top(&args));
@@ -247,11 +216,8 @@ fn this_host_is_watched_and_the_terminal_given_back() {
     terminal.wait_for_words(&["any key: back"]);
     terminal.press("x");
     terminal.wait_for_words(&["Last sample"]);
-    let id = Pid::from_child(&agent.0);
-    kill_process(id, Signal::TERM).unwrap();
-    agent.0.wait().unwrap();
+    agent.end();
     terminal.wait_for_words(&["No agent answers", "page cache"]);
-    drop(agent);
     let _agent = self::agent(folder.path());
     terminal.wait_for_words(&["Last sample"]);
     terminal.press("q");
@@ -316,45 +282,19 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
 #[test]
 fn what_a_real_agent_ships_is_what_the_cluster_shows() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(program("gleaner").unwrap())
-        .args([
-            "collect",
-            "--local",
-            "--interval",
-            "200ms",
-            "--status",
-            "127.0.0.1:0",
-            "--output",
-        ])
-        .arg(folder.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut running = Running(child);
-    let url = lines.find_map(|line| {
-        let line = line.unwrap();
-        let at = line.find("http://")?;
-        line.contains("status at")
-            .then(|| line[at..].trim_end_matches('/').to_owned())
-    });
-    let url = url.expect("it says where its status is");
-    std::thread::spawn(move || lines.for_each(drop));
-    let begin = Instant::now();
-    let document = loop {
-        let output = once(&["--collector", &url, "--json"]);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+    let mut command = Command::new(program("gleaner").unwrap());
+    command.args(["collect", "--local", "--interval", "200ms"]);
+    command.args(["--status", "127.0.0.1:0", "--output"]);
+    let running = Running::start(command.arg(folder.path()));
+    let line = running.hear("status at");
+    let url = line[line.find("http://").unwrap()..].trim_end_matches('/');
+    let document = wait_for_some("the host", || {
+        let output = once(&["--collector", url, "--json"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        if document["totals"]["hosts_count"] == 1 {
-            break document;
-        }
-        assert!(begin.elapsed() < DEADLINE, "{document}");
-        std::thread::sleep(Duration::from_millis(50));
-    };
+        (document["totals"]["hosts_count"] == 1).then_some(document)
+    });
     let sample = &document["hosts"][0]["sample"];
     let bytes = |name: &str| {
         sample[name]
@@ -373,15 +313,14 @@ fn what_a_real_agent_ships_is_what_the_cluster_shows() {
         bytes("physical_bytes")
     );
     assert!(bytes("harvestable_bytes") <= bytes("available_bytes"));
-    let output = once(&["--collector", &url, "--once"]);
+    let output = once(&["--collector", url, "--once"]);
     let frame = stdout(&output);
     let name = document["hosts"][0]["host_name"].as_str().unwrap();
     assert!(
         frame.contains("1 host: 1 well") && frame.contains(name),
         "{frame}"
     );
-    kill_process(Pid::from_child(&running.0), Signal::TERM).unwrap();
-    assert!(running.0.wait().unwrap().success());
+    assert_eq!(running.end().0, Some(0));
 }
 
 #[test]
@@ -389,7 +328,7 @@ fn one_frame_for_pipes_and_one_document_for_programs() {
     let folder = tempfile::tempdir().unwrap();
     let agent = agent(folder.path());
     let path = folder.path().join("agent.sock");
-    wait_for_file(&path);
+    wait_for("the agent's socket", || path.exists());
     let socket = path.to_str().unwrap();
     for args in [&["--socket", socket, "--once"][..], &["--socket", socket]] {
         let output = once(args);

@@ -1,37 +1,15 @@
 //! What the end-to-end tests share: where the built programs lie, and when two places hold the same rows.
 //!
-//! Rooms, from the top; each uses only those after it: `fuzz`, `mutate`, `same_rows`.
+//! Rooms, from the top; each uses only those after it: `fuzz`, `same_rows`.
 
 pub mod fuzz;
-pub mod mutate;
 mod same_rows;
 
+pub use gleaner_harness::program;
 pub use same_rows::same_rows;
 
 use arrow::array::AsArray;
 use std::path::PathBuf;
-
-/// The built program `name`, from the profile that the running test was built with.
-///
-/// # Errors
-/// When it is not there: `cargo test --workspace` builds it, `cargo test -p gleaner-tests` does not.
-pub fn program(name: &str) -> Result<PathBuf, String> {
-    let test =
-        std::env::current_exe().map_err(|e| format!("cannot tell where the test lies: {e}"))?;
-    let folder = test
-        .ancestors()
-        .nth(2)
-        .ok_or("the test lies in no target folder")?;
-    let program = folder.join(name);
-    if program.exists() {
-        Ok(program)
-    } else {
-        Err(format!(
-            "{} is missing: run `cargo build --workspace` first",
-            program.display()
-        ))
-    }
-}
 
 /// Root of the repository.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Sources of the owner's activity as they are: a pseudo-terminal.
 
 use crate::{sample, sample_command, value};
+pub(crate) use gleaner_harness::now_ms;
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,11 +16,6 @@ impl Drop for Ended {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap().as_millis() as i64
 }
 
 /// What a sample says of one source.

@@ -1,8 +1,8 @@
 //! Databases as a power cut or a failing disk may leave them.
 
-use crate::killed::{Random, number, seed};
 use crate::running::{Running, column, is_sound, query, wait_for};
 use crate::{agent, succeed};
+use gleaner_harness::{Random, number};
 use rustix::process::Signal;
 use serde_json::Value as Json;
 use std::fs;
@@ -81,7 +81,7 @@ fn copy(from: &Path, to: &Path) -> PathBuf {
 /// aside and begins anew.
 #[test]
 fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
-    let mut random = Random(seed());
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let original = killed(folder.path(), 5);
     let (mut gone_on, mut set_aside) = (0, 0);

@@ -5,58 +5,15 @@
 use crate::running::{Running, column, is_sound, query, wait_for};
 use crate::{agent, succeed};
 use gleaner_dataset::Dataset;
+use gleaner_harness::{Random, number};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, SampleRow};
-use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-/// A number from the environment.
-pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.map_or(otherwise, |text| text.parse().unwrap())
-}
-
-/// The seed of this run, printed so that it can be repeated.
-pub(crate) fn seed() -> u64 {
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-    let seed = number("GLEANER_SEED", now);
-    println!("GLEANER_SEED={seed}");
-    seed
-}
-
-/// Numbers that look random (splitmix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-}
-
-/// Stops the agent in the middle of its work: until it is found doing anything but waiting in poll(2).
-fn stop_at_work(agent: &Running, random: &mut Random) {
-    let state = |line: &str| fs::read_to_string(format!("/proc/{}/{line}", agent.id())).unwrap();
-    wait_for("the agent to be at work", || {
-        std::thread::sleep(Duration::from_micros(random.below(3000)));
-        agent.signal(Signal::STOP);
-        wait_for("the agent to stop", || state("stat").contains(") T "));
-        // 7 and 271 are poll and ppoll on x86-64; 73 is ppoll elsewhere.
-        let call = state("syscall");
-        let waits = ["7 ", "271 ", "73 "]
-            .iter()
-            .any(|number| call.starts_with(number));
-        if waits {
-            agent.signal(Signal::CONT);
-        }
-        !waits
-    });
-}
+/// System calls poll and ppoll on x86-64, and ppoll elsewhere.
+const POLLS: [u32; 3] = [7, 271, 73];
 
 /// Frames in the log after its last commit: a transaction that was being written.
 fn unfinished_frames(log: &Path) -> usize {
@@ -82,7 +39,7 @@ fn unfinished_frames(log: &Path) -> usize {
 #[test]
 fn killed_at_work_again_and_again_nothing_is_half_there() {
     let rounds = number("GLEANER_KILL_ROUNDS", 20);
-    let mut random = Random(seed());
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let (database, dataset) = (
         folder.path().join("trace.db"),
@@ -100,7 +57,7 @@ fn killed_at_work_again_and_again_nothing_is_half_there() {
         let samples = || query::<i64>(&database, "SELECT count(*) FROM samples");
         wait_for("a sample of this round", || samples() > known);
         std::thread::sleep(Duration::from_millis(random.below(200)));
-        stop_at_work(&traced, &mut random);
+        traced.stop_at_work(&POLLS, &mut random);
         traced.kill();
         in_transaction += usize::from(unfinished_frames(&log) > 0);
 

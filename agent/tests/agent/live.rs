@@ -4,19 +4,20 @@
 //! Its input devices are pipes, its terminals this test's own. "At once" is told by the order of messages:
 //! a return that waited for the next sample would come after it.
 
-use crate::activity::Ended;
+use crate::activity::{Ended, now_ms};
+use crate::trace::signal;
 use crate::{fail, program, succeed};
 use gleaner_schemas::live::{Message, Owner, OwnerState, Sample};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, File, FileTimes};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// A message that is waited for longer will not come.
@@ -464,13 +465,4 @@ fn starts_stops_and_one_boot_are_events() {
     let booted = "SELECT abs((SELECT time_ms - boottime_ms FROM samples ORDER BY sequence LIMIT 1) - time_ms) < 1000 \
          FROM events WHERE kind = 'boot'";
     assert_eq!(host.number(booted), 1);
-}
-
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.unwrap().as_millis() as i64
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
 }

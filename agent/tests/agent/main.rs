@@ -28,8 +28,9 @@ mod trace;
 mod trees;
 mod versions;
 
+use gleaner_harness::succeed;
 use serde_json::Value as Json;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// The built binary.
 fn program() -> Command {
@@ -41,21 +42,6 @@ fn agent() -> Command {
     let mut command = program();
     command.args(["--socket", "none"]);
     command
-}
-
-/// Output of a command that succeeds.
-fn succeed(command: &mut Command) -> String {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().unwrap();
-    assert!(
-        status.success(),
-        "{command:?}: {status}\n{}",
-        String::from_utf8_lossy(&stderr)
-    );
-    String::from_utf8(stdout).unwrap()
 }
 
 /// What a failing command says, and its exit code.

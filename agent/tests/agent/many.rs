@@ -4,6 +4,7 @@ use crate::trace::{new_trace, number, on, signal, wait_for_samples};
 use gleaner_agent::config::{Settings, Units};
 use gleaner_agent::identity::FileIdKey;
 use gleaner_agent::sample::sampler::Sampler;
+use gleaner_harness::peak_bytes;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -242,7 +243,7 @@ fn trace(command: &mut Command, database: &Path, samples: i64) -> i64 {
     BufReader::new(stderr).read_line(&mut line).unwrap();
     assert!(line.contains("sampling every"), "{line}");
     wait_for_samples(database, &mut agent, samples);
-    let peak_bytes = peak_rss_bytes(&agent);
+    let peak_bytes = peak_bytes(agent.id()).cast_signed();
     signal(&agent, rustix::process::Signal::TERM);
     assert!(agent.wait().unwrap().success());
     peak_bytes
@@ -269,16 +270,6 @@ fn trace_tree(tree: &Path, columns: &str) -> (i64, Vec<i64>) {
         )
     };
     (peak_bytes, columns.split(' ').map(column).collect())
-}
-
-/// VmHWM of a child.
-fn peak_rss_bytes(child: &Child) -> i64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.trim().trim_end_matches(" kB").parse::<i64>().unwrap() * 1024
 }
 
 #[test]

@@ -90,17 +90,3 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     let gaps: Vec<i64> = column(&database, "SELECT from_time_ms FROM gaps");
     assert!(!gaps.contains(&first_ms), "{first_ms}: {gaps:?}");
 }
-
-#[test]
-fn what_needs_a_restart_is_said_by_key() {
-    let service = Service::new("interval = \"1h\"\n");
-    let running = service.start();
-    running.hear("sampling every");
-    let elsewhere = "interval = \"1h\"\n[ship]\nrate = \"1MiB\"\n";
-    service.configure(elsewhere);
-    running.signal(Signal::HUP);
-    let said = running.hear("holds after a restart");
-    assert!(said.contains("what changed in ship holds"), "{said}");
-    let (code, said) = running.end();
-    assert_eq!(code, Some(0), "{said:?}");
-}

@@ -2,7 +2,8 @@
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, program, wait_for};
-use std::fs::{self, File};
+use gleaner_harness::fill;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,17 +23,6 @@ fn start_on_small_disk(folder: &Path, reserve: &str) -> (Collector, PathBuf) {
     let collector = Collector::start_as(folder, &config, &mut command);
     let seen_from_here = PathBuf::from(format!("/proc/{}/root{}", collector.id(), data.display()));
     (collector, seen_from_here)
-}
-
-/// Leaves `free` bytes of the disk.
-fn fill(data: &Path, free_bytes: u64) -> PathBuf {
-    let ballast = data.join("ballast");
-    let found = rustix::fs::statvfs(data).unwrap();
-    let available = found.f_bavail * found.f_frsize;
-    let file = File::create(&ballast).unwrap();
-    let length = available.saturating_sub(free_bytes);
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
-    ballast
 }
 
 fn goes_on(reserve: &str, left_bytes: u64) {

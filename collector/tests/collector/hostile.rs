@@ -8,6 +8,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use gleaner_collector::hosts::{Hosts, Unadmitted};
 use gleaner_collector::journal::Header;
 use gleaner_dataset::Batch;
+use gleaner_harness::peak_bytes;
 use gleaner_schemas::rows::SampleRow;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -34,17 +35,6 @@ fn without_columns(rows: usize) -> Vec<u8> {
     zstd::encode_all(content.as_slice(), 3).unwrap()
 }
 
-/// Most memory that the process ever had, in bytes.
-fn peak_bytes(collector: &Collector) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", collector.id())).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
-}
-
 #[track_caller]
 fn refused(collector: &Collector, body: &[u8], why: &str) {
     let (status, said) = collector.send(body);
@@ -58,11 +48,11 @@ fn a_small_batch_of_very_many_rows_takes_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
-    let before = peak_bytes(&collector);
+    let before = peak_bytes(collector.id());
     let batch = without_columns(1 << 22);
     assert!(batch.len() < 1000, "{}", batch.len());
     refused(&collector, &batch, "there is no column host_id");
-    let grown = peak_bytes(&collector).saturating_sub(before);
+    let grown = peak_bytes(collector.id()).saturating_sub(before);
     assert!(grown < 64 << 20, "{grown} bytes more"); // it was 2.6 GiB
     assert_eq!(collector.send(&body(&id(1), &id(2), 2..=2)).0, 200);
 }

@@ -300,28 +300,3 @@ fn without_tls_this_machine_sees_the_status_alone() {
         403
     );
 }
-
-#[test]
-fn a_plain_address_that_others_reach_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("collector.toml");
-    for (config, why) in [
-        ("local = \"0.0.0.0:7480\"", "no loopback address"),
-        ("listen = \"0.0.0.0:7443\"", "listen needs TLS"),
-        ("lisen = \"0.0.0.0:7443\"", "unknown field `lisen`"),
-        ("local = \"none\"", "nothing to listen on"),
-    ] {
-        std::fs::write(&file, config).unwrap();
-        let output = std::process::Command::new(crate::running::program())
-            .arg("run")
-            .arg("--config")
-            .arg(&file)
-            .arg("--data")
-            .arg(folder.path().join("data"))
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(why), "{said}");
-    }
-}

@@ -2,16 +2,11 @@
 
 use crate::made::{id, inventory, sample};
 use crate::running::Collector;
+use gleaner_harness::now_ms;
 use gleaner_schemas::rows::SampleRow;
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const MINUTE: i64 = 60_000;
-
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    i64::try_from(now.as_millis()).unwrap()
-}
 
 /// A host whose owner left an hour before its first sample; `n` is the sample's number.
 fn calm(n: i64) -> SampleRow {

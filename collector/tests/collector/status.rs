@@ -2,10 +2,10 @@
 
 use crate::made::{body, id, inventory};
 use crate::running::{Collector, agent, program, wait_for};
+use gleaner_harness::now_ms;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A page's text and its headers, as a browser gets them.
 fn page(collector: &Collector, query: &str) -> (String, ureq::http::HeaderMap) {
@@ -30,11 +30,6 @@ fn with_hosts(folder: &Path, hosts: &Value, more: &str) -> Collector {
     std::fs::create_dir_all(&data).unwrap();
     std::fs::write(data.join("hosts.json"), hosts.to_string()).unwrap();
     Collector::start(folder, more)
-}
-
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    i64::try_from(now.as_millis()).unwrap()
 }
 
 fn host(name: &str, version: &str, last_received_ms: i64) -> Value {

@@ -1,5 +1,9 @@
 //! The files that document every key: each stands there in a comment, `# key = value`, so that the file as it is sets nothing.
 
+use super::keys::{Kind, keys};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+
 /// After a value that is no default: nothing is set unless somebody sets it.
 const EXAMPLE: &str = "# for example";
 
@@ -38,4 +42,42 @@ pub fn uncommented(file: &str) -> Vec<Setting> {
         });
     }
     found
+}
+
+/// Checks the file that documents a daemon's keys: it sets none as it is, has a line for each key of `T` and for no other, a default's
+/// value is what the daemon takes without it, and an example's is of the right kind. `resolve` shows what the daemon does by a file.
+///
+/// # Errors
+/// In words, the first of these that does not hold.
+pub fn check_documented<T: DeserializeOwned>(
+    file: &str,
+    resolve: impl Fn(&str) -> Result<String, String>,
+) -> Result<(), String> {
+    let empty = resolve("")?;
+    if resolve(file)? != empty {
+        return Err("the file as it is sets something".to_owned());
+    }
+    let known = keys::<T>();
+    let settings = uncommented(file);
+    let key_of = |setting: &Setting| {
+        let path: Vec<&str> = setting.path.iter().map(String::as_str).collect();
+        // Below a key that takes any names, these are examples.
+        let mut any = known.iter().filter(|(_, kind)| **kind == Kind::Map);
+        let above = any.find(|(key, _)| path.starts_with(key));
+        above.map_or(path, |(key, _)| key.clone()).join(".")
+    };
+    let documented: BTreeSet<String> = settings.iter().map(key_of).collect();
+    let known: BTreeSet<String> = known.keys().map(|key| key.join(".")).collect();
+    if documented != known {
+        let differ: Vec<_> = documented.symmetric_difference(&known).collect();
+        return Err(format!("documented or known, and not both: {differ:?}"));
+    }
+    for setting in settings {
+        let text = setting.text;
+        toml::from_str::<T>(&text).map_err(|e| format!("{text}: {e}"))?;
+        if setting.is_default && resolve(&text)? != empty {
+            return Err(format!("{text} is not the default"));
+        }
+    }
+    Ok(())
 }

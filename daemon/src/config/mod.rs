@@ -14,7 +14,7 @@ pub mod values;
 mod variables;
 
 pub use check::{CHECK_HELP, Checked, Problem, check};
-pub use documented::uncommented;
+pub use documented::{check_documented, uncommented};
 pub use drop_ins::{merge, paths as drop_in_paths};
 pub use error::{ConfigError, Place};
 pub use keys::{Kind, keys};

@@ -356,16 +356,10 @@ mod tests {
     #[test]
     fn the_documented_file_has_every_key_and_its_default() {
         let documented = include_str!("../../../docs/memoryd.toml");
-        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
-        assert_eq!(as_is, empty);
-        let documented = config::uncommented(documented);
-        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
-        keys.sort();
-        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
-        assert_eq!(keys, known);
-        for key in documented {
-            let with = format!("{:?}", resolve(&key.text).unwrap());
-            assert!(with == empty || !key.is_default, "{}", key.text);
+        let show = |text: &str| resolve(text).map(|config| format!("{config:?}"));
+        config::check_documented::<ConfigFile>(documented, show).unwrap();
+        for key in config::uncommented(documented) {
+            resolve(&key.text).unwrap();
         }
     }
 
@@ -384,36 +378,6 @@ mod tests {
         );
         assert_eq!(listen("recruiters = [\"http://127.0.0.1:7490\"]"), None);
         assert_eq!(listen(""), None);
-    }
-
-    #[test]
-    fn what_only_a_restart_changes_is_named() {
-        let before = resolve("cap = \"1GiB\"\nlock = \"never\"").unwrap();
-        let next =
-            resolve("lock = \"always\"\nrecruiters = [\"http://127.0.0.1:1\"]\nmode = \"paper\"");
-        let left_out = before.left_out(&next.unwrap());
-        assert_eq!(left_out, ["huge_pages, lock", "recruiters"]);
-        assert_eq!(before.left_out(&before.clone()), [""; 0]);
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_by_name_and_line() {
-        for (text, expected) in [
-            ("\nquota = 4", "unknown field `quota`"),
-            ("\nquota = 4", "line 2"),
-            ("cap = \"much\"", "`much` is no size"),
-            ("mode = \"greedy\"", "unknown variant `greedy`"),
-            ("headroom_share = 1.5", "from 0 to 1"),
-            (
-                "recruiters = [\"http://elsewhere:1\"]",
-                "line 1: recruiters: ",
-            ),
-            ("host_id = \"otter\"", "32 lower-case hex digits"),
-            ("rise_after = \"soon\"", "soon"),
-        ] {
-            let said = resolve(text).err().unwrap_or_default();
-            assert!(said.contains(expected), "{text}: {said}");
-        }
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! and everything undone, whatever became of the server. Root's, and one at a time: swap is the whole machine's.
 
 use crate::bystanders::bring_back_all_but;
-use crate::host::{MIB, wait_for};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::host::MIB;
+use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for, wait_for_some};
+use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const PF_MEMALLOC_NOIO: u64 = 0x0008_0000;
 /// A server and what is attached of it, all gone with the value.
 struct Bench {
     name: String,
-    server: Child,
+    server: MemoryServer,
     folder: tempfile::TempDir,
     _only: MutexGuard<'static, ()>,
 }
@@ -30,16 +31,7 @@ impl Bench {
         let only = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("pages.sock");
-        let mut server = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"))
-            .args(["serve", "--standalone", size, "--listen"])
-            .arg(&socket)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        BufReader::new(server.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
+        let server = MemoryServer::start(size, socket.to_str().unwrap());
         Self {
             name: format!("test-{}-{name}", std::process::id()),
             server,
@@ -110,10 +102,6 @@ impl Bench {
         pids.lines().map(|pid| pid.parse().unwrap()).collect()
     }
 
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.server), signal).unwrap();
-    }
-
     /// Nothing is left of what was attached.
     #[track_caller]
     fn is_clean(&self) {
@@ -145,10 +133,8 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         // A server that a test has paused answers again.
-        let _ = kill_process(Pid::from_child(&self.server), Signal::CONT);
+        self.server.running.signal(Signal::CONT);
         self.clerk(&["detach", &self.name, "--force", "--patience", "5"]);
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 
@@ -216,7 +202,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        wait_for("the group to be empty", || fs::remove_dir(&self.0).ok());
+        wait_for_some("the group to be empty", || fs::remove_dir(&self.0).ok());
     }
 }
 
@@ -257,8 +243,7 @@ impl Hog {
         assert_eq!(self.says(), "filled");
         let stat = format!("/proc/{}/stat", self.child.id());
         wait_for("the hog to wait", || {
-            let stat = fs::read_to_string(&stat).unwrap();
-            stat.contains(") S ").then_some(())
+            fs::read_to_string(&stat).unwrap().contains(") S ")
         });
     }
 
@@ -330,12 +315,7 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
 fn pages_that_swap_needs_no_more_are_given_back_to_the_server() {
     let bench = Bench::new("trim", "256MiB");
     bench.attach(&["--swap"]);
-    let resident = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", bench.server.id())).unwrap();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
-        let kib = line.unwrap().trim().strip_suffix(" kB").unwrap();
-        kib.parse::<u64>().unwrap() << 10
-    };
+    let resident = || resident_bytes(bench.server.running.id());
     let before = resident();
     {
         let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
@@ -343,7 +323,7 @@ fn pages_that_swap_needs_no_more_are_given_back_to_the_server() {
         assert!(resident() >= before + 60 * MIB);
     }
     // A slab goes once all of it is trimmed; some have pages of others in them.
-    wait_for("memory", || (resident() < before + 16 * MIB).then_some(()));
+    wait_for("memory", || resident() < before + 16 * MIB);
 }
 
 #[test]
@@ -422,15 +402,14 @@ fn a_crash_midway_is_undone_by_whoever_detaches() {
 
 #[test]
 fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
-    let mut bench = Bench::new("killed", "64MiB");
+    let bench = Bench::new("killed", "64MiB");
     bench.attach(&["--swap"]);
     while bench.swap_used_bytes() > 0 {
         // The kernel's doing, with pages of others.
         bench.detach(&[]);
         bench.attach(&["--swap"]);
     }
-    bench.signal(Signal::KILL);
-    bench.server.wait().unwrap();
+    bench.server.running.kill();
     let began = Instant::now();
     let detached = bench.detach(&["--patience", "5"]);
     assert!(began.elapsed() < Duration::from_secs(20), "{began:?}");
@@ -440,7 +419,7 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
 
 #[test]
 fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
-    let mut bench = Bench::new("lost", "256MiB");
+    let bench = Bench::new("lost", "256MiB");
     bench.attach(&["--swap"]);
     let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
     hog.fills();
@@ -448,8 +427,7 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     bystander.fills();
     bystander.group.limit(64 * MIB);
     bring_back_all_but(hog.child.id());
-    bench.signal(Signal::KILL);
-    bench.server.wait().unwrap();
+    bench.server.running.kill();
     hog.group.limit(256 * MIB);
     let used_bytes = bench.swap_used_bytes();
     let detached = bench.detach(&[]);
@@ -472,7 +450,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
     let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
     hog.fills();
     bring_back_all_but(hog.child.id());
-    bench.signal(Signal::STOP);
+    bench.server.running.signal(Signal::STOP);
     hog.group.limit(256 * MIB);
     let used_bytes = bench.swap_used_bytes();
     let began = Instant::now();
@@ -523,8 +501,5 @@ impl Drop for Mounted {
 
 #[track_caller]
 fn run(program: &str, args: &[&str]) {
-    let ended = Command::new(program).args(args).output();
-    let ended = ended.unwrap_or_else(|e| panic!("{program}: {e}; `make setup` installs it"));
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{program} {args:?}: {said}");
+    succeed(Command::new(program).args(args));
 }

@@ -1,15 +1,15 @@
 //! Memory goes back whatever becomes of owner, agent and daemon.
 
-use crate::host::{Host, SIZE, wait_for};
+use crate::host::{Host, SIZE, idle, row};
+use gleaner_harness::wait_for;
 use gleaner_schemas::live::OwnerState;
-use rustix::process::Signal;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 #[test]
 fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     let host = Host::new();
-    let mut daemon = host.daemon();
+    let daemon = host.daemon();
     let mut agent = host.agent();
     let lending = agent.lend(&daemon);
     assert_eq!(lending.quota.lent_bytes, SIZE);
@@ -48,10 +48,10 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     // The daemon is told to end.
     let mut agent = host.agent();
     agent.lend(&daemon);
-    daemon.signal(Signal::TERM);
-    let (status, said) = daemon.ended();
-    assert!(status.success(), "{status}: {said}");
-    assert!(!daemon.socket().exists());
+    let socket = daemon.socket().to_owned();
+    let (code, said) = daemon.running.end();
+    assert_eq!(code, Some(0), "{said:?}");
+    assert!(!socket.exists());
     let log = std::fs::read_to_string(host.path("state/lending.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 8);
     assert!(log.ends_with("\"clients\":[\"standalone\"]}\n"), "{log}");
@@ -83,20 +83,7 @@ while True:
     time.sleep(0.5)
 "#;
     // What the agent of the other test says.
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap();
-    let said = host.path("said");
-    let sample = gleaner_schemas::live::Message::Sample(Box::new(gleaner_schemas::live::Sample {
-        time_ms: i64::try_from(now.as_millis()).unwrap(),
-        row: gleaner_schemas::rows::SampleRow {
-            physical_bytes: 16 << 30,
-            available_bytes: 8 << 30,
-            mem_available_bytes: Some(8 << 30),
-            ..Default::default()
-        },
-        ..Default::default()
-    }));
+    let (said, sample) = (host.path("said"), idle(row(8 << 30)));
     std::fs::write(&said, serde_json::to_string(&sample).unwrap() + "\n").unwrap();
     let mut agent = Command::new("python3")
         .args(["-c", script])
@@ -106,7 +93,7 @@ while True:
         .unwrap();
     let daemon = host.daemon();
     wait_for("all of it lent and written", || {
-        (daemon.status().resident_bytes >= SIZE).then_some(())
+        daemon.status().resident_bytes >= SIZE
     });
     agent.kill().unwrap();
     daemon.has_given_all_back("agent_lost", 1);
@@ -123,7 +110,7 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     let mut agent = host.agent();
     let lending = agent.lend(&daemon);
     assert!(lending.is_locked);
-    assert!(daemon.kib("VmLck") << 10 >= SIZE);
+    assert!(daemon.bytes("VmLck") >= SIZE);
     agent.owner(OwnerState::Active, None);
     daemon.has_given_all_back("owner", 1);
     let own_bytes = daemon.status().own_bytes;

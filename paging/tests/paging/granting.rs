@@ -1,7 +1,8 @@
 //! Leases by the link: the test is the recruiter, and asks twice as one does that has not got its answer.
 
-use crate::host::{Host, MIB, wait_for};
+use crate::host::{Host, MIB};
 use crate::recruiter::{HOST_ID, Recruiter, grant};
+use gleaner_harness::wait_for;
 use gleaner_schemas::lending::{Asked, Outcome, RefusalKind};
 use gleaner_schemas::live::OwnerState;
 
@@ -31,7 +32,7 @@ fn asked_twice_by_one_key_it_grants_once() {
     link.announced(|told| told.quota.free_bytes == CAP);
     link.send(grant("a", "k", BYTES));
     drop(link);
-    wait_for("the lease", || (ids().len() == 1).then_some(()));
+    wait_for("the lease", || ids().len() == 1);
     let first = ids().remove(0);
     let mut link = one.link();
     for _ in 0..2 {

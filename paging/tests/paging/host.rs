@@ -1,43 +1,24 @@
 //! A host to test on: a folder, an agent, a daemon.
 
+use gleaner_harness::{PATIENCE, Running, bytes_at, now_ms, resident_bytes, wait_for_some};
 use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
 use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
 use gleaner_schemas::rows::SampleRow;
-use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::process::Command;
+use std::time::Duration;
 
 pub(crate) const MIB: u64 = 1 << 20;
 /// What is lent here.
 pub(crate) const SIZE: u64 = 64 * MIB;
-/// For what takes milliseconds on a machine that is not busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two steps of giving back gradually, a slab each: in that way nothing here is back before a test gives up.
 const SHRINK_EVERY: &str = "1m";
 /// It was given back at once; some milliseconds on a machine that is not busy.
 const AT_ONCE_US: u64 = 10_000_000;
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
-
-/// Looks until `found` is there.
-#[track_caller]
-pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(
-            began.elapsed() < PATIENCE,
-            "{what}: not within {PATIENCE:?}"
-        );
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
 
 /// Nothing has come within a read's patience.
 pub(crate) fn is_early(error: &io::Error) -> bool {
@@ -45,11 +26,6 @@ pub(crate) fn is_early(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
     )
-}
-
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    i64::try_from(since.unwrap().as_millis()).unwrap()
 }
 
 /// A folder with an agent's socket in it.
@@ -103,22 +79,11 @@ impl Host {
             command.arg(format!("--{name}")).arg(self.path(file));
         }
         command.arg("run").args(options);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, said) = channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
         let daemon = Daemon {
-            child,
-            said,
+            running: Running::start(&mut command),
             socket: self.path("memoryd.sock"),
         };
-        wait_for("the owner's socket", || {
+        wait_for_some("the owner's socket", || {
             UnixStream::connect(&daemon.socket).ok()
         });
         daemon
@@ -131,6 +96,29 @@ impl Host {
         agent.say(&Message::Hello(Hello::default()));
         agent
     }
+}
+
+/// What a host with so much available memory records.
+pub(crate) fn row(available_bytes: i64) -> SampleRow {
+    SampleRow {
+        physical_bytes: 16 << 30,
+        available_bytes,
+        mem_available_bytes: Some(available_bytes),
+        ..SampleRow::default()
+    }
+}
+
+/// A sample that says so, with nobody there.
+pub(crate) fn idle(row: SampleRow) -> Message {
+    let time_ms = now_ms();
+    Message::Sample(Box::new(Sample {
+        time_ms,
+        state: HostState::Idle {
+            since_time_ms: time_ms,
+        },
+        headroom_share: 0.0,
+        row,
+    }))
 }
 
 /// The agent's end of a connection.
@@ -152,21 +140,7 @@ impl Agent {
 
     /// Much memory, and nobody there.
     pub(crate) fn sample(&mut self) {
-        let time_ms = now_ms();
-        let row = SampleRow {
-            physical_bytes: 16 << 30,
-            available_bytes: 8 << 30,
-            mem_available_bytes: Some(8 << 30),
-            ..SampleRow::default()
-        };
-        self.say(&Message::Sample(Box::new(Sample {
-            time_ms,
-            state: HostState::Idle {
-                since_time_ms: time_ms,
-            },
-            headroom_share: 0.0,
-            row,
-        })));
+        self.say(&idle(row(8 << 30)));
     }
 
     pub(crate) fn owner(&mut self, state: OwnerState, source: Option<&str>) {
@@ -200,7 +174,7 @@ impl Agent {
     #[track_caller]
     pub(crate) fn lend(&mut self, daemon: &Daemon) -> Lending {
         self.sample();
-        wait_for("all of it lent and written", || {
+        wait_for_some("all of it lent and written", || {
             self.alive();
             let lending = daemon.status();
             (lending.resident_bytes >= SIZE).then_some(lending)
@@ -210,14 +184,13 @@ impl Agent {
 
 /// A running `gleaner-memoryd`.
 pub(crate) struct Daemon {
-    child: Child,
-    said: Receiver<String>,
+    pub(crate) running: Running,
     socket: PathBuf,
 }
 
 impl Daemon {
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.running.id()
     }
 
     pub(crate) fn connect(&self) -> UnixStream {
@@ -261,7 +234,7 @@ impl Daemon {
     /// All of it is back: by the daemon's word, and by the kernel's.
     #[track_caller]
     pub(crate) fn has_given_all_back(&self, cause: &str, lines: usize) -> GivenBack {
-        let line = wait_for(cause, || {
+        let line = wait_for_some(cause, || {
             let log = self.log();
             (log.len() >= lines).then(|| log.last().cloned().unwrap())
         });
@@ -279,51 +252,17 @@ impl Daemon {
         let lending = self.status();
         assert_eq!((lending.resident_bytes, lending.leases.len()), (0, 0));
         assert_eq!(lending.quota.lent_bytes, 0);
-        let resident_bytes = self.kib("VmRSS") << 10;
+        let resident_bytes = resident_bytes(self.pid());
         assert!(resident_bytes < SIZE / 2, "{resident_bytes}");
         line
     }
 
-    /// A line of /proc/PID/status, in KiB.
-    pub(crate) fn kib(&self, key: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(key)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(self.pid().cast_signed()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    /// Waits for a line of standard error that has `words`; gives it.
-    #[track_caller]
-    pub(crate) fn hear(&self, words: &str) -> String {
-        let mut heard = Vec::new();
-        while let Ok(line) = self.said.recv_timeout(PATIENCE) {
-            if line.contains(words) {
-                return line;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:#?}");
-    }
-
-    /// How it ended, and what it said on standard error since it was last listened to.
-    pub(crate) fn ended(&mut self) -> (ExitStatus, String) {
-        let status = self.child.wait().unwrap();
-        let said = self.said.iter().map(|line| line + "\n").collect();
-        (status, said)
+    /// The figure of a line of /proc/PID/status, in bytes.
+    pub(crate) fn bytes(&self, key: &str) -> u64 {
+        bytes_at(&format!("/proc/{}/status", self.pid()), key)
     }
 
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,80 +1,28 @@
 //! Other people's NBD clients against `gleaner-memoryd serve`: libnbd's, qemu's, and fio.
 
-use crate::host::wait_for;
-use rustix::process::{Pid, Signal, kill_process};
+use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for};
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// Of the export.
 const SIZE_MIB: u64 = 64;
 
-/// A server, ended with the value.
-struct Server {
-    child: Child,
-    url: String,
-    said: Option<ChildStderr>,
-}
-
-impl Server {
-    fn start(listen: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"))
-            .args([
-                "serve",
-                "--standalone",
-                &format!("{SIZE_MIB}MiB"),
-                "--listen",
-                listen,
-            ])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        let said = child.stderr.take();
-        Self {
-            child,
-            url: url.trim().to_owned(),
-            said,
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Ends it as a service manager would; what it had to say.
-    fn end(mut self) -> String {
-        self.signal(Signal::TERM);
-        assert!(self.child.wait().unwrap().success());
-        let mut said = String::new();
-        self.said.take().unwrap().read_to_string(&mut said).unwrap();
-        said
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn run(program: &str, args: &[&str]) -> Output {
-    let ended = Command::new(program).args(args).output();
-    ended.unwrap_or_else(|e| panic!("{program}: {e}; `make setup` installs it"))
+fn start(listen: &str) -> MemoryServer {
+    MemoryServer::start(&format!("{SIZE_MIB}MiB"), listen)
 }
 
 #[track_caller]
 fn succeeds(program: &str, args: &[&str]) -> String {
-    let ended = run(program, args);
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{program} {args:?}: {said}");
-    String::from_utf8(ended.stdout).unwrap()
+    succeed(Command::new(program).args(args))
+}
+
+/// Ends a server as a service manager would; returns its last words.
+#[track_caller]
+fn end(server: MemoryServer) -> String {
+    let (code, said) = server.running.end();
+    assert_eq!(code, Some(0), "{said:?}");
+    said.concat()
 }
 
 /// Bytes that repeat nowhere near, with a hole in them.
@@ -92,13 +40,13 @@ fn contents() -> Vec<u8> {
     bytes
 }
 
-fn everywhere(test: impl Fn(&Server, &Path)) {
+fn everywhere(test: impl Fn(&MemoryServer, &Path)) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("pages.sock");
     for listen in ["127.0.0.1:0", "[::1]:0", socket.to_str().unwrap()] {
-        let server = Server::start(listen);
+        let server = start(listen);
         test(&server, folder.path());
-        let said = server.end();
+        let said = end(server);
         assert!(said.contains(" 0 of them with an error"), "{said}");
         assert!(!socket.exists());
     }
@@ -129,8 +77,9 @@ fn libnbd_sees_what_the_export_is() {
         let listed: serde_json::Value =
             serde_json::from_str(&succeeds("nbdinfo", &["--json", "--list", &server.url])).unwrap();
         assert_eq!(listed["exports"].as_array().unwrap().len(), 1);
-        let said = String::from_utf8(run("nbdinfo", &[&format!("{}/nothing", server.url)]).stderr)
-            .unwrap();
+        let nothing = format!("{}/nothing", server.url);
+        let ended = Command::new("nbdinfo").arg(nothing).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
         assert!(
             server.url.starts_with("nbd+unix") || said.contains("No such file"),
             "{said}"
@@ -252,7 +201,7 @@ fn fio_finds_what_it_wrote_with_many_requests_under_way() {
 
 #[test]
 fn clients_fail_at_once_when_the_server_ends() {
-    let server = Server::start("127.0.0.1:0");
+    let server = start("127.0.0.1:0");
     let url = format!("--uri={}", server.url);
     let args = [
         "--name=endless",
@@ -274,16 +223,8 @@ fn clients_fail_at_once_when_the_server_ends() {
         .spawn()
         .unwrap();
     // It writes: the server's memory grows by that.
-    let status = format!("/proc/{}/status", server.child.id());
-    wait_for("pages", || {
-        let status = fs::read_to_string(&status).unwrap();
-        let rss = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let kib: u64 = rss.trim().strip_suffix(" kB")?.trim().parse().unwrap();
-        (kib > 24 << 10).then_some(())
-    });
-    server.end();
+    wait_for("pages", || resident_bytes(server.running.id()) > 24 << 20);
+    end(server);
     assert!(!fio.wait().unwrap().success());
 }
 
@@ -291,26 +232,24 @@ fn clients_fail_at_once_when_the_server_ends() {
 fn it_serves_this_machine_alone_and_says_what_is_wrong() {
     let memoryd = env!("CARGO_BIN_EXE_gleaner-memoryd");
     let said = |listen: &str| {
-        let ended = run(
-            memoryd,
-            &["serve", "--standalone", "1MiB", "--listen", listen],
-        );
+        let mut command = Command::new(memoryd);
+        command.args(["serve", "--standalone", "1MiB", "--listen", listen]);
+        let ended = command.output().unwrap();
         assert!(!ended.status.success());
         String::from_utf8(ended.stderr).unwrap()
     };
     assert!(said("0.0.0.0:0").contains("open to anybody"));
     assert!(said("localhost").contains("neither HOST:PORT nor a path"));
-    let server = Server::start("127.0.0.1:0");
+    let server = start("127.0.0.1:0");
     let taken = server.url.strip_prefix("nbd://").unwrap();
     assert!(said(taken).contains(&format!("listen at {taken}")));
     // What a killed server left at a path is no hindrance.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages.sock");
-    let first = Server::start(path.to_str().unwrap());
+    let first = start(path.to_str().unwrap());
     assert!(said(path.to_str().unwrap()).contains("in use"));
-    first.signal(Signal::KILL);
     drop(first);
     assert!(path.exists());
-    let second = Server::start(path.to_str().unwrap());
+    let second = start(path.to_str().unwrap());
     succeeds("nbdinfo", &["--size", &second.url]);
 }

@@ -1,6 +1,7 @@
 //! The owner's socket: what each command does, who may, and that nothing said there does any harm.
 
-use crate::host::{Daemon, Host, MIB, SIZE, wait_for};
+use crate::host::{Daemon, Host, MIB, SIZE};
+use gleaner_harness::{wait_for, wait_for_some};
 use gleaner_schemas::lending::{OwnerCommand, OwnerReply, QuotaReason, RefusalKind, SLAB_BYTES};
 use gleaner_schemas::live::OwnerState;
 use std::io::{Read, Write};
@@ -30,7 +31,7 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     let daemon = host.daemon();
     let mut agent = host.agent();
     agent.sample();
-    let lending = wait_for("the sample's figures", || {
+    let lending = wait_for_some("the sample's figures", || {
         Some(daemon.status()).filter(|lending| lending.quota.physical_bytes > 0)
     });
     assert!(
@@ -44,7 +45,7 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     let lending = daemon.lending(OwnerCommand::Pause { for_ms: Some(200) });
     let until_ms = lending.paused_until_time_ms.unwrap();
     assert!((lending.time_ms - 1000..=lending.time_ms + 200).contains(&until_ms));
-    wait_for("its end", || (!daemon.status().is_paused).then_some(()));
+    wait_for("its end", || !daemon.status().is_paused);
     agent.lend(&daemon);
 }
 

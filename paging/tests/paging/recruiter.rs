@@ -1,6 +1,6 @@
 //! Recruiters of the test's own, at the other end of a memory server's link.
 
-use crate::host::{PATIENCE, wait_for};
+use gleaner_harness::{PATIENCE, wait_for_some};
 use gleaner_schemas::lending::{
     Announcement, Asked, FromHost, GrantRequest, Lease, Outcome, Request, ToHost,
 };
@@ -31,7 +31,7 @@ impl Recruiter {
     /// The memory server's next connection.
     #[track_caller]
     pub(crate) fn link(&self) -> Link {
-        wait_for("the memory server", || self.try_link())
+        wait_for_some("the memory server", || self.try_link())
     }
 
     /// The memory server's next connection, where there is one already.

@@ -1,6 +1,7 @@
 //! Another configuration without a restart: what is lent stays lent, as far as the new one lets it.
 
-use crate::host::{Host, MIB, SIZE, wait_for};
+use crate::host::{Host, MIB, SIZE};
+use gleaner_harness::wait_for_some;
 use gleaner_schemas::lending::Mode;
 use rustix::process::Signal;
 
@@ -10,7 +11,7 @@ const QUICK: &str = "shrink_step = \"1GiB\"\nshrink_every = \"1ms\"\n";
 #[test]
 fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     let host = Host::new();
-    let mut daemon = host.daemon();
+    let daemon = host.daemon();
     let mut agent = host.agent();
     let lent = agent.lend(&daemon);
     let generation = lent.leases[0].generation;
@@ -18,15 +19,15 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
 
     let broken = format!("{QUICK}cap = \"16MiB\"\nmode = \"greedy\"");
     host.write_configuration(&broken);
-    daemon.signal(Signal::HUP);
-    daemon.hear("goes on with the settings it has");
+    daemon.running.signal(Signal::HUP);
+    daemon.running.hear("goes on with the settings it has");
     let lending = daemon.status();
     assert_eq!(lending.quota.lent_bytes, SIZE);
 
     host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock = \"always\""));
-    daemon.signal(Signal::HUP);
-    daemon.hear("the configuration was read again");
-    let lending = wait_for("the cap", || {
+    daemon.running.signal(Signal::HUP);
+    daemon.running.hear("the configuration was read again");
+    let lending = wait_for_some("the cap", || {
         let lending = daemon.status();
         (lending.resident_bytes <= 16 * MIB).then_some(lending)
     });
@@ -40,9 +41,9 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     host.write_configuration(&format!(
         "{QUICK}lock = \"always\"\nmode = \"spare\"\nhuge_pages = false"
     ));
-    daemon.signal(Signal::HUP);
-    daemon.hear("the configuration was read again");
-    let said = daemon.hear("holds after a restart");
+    daemon.running.signal(Signal::HUP);
+    daemon.running.hear("the configuration was read again");
+    let said = daemon.running.hear("holds after a restart");
     assert!(
         said.contains("what changed in huge_pages, lock holds"),
         "{said}"
@@ -52,8 +53,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     // A measurement has a mode of its own, whatever the file says.
     assert_eq!(lending.quota.mode, Mode::Paper);
     assert!(lending.quota.quota_bytes > SIZE, "{lending:?}");
-    daemon.signal(Signal::TERM);
-    assert_eq!(daemon.ended().0.code(), Some(0));
+    assert_eq!(daemon.running.end().0, Some(0));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_host_that_is_not_enrolled_starts_and_waits_for_its_certificate() {
     );
     host.configure(&config);
     let daemon = host.daemon_with(&[]);
-    let said = daemon.hear("no certificate to show it");
+    let said = daemon.running.hear("no certificate to show it");
     assert!(
         said.contains(authority.to_str().unwrap()) && said.contains("gleaner-agent enroll"),
         "{said}"

@@ -1,9 +1,9 @@
 //! A memory server that lies: what it says fills nothing here, and its neighbours are served meanwhile.
 
 use crate::hosts::{Host, id};
-use crate::mutate::mutations;
 use crate::running::{MIB, QUICK, Recruiter, asked};
 use futures_util::{SinkExt, StreamExt};
+use gleaner_harness::{mutations, peak_bytes};
 use gleaner_schemas::lending::{
     Announcement, Answer, FromHost, HostQuota, Lease, Outcome, Refusal, ToHost, VERSION,
 };
@@ -90,24 +90,13 @@ fn say_texts(
     })
 }
 
-/// Most memory that the process ever had, in bytes.
-fn peak_bytes(recruiter: &Recruiter) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", recruiter.id())).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
-}
-
 #[test]
 fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
     let folder = tempfile::tempdir().unwrap();
     let recruiter = Recruiter::start(folder.path(), QUICK);
     let honest = Host::new(1, 64 * MIB).link(&recruiter.url);
     recruiter.ready(1);
-    let before = peak_bytes(&recruiter);
+    let before = peak_bytes(recruiter.id());
     // 32 links with 2 MiB each: 64 MiB that would stay.
     for number in 0..32 {
         let said = say(
@@ -122,7 +111,7 @@ fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
         let said = said.expect("a host that answers unasked stays linked");
         assert!(said.detail.len() < 400, "{}", said.detail);
     }
-    let grown = peak_bytes(&recruiter).saturating_sub(before);
+    let grown = peak_bytes(recruiter.id()).saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes more");
     let leases = recruiter.get("/v1/leases").body.to_string();
     assert!(
@@ -187,7 +176,7 @@ fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
     recruiter.ready(1);
     let lease = recruiter.lease("a", &asked(MIB, "before"));
     assert_eq!(lease.status, 201, "{}", lease.body);
-    let before = peak_bytes(&recruiter);
+    let before = peak_bytes(recruiter.id());
     let [announcement, answer] = conversation();
     let unasked = mutations(&answer).into_iter();
     let first = mutations(&announcement).into_iter();
@@ -205,7 +194,7 @@ fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
     for order in [&[b, a][..], &[b], &[a, a, a], &[a, b, b], &[]] {
         say_texts(&recruiter, 2, texts(order));
     }
-    let grown = peak_bytes(&recruiter).saturating_sub(before);
+    let grown = peak_bytes(recruiter.id()).saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes more");
     // The last words of the liar were bounded, and the neighbour's lease is what it was.
     let found = recruiter.get("/v1/hosts").body.to_string();

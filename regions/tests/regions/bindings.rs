@@ -1,8 +1,9 @@
 //! The library as programs in C and Python meet it: built, linked by pkg-config's flags, and run while their server is killed.
 
-use crate::server::{Server, program};
+use crate::server::memory_server;
+use gleaner_harness::{Running, program, succeed};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,49 +12,27 @@ fn own(path: &str) -> PathBuf {
 }
 
 fn built() -> PathBuf {
-    program("deps").join("libgleaner_regions.so")
+    program("deps").unwrap().join("libgleaner_regions.so")
 }
 
 /// What `install` makes of the built library, below this folder.
 fn install(prefix: &Path) {
     let mut install = Command::new(own("install"));
-    said(install.arg("--library").arg(built()).arg(prefix));
-}
-
-#[track_caller]
-fn said(command: &mut Command) -> String {
-    let done = command
-        .output()
-        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let wrong = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{command:?}: {wrong}");
-    String::from_utf8(done.stdout).unwrap()
+    succeed(install.arg("--library").arg(built()).arg(prefix));
 }
 
 /// Runs it until it is ready, kills its server, and lets it go on; by a Unix socket, whose end is a SIGPIPE to who writes.
 #[track_caller]
 fn outlives_its_server(command: &mut Command, folder: &Path) {
     let socket = folder.join("pages.sock");
-    let server = Server::start(64, socket.to_str().unwrap());
-    let mut running = command
-        .env("GLEANER_REGIONS_SERVERS", &server.url)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    let ready = lines.next().map(Result::unwrap);
-    server.kill();
-    if ready.is_some() {
-        running.stdin.take().unwrap().write_all(b"go\n").unwrap();
-    }
-    let done = lines.next().map(Result::unwrap);
-    let status = running.wait().unwrap();
-    assert!(status.success(), "{status}");
-    assert_eq!(
-        (ready.as_deref(), done.as_deref()),
-        (Some("ready"), Some("done"))
-    );
+    let server = memory_server(socket.to_str().unwrap());
+    let command = command.env("GLEANER_REGIONS_SERVERS", &server.url);
+    let mut running = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    assert_eq!(running.printed(), "ready");
+    drop(server);
+    running.input().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(running.printed(), "done");
+    assert_eq!(running.ended().0, Some(0));
 }
 
 #[test]
@@ -61,7 +40,7 @@ fn a_program_in_c_is_built_with_pkg_config_and_outlives_its_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     install(path);
-    let flags = said(
+    let flags = succeed(
         Command::new("pkg-config")
             .args(["--cflags", "--libs", "gleaner-regions"])
             .env("PKG_CONFIG_PATH", path.join("lib/pkgconfig")),
@@ -77,7 +56,7 @@ fn a_program_in_c_is_built_with_pkg_config_and_outlives_its_server() {
         "-o",
     ]);
     gcc.arg(&program).arg(own("tests/c/regions.c"));
-    said(gcc.args(flags.split_whitespace()).arg("-lpthread"));
+    succeed(gcc.args(flags.split_whitespace()).arg("-lpthread"));
     let mut command = Command::new(&program);
     command
         .arg(path.join("data"))
@@ -103,7 +82,7 @@ fn a_program_in_python_outlives_its_server() {
 #[test]
 fn header_and_library_have_the_same_names() {
     let header = fs::read_to_string(own("include/gleaner_regions.h")).unwrap();
-    let symbols = said(
+    let symbols = succeed(
         Command::new("nm")
             .args(["-D", "--defined-only", "--format=posix"])
             .arg(built()),

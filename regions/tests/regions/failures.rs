@@ -1,15 +1,16 @@
 //! Servers that are gone, silent, or lie: whatever happens, bytes are those that were written.
 
-use crate::relay::Relay;
-use crate::server::{MIB, Numbers, Server, file, open, regions, settings};
+use crate::server::{MIB, Numbers, file, memory_server, open, regions, settings};
+use gleaner_harness::Relay;
 use gleaner_regions::{Region, RegionError, Regions, Settings, WhenGone};
 use rustix::process::Signal;
 use std::fs;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const BYTES: usize = 4 << 20;
+/// Longer than a reply without data: what is longer holds a page.
+const LONGEST_WITHOUT_DATA_BYTES: usize = 1024;
 
 /// Writes and reads at random, and holds all of it against what it wrote.
 struct Load {
@@ -56,7 +57,7 @@ fn a_server_killed_under_load_costs_no_byte_and_all_regions_on_it_are_dropped() 
     for round in 1..=5 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        let server = Server::start(64, "127.0.0.1:0");
+        let server = memory_server("127.0.0.1:0");
         let regions = regions(&server.url);
         let loads = ["a", "b"].map(|name| {
             let region = regions
@@ -77,7 +78,7 @@ fn a_server_killed_under_load_costs_no_byte_and_all_regions_on_it_are_dropped() 
         while regions.figures().from_memory_pages < 500 * round {
             thread::yield_now();
         }
-        server.kill();
+        drop(server);
         for load in under_load {
             load.join().unwrap();
         }
@@ -94,7 +95,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("pages.sock");
     for (refraction, is_asked) in [(Duration::from_secs(3600), false), (Duration::ZERO, true)] {
-        let server = Server::start(64, socket.to_str().unwrap());
+        let server = memory_server(socket.to_str().unwrap());
         let all = Regions::new(Settings {
             refraction,
             ..settings(&server.url)
@@ -103,11 +104,11 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         let open_one = || all.open(MIB, file(folder.path(), "data", &[]), 0);
         let region = open_one().unwrap();
         region.write(0, &[1; 100]).unwrap();
-        server.kill();
+        drop(server);
         region.write(0, &[2; 100]).unwrap();
         assert!(!region.is_remote());
         let _ = fs::remove_file(&socket); // where it left one
-        let server = Server::start(64, socket.to_str().unwrap());
+        let server = memory_server(socket.to_str().unwrap());
         let before = all.figures().asked_count;
         let began = Instant::now();
         match open_one() {
@@ -117,7 +118,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         }
         assert!(began.elapsed() < Duration::from_secs(20));
         assert_eq!(all.figures().asked_count, before + u64::from(is_asked));
-        server.kill();
+        drop(server);
         let _ = fs::remove_file(&socket);
     }
     // So after a refusal.
@@ -133,15 +134,20 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
 fn a_lying_server_costs_reads_from_the_file_and_never_a_wrong_byte() {
     for round in 1..=5 {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::start(64, "127.0.0.1:0");
-        let relay = Relay::start(&server.url);
-        let regions = regions(&relay.url);
+        let server = memory_server("127.0.0.1:0");
+        let relay = Relay::to(server.address());
+        let regions = regions(&format!("nbd://{}", relay.address));
         let region = regions.open(BYTES as u64, file(folder.path(), "data", &[]), 0);
         let mut load = Load::new(region.unwrap(), round);
         (0..20).for_each(|_| load.step());
         load.is_whole();
         assert!(load.region.is_remote() && regions.figures().from_memory_pages >= 1024);
-        relay.is_lying.store(true, Ordering::Release);
+        relay.alter(|bytes| {
+            let count = bytes.len();
+            if count > LONGEST_WITHOUT_DATA_BYTES {
+                bytes[count / 2] ^= 0x10;
+            }
+        });
         (0..20).for_each(|_| load.step());
         load.is_whole();
         assert!(!load.region.is_remote());
@@ -155,7 +161,7 @@ fn a_lying_server_costs_reads_from_the_file_and_never_a_wrong_byte() {
 #[test]
 fn a_server_that_stops_is_given_up_in_time() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(64, "127.0.0.1:0");
+    let server = memory_server("127.0.0.1:0");
     let all = Regions::new(Settings {
         patience: Duration::from_millis(500),
         ..settings(&server.url)
@@ -163,12 +169,12 @@ fn a_server_that_stops_is_given_up_in_time() {
     let all = all.unwrap();
     let region = all.open(BYTES as u64, file(folder.path(), "data", &[]), 0);
     let load = Load::new(region.unwrap(), 3);
-    server.signal(Signal::STOP);
+    server.running.signal(Signal::STOP);
     let began = Instant::now();
     load.is_whole();
     assert!(began.elapsed() < Duration::from_secs(20));
     assert!(!load.region.is_remote());
-    server.signal(Signal::CONT);
+    server.running.signal(Signal::CONT);
     load.is_whole();
     assert!(all.last_failure().unwrap().contains("connection"));
 }
@@ -176,7 +182,7 @@ fn a_server_that_stops_is_given_up_in_time() {
 #[test]
 fn who_wants_errors_gets_them_and_the_file_has_everything() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(64, "127.0.0.1:0");
+    let server = memory_server("127.0.0.1:0");
     let all = Regions::new(Settings {
         when_gone: WhenGone::Error,
         ..settings(&server.url)
@@ -185,7 +191,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
     let region = all.unwrap().open(MIB, file(folder.path(), "data", &[]), 0);
     let region = region.unwrap();
     region.write(0, &[1; 100]).unwrap();
-    server.kill();
+    drop(server);
     for n in [2, 3] {
         let gone = region.write(0, &[n; 100]).unwrap_err();
         assert!(matches!(gone, RegionError::Gone), "{gone}");
@@ -199,7 +205,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
 #[test]
 fn who_shares_a_servers_memory_with_a_stranger_reads_its_own_bytes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(64, "127.0.0.1:0");
+    let server = memory_server("127.0.0.1:0");
     // Both take the server for theirs alone, and lie in the same place there.
     let (mine, theirs) = (regions(&server.url), regions(&server.url));
     let region = mine.open(BYTES as u64, file(folder.path(), "mine", &[]), 0);

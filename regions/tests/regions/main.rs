@@ -5,5 +5,4 @@ mod bindings;
 mod failures;
 mod recruiter;
 mod regions;
-mod relay;
 mod server;

@@ -1,16 +1,12 @@
 //! A recruiter of the test's own, whose first hosts cannot be reached.
 
 use crate::server::{MIB, file};
+use gleaner_harness::unused_address;
 use gleaner_regions::{RegionError, Regions, Settings};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
-
-fn closed_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
 
 /// Answers one request on a connection of its own; returns request line and body.
 fn answer(listener: &TcpListener, status: u16, body: &str) -> (String, String) {
@@ -45,7 +41,7 @@ fn answer(listener: &TcpListener, status: u16, body: &str) -> (String, String) {
 fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let nobody = closed_port();
+    let nobody = unused_address();
     let recruiter = thread::spawn(move || {
         let mut asked = Vec::new();
         for n in ['a', 'b'] {

@@ -1,6 +1,6 @@
 //! What a region is: the file, faster.
 
-use crate::server::{MIB, Numbers, Server, file, open, regions};
+use crate::server::{MIB, Numbers, file, memory_server, open, regions};
 use gleaner_regions::RegionError;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 #[test]
 fn what_is_written_is_read_again_from_memory_and_is_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(64, "127.0.0.1:0");
+    let server = memory_server("127.0.0.1:0");
     let regions = regions(&server.url);
     let mut numbers = Numbers(1);
     // Neither where it begins nor where it ends is a page's edge; the file ends before the region does.
@@ -56,7 +56,7 @@ fn small_regions_share_one_lease_and_what_is_closed_is_used_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
     drop(file(folder.path(), "data", &vec![7; 8 * MIB as usize]));
-    let server = Server::start(64, "127.0.0.1:0");
+    let server = memory_server("127.0.0.1:0");
     let regions = regions(&server.url);
     for round in 0..3_u8 {
         let open_one = |n: u64| regions.open(8 * MIB - 100, open(&path), n).unwrap();
@@ -82,7 +82,7 @@ fn small_regions_share_one_lease_and_what_is_closed_is_used_again() {
 #[test]
 fn what_cannot_be_a_region_is_told_and_ends_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(64, folder.path().join("pages.sock").to_str().unwrap());
+    let server = memory_server(folder.path().join("pages.sock").to_str().unwrap());
     let regions = regions(&server.url);
     let data = folder.path().join("data");
     drop(file(folder.path(), "data", &[1; 10_000]));

@@ -1,8 +1,9 @@
 //! A collector whose disk is full: the shipper stays away as long as it is asked to, and all arrives.
 
 use super::running::{Collector, Host, Running, wait_for};
+use gleaner_harness::fill;
 use gleaner_tests::program;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -26,17 +27,6 @@ fn start_on_small_disk(folder: &Path) -> (Collector, PathBuf) {
     let data = PathBuf::from(format!("/proc/{id}/root{}", data.display()));
     collector.dataset = data.join("dataset");
     (collector, data)
-}
-
-/// Leaves so many bytes of the disk.
-fn fill(data: &Path, free_bytes: u64) -> PathBuf {
-    let ballast = data.join("ballast");
-    let found = rustix::fs::statvfs(data).unwrap();
-    let available = found.f_bavail * found.f_frsize;
-    let file = File::create(&ballast).unwrap();
-    let length = available.saturating_sub(free_bytes);
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
-    ballast
 }
 
 #[test]

@@ -5,33 +5,16 @@
 
 use super::relay::{Moment, Relay};
 use super::running::{Collector, Host, Random, Running, number, wait_for};
-use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// System calls poll and ppoll on x86-64, and ppoll elsewhere.
+const POLLS: [u32; 3] = [7, 271, 73];
+
 /// A shipper that does not give up while a batch is stopped.
 fn keys(relay: &Relay) -> String {
     format!("collector = \"{}\"\ntimeout = \"1m\"", relay.url())
-}
-
-/// Stops the sampler in the middle of a sample: until it is found doing anything but waiting in poll(2).
-fn stop_at_work(sampler: &Running, random: &mut Random) {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", sampler.id())).unwrap();
-    wait_for("the sampler to be at work", || {
-        std::thread::sleep(Duration::from_micros(random.below(3000)));
-        sampler.signal(Signal::STOP);
-        wait_for("the sampler to stop", || read("stat").contains(") T "));
-        // 7 and 271 are poll and ppoll on x86-64; 73 is ppoll elsewhere.
-        let call = read("syscall");
-        let waits = ["7 ", "271 ", "73 "]
-            .iter()
-            .any(|number| call.starts_with(number));
-        if waits {
-            sampler.signal(Signal::CONT);
-        }
-        !waits
-    });
 }
 
 /// Stops a batch at one of three moments of its exchange, and lets up to 20 ms pass.
@@ -76,7 +59,7 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
         sampler.hear("sampling every");
         let last = host.last_sequence();
         wait_for("a sample of this round", || host.last_sequence() > last + 1);
-        stop_at_work(&sampler, &mut random);
+        sampler.stop_at_work(&POLLS, &mut random);
         sampler.kill();
         sampler = sample();
 

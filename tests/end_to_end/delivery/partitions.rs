@@ -2,6 +2,7 @@
 
 use super::network::{CABLE, COLLECTOR, Network, entering};
 use super::running::{Collector, Host, Running, wait_for};
+use gleaner_harness::succeed;
 use gleaner_tests::program;
 use std::path::Path;
 use std::process::Command;
@@ -16,13 +17,6 @@ struct Deployment {
     collector: Collector,
     network: Network,
     _folder: TempDir,
-}
-
-pub(crate) fn succeed(command: &mut Command) -> String {
-    let done = command.output().unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{command:?}: {said}");
-    String::from_utf8(done.stdout).unwrap()
 }
 
 /// `gleaner pki` with these words, on the authority in `folder/pki`; what it prints.

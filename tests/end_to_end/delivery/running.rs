@@ -2,7 +2,7 @@
 
 use super::network::Namespace;
 use gleaner_harness::PATIENCE;
-pub(crate) use gleaner_harness::{Running, wait_for};
+pub(crate) use gleaner_harness::{Random, Running, number, wait_for};
 use gleaner_tests::{program, same_rows};
 use rusqlite::Connection;
 use rusqlite::types::FromSql;
@@ -255,30 +255,4 @@ impl Host {
         );
         connection.execute(&events, []).unwrap();
     }
-}
-
-/// A reproducible stream of numbers (splitmix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// Seeded by `GLEANER_SEED`, or the clock.
-    pub(crate) fn new() -> Self {
-        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-        let seed = number("GLEANER_SEED", now.as_millis() as u64);
-        println!("GLEANER_SEED={seed} repeats this run");
-        Self(seed)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-}
-
-/// A number of the environment's.
-pub(crate) fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }

@@ -5,28 +5,14 @@ mod fta;
 mod refused;
 mod simgrid;
 
+use crate::gleaner::told;
 use gleaner_schemas::findings::{AvailabilityPeriods, EndCause, Findings, Notion, Scope};
-use gleaner_tests::program;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Most of what the smaller hosts have: it comes and goes.
 const REGION: &str = "12GiB";
-
-fn gleaner(args: &[&str]) -> Output {
-    let mut command = Command::new(program("gleaner").unwrap());
-    command.args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn told(args: &[&str]) -> String {
-    let output = gleaner(args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()

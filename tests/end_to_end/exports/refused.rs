@@ -1,6 +1,7 @@
 //! What is wrong with an export is said before anything is written, and one replaces another.
 
-use super::{Fleet, REGION, gleaner, text, told};
+use super::{Fleet, REGION, text};
+use crate::gleaner::{gleaner, told};
 use std::fs;
 
 #[test]

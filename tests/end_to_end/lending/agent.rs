@@ -1,12 +1,13 @@
 //! An agent's socket: a host with much memory, whose owner comes and goes as the test says.
 
+use gleaner_harness::now_ms;
 use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
 use gleaner_schemas::rows::SampleRow;
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 const PHYSICAL_BYTES: i64 = 16 << 30;
 const AVAILABLE_BYTES: i64 = 8 << 30;
@@ -106,9 +107,4 @@ fn owner(away_since: Option<i64>) -> Message {
             ..Owner::default()
         },
     })
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    i64::try_from(since.as_millis()).unwrap()
 }

@@ -60,11 +60,11 @@ impl Fault {
             Self::StopRecruiter(n) => cluster.recruiters[n].signal(Signal::STOP),
             Self::KillHost(n) => cluster.hosts[n].kill(),
             Self::StopHost(n) => cluster.hosts[n].signal(Signal::STOP),
-            Self::Cut(host, recruiter) => cluster.hosts[host].cables[recruiter].cut(true),
+            Self::Cut(host, recruiter) => cluster.hosts[host].cables[recruiter].hold(true),
             Self::CutOff(host) => cluster.hosts[host]
                 .cables
                 .iter()
-                .for_each(|cable| cable.cut(true)),
+                .for_each(|cable| cable.hold(true)),
             Self::OwnerReturns(n) => cluster.hosts[n].agent.owner_returns(),
         }
     }
@@ -270,7 +270,7 @@ fn heal(cluster: &mut Cluster, faults: &[Fault], client: &mut Client) {
         .any(|f| matches!(f, Fault::KillRecruiter(_) | Fault::KillAllRecruiters));
     for host in &mut cluster.hosts {
         host.signal(Signal::CONT);
-        host.cables.iter().for_each(|cable| cable.cut(false));
+        host.cables.iter().for_each(|cable| cable.hold(false));
         host.restart();
         host.agent.owner_leaves();
     }

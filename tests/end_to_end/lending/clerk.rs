@@ -4,8 +4,9 @@
 use super::cluster::CAP_BYTES;
 use super::partition::{Host, PORT, RECRUITER, Recruiter};
 use crate::delivery::network::entering;
-use crate::delivery::partitions::{pki, succeed};
+use crate::delivery::partitions::pki;
 use crate::delivery::running::{Random, Running, wait_for};
+use gleaner_harness::succeed;
 use gleaner_tests::program;
 use serde_json::Value;
 use std::fs;

@@ -2,8 +2,8 @@
 
 use super::agent::Agent;
 use super::client::{self, Answer};
-use super::relay::{Relay, Target};
 use crate::delivery::running::{Running, wait_for};
+use gleaner_harness::{Relay, Target};
 use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
 use gleaner_tests::program;
 use rustix::process::Signal;

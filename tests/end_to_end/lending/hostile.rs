@@ -4,7 +4,7 @@
 use super::client::lease_request;
 use super::cluster::{Cluster, Host, Recruiter};
 use crate::delivery::running::wait_for;
-use gleaner_tests::mutate::mutations;
+use gleaner_harness::{mutations, peak_bytes};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -13,15 +13,6 @@ use std::time::Duration;
 /// Growth that a daemon may have over all mutations of its messages; together they have tens of MiB.
 const MOST_GROWN_BYTES: u64 = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Most memory that a process ever had, in bytes.
-fn peak_bytes(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let mut lines = status.lines();
-    let line = lines.find(|line| line.starts_with("VmHWM:")).unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
-}
 
 /// A lease of an honest client, granted and released.
 #[track_caller]

@@ -27,7 +27,7 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
     // Neither recruiter hears of the lease, and the memory server hears both: it alone can know the key.
     let cut = |cluster: &Cluster, is_cut| {
         let cables = &cluster.hosts[0].cables;
-        cables.iter().for_each(|cable| cable.cut_answers(is_cut));
+        cables.iter().for_each(|cable| cable.hold_to_server(is_cut));
     };
     cut(&cluster, true);
     let mut granted = Vec::new();

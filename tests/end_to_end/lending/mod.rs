@@ -14,7 +14,6 @@ mod outage;
 mod pages;
 mod partition;
 mod programs;
-mod relay;
 mod revoked;
 mod severed;
 mod upgraded;

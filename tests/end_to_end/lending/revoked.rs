@@ -6,14 +6,11 @@ use super::partition::{HOST, Host, LONG_TERM_MS, Lease, PAGES_PORT, Recruiter, c
 use crate::delivery::network::{Namespace, entering};
 use crate::delivery::partitions::pki;
 use crate::delivery::running::wait_for;
-use std::io::{BufRead, BufReader, Write};
+use gleaner_harness::Running;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::process::{ChildStdin, Command, Stdio};
 
-/// Most time of one command, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: u64 = 1 << 20;
 
 /// A client with its lease.
@@ -59,38 +56,27 @@ impl<'a> Borrower<'a> {
         let mut command = self.command();
         command.args(["--image-opts", &self.image]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        let (sender, said) = channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let mut running = Running::start(&mut command);
         Connection {
-            stdin: process.stdin.take().unwrap(),
-            process,
-            said,
+            input: running.input().unwrap(),
+            running,
         }
     }
 }
 
 /// qemu's client, which does one command after another.
 struct Connection {
-    process: Child,
-    stdin: ChildStdin,
-    said: Receiver<String>,
+    input: ChildStdin,
+    running: Running,
 }
 
 impl Connection {
     /// Does a command; returns the line in which qemu says what came of it.
     #[track_caller]
     fn ask(&mut self, command: &str) -> String {
-        writeln!(self.stdin, "{command}").unwrap();
+        writeln!(self.input, "{command}").unwrap();
         loop {
-            let line = self.said.recv_timeout(PATIENCE).unwrap();
+            let line = self.running.printed();
             if ["wrote ", "read ", "failed", "error"]
                 .iter()
                 .any(|word| line.contains(word))
@@ -98,13 +84,6 @@ impl Connection {
                 return line;
             }
         }
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

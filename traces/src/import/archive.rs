@@ -1,10 +1,12 @@
 //! The Grid Workloads Archive's traces of virtual machines: a folder of CSV files, one a machine, a row every 300 s.
 //!
 //! They differ in how times and numbers are written ([`Dialect`]); the columns of memory have the same names.
+//! A mapping of [`super::csv`] cannot express these traces: it has one time format for all rows, while Bitbrains mixes seconds and
+//! milliseconds, which are counted; it refuses `2,0` as a number of CPUs; and it generates the texts of [`fills`] from column names.
 
 use super::files::{Line, Lines, MachineFile, cut, of_folder};
 use super::readings::{MEMORY_BYTES, TIMES_MS};
-use super::{ImportError, Importer, Listed, Reading, Readings, Source};
+use super::{Filled, ImportError, Importer, Listed, Reading, Readings, Source};
 use gleaner_schemas::units::kib_to_bytes;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,21 @@ use std::path::{Path, PathBuf};
 const CPUS: &str = "CPU cores";
 const CAPACITY: &str = "Memory capacity provisioned [KB]";
 const USAGE: &str = "Memory usage [KB]";
+
+/// Columns that each of these traces fills; `available` says what available memory is made of.
+pub(super) const fn fills(available: &'static str) -> [Filled<'static>; 8] {
+    const PROVISIONED: &str = "Memory capacity provisioned [KB], of 1024 bytes";
+    [
+        Filled::INTERVAL_MS,
+        Filled::FILES_WHOLE,
+        Filled::new("samples", "physical_bytes", PROVISIONED),
+        Filled::new("samples", "available_bytes", available),
+        Filled::new("hosts", "host_name", "the file's name"),
+        Filled::new("hosts", "cpus_count", CPUS),
+        Filled::new("hosts", "physical_bytes", PROVISIONED),
+        Filled::SOURCE,
+    ]
+}
 
 /// How a trace writes times and numbers.
 #[derive(Clone, Copy, Debug)]

@@ -10,33 +10,13 @@
 //! kernel would say. What is computed as available is an **upper bound**. CPU use is no load average, and there
 //! is no word of owners, processes or files: all that is absent.
 
-use super::archive::{Archive, Dialect, Time};
+use super::archive::{Archive, Dialect, Time, fills};
 use super::{Filled, Source};
 use std::path::Path;
 
 /// The columns of either trace.
-const FILLS: &[Filled<'static>] = &[
-    Filled::INTERVAL_MS,
-    Filled::FILES_WHOLE,
-    Filled::new(
-        "samples",
-        "physical_bytes",
-        "Memory capacity provisioned [KB], of 1024 bytes",
-    ),
-    Filled::new(
-        "samples",
-        "available_bytes",
-        "Memory capacity provisioned less Memory usage [KB]; an upper bound",
-    ),
-    Filled::new("hosts", "host_name", "the file's name"),
-    Filled::new("hosts", "cpus_count", "CPU cores"),
-    Filled::new(
-        "hosts",
-        "physical_bytes",
-        "Memory capacity provisioned [KB], of 1024 bytes",
-    ),
-    Filled::SOURCE,
-];
+const FILLS: &[Filled<'static>] =
+    &fills("Memory capacity provisioned less Memory usage [KB]; an upper bound");
 
 /// 500 machines of a mixed kind, on slower storage.
 pub const RND: Source<'static> = Source {

@@ -9,35 +9,14 @@
 //! Written by what is published of the format; no file of the archive was at hand. The archive names no time zone:
 //! times are taken as UTC, as other readers of the trace do.
 
-use super::archive::{Archive, Dialect, Time};
+use super::archive::{Archive, Dialect, Time, fills};
 use super::{Filled, Source};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::path::Path;
 
 /// The columns of each trace.
-const FILLS: &[Filled<'static>] = &[
-    Filled::INTERVAL_MS,
-    Filled::FILES_WHOLE,
-    Filled::new(
-        "samples",
-        "physical_bytes",
-        "Memory capacity provisioned [KB], of 1024 bytes",
-    ),
-    Filled::new(
-        "samples",
-        "available_bytes",
-        "Memory capacity provisioned less Memory usage [KB]",
-    ),
-    Filled::new("hosts", "host_name", "the file's name"),
-    Filled::new("hosts", "cpus_count", "CPU cores"),
-    Filled::new(
-        "hosts",
-        "physical_bytes",
-        "Memory capacity provisioned [KB], of 1024 bytes",
-    ),
-    Filled::SOURCE,
-];
+const FILLS: &[Filled<'static>] = &fills("Memory capacity provisioned less Memory usage [KB]");
 
 const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static> {
     Source {

@@ -3,9 +3,9 @@
 use super::{is_whole, rows, ship, traced};
 use crate::collector::Collector;
 use crate::running::{Running, column, query, wait_for};
+use gleaner_harness::peak_bytes;
 use gleaner_schemas::rows::TABLES;
 use rusqlite::Connection;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,15 +46,6 @@ fn lengthen(database: &Path, samples: i64) {
     }
 }
 
-fn most_memory_kib(id: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 #[test]
 fn a_backlog_of_sixty_days_takes_no_more_memory_than_a_batch() {
     let folder = tempfile::tempdir().unwrap();
@@ -74,7 +65,7 @@ fn a_backlog_of_sixty_days_takes_no_more_memory_than_a_batch() {
         assert!(begin.elapsed() < Duration::from_secs(600));
         std::thread::sleep(Duration::from_millis(20));
     }
-    let memory_kib = most_memory_kib(shipper.id());
+    let memory_kib = peak_bytes(shipper.id()) >> 10;
     assert_eq!(shipper.end().0, Some(0));
     let state = collector.state();
     is_whole(state.only(), &database);

@@ -5,35 +5,16 @@
 use super::{acknowledged, is_whole, last_sequence, ship, traced};
 use crate::agent;
 use crate::collector::Collector;
-use crate::killed::{Random, number, seed};
 use crate::running::{Running, wait_for};
-use rustix::process::Signal;
-use std::fs;
-use std::time::Duration;
+use gleaner_harness::{Random, number};
 
-/// Stops the shipper in the middle of its work: until it is found doing anything but sleeping.
-fn stop_at_work(shipper: &Running, random: &mut Random) {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", shipper.id())).unwrap();
-    wait_for("the shipper to be at work", || {
-        std::thread::sleep(Duration::from_micros(random.below(3000)));
-        shipper.signal(Signal::STOP);
-        wait_for("the shipper to stop", || read("stat").contains(") T "));
-        // clock_nanosleep: 230 on x86-64, 115 elsewhere.
-        let call = read("syscall");
-        let sleeps = ["230 ", "115 "]
-            .iter()
-            .any(|number| call.starts_with(number));
-        if sleeps {
-            shipper.signal(Signal::CONT);
-        }
-        !sleeps
-    });
-}
+/// System call clock_nanosleep on x86-64, and elsewhere.
+const SLEEPS: [u32; 2] = [230, 115];
 
 #[test]
 fn killed_at_work_again_and_again_every_record_arrives_once() {
     let rounds = number("GLEANER_KILL_ROUNDS", 20);
-    let mut random = Random(seed());
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let database = traced(folder.path(), "5");
     let collector = Collector::start();
@@ -54,7 +35,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
                 collector.state().requests_count > requests + 2
             });
         }
-        stop_at_work(&shipper, &mut random);
+        shipper.stop_at_work(&SLEEPS, &mut random);
         shipper.kill();
         asked += usize::from(collector.state().requests_count > requests);
         let mark = collector

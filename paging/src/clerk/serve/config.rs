@@ -219,39 +219,10 @@ mod tests {
     #[test]
     fn the_documented_file_has_every_key_and_its_default() {
         let documented = include_str!("../../../../docs/clerk.toml");
-        let [as_is, empty] = [documented, ""].map(|text| format!("{:?}", resolve(text).unwrap()));
-        assert_eq!(as_is, empty);
-        let documented = config::uncommented(documented);
-        let mut keys: Vec<_> = documented.iter().map(|key| key.path.clone()).collect();
-        keys.sort();
-        let known: Vec<_> = config::keys::<ConfigFile>().into_keys().collect();
-        assert_eq!(keys, known);
-        for key in documented {
-            let with = format!("{:?}", resolve(&key.text).unwrap());
-            assert!(with == empty || !key.is_default, "{}", key.text);
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_by_name() {
-        for (text, expected) in [
-            ("pages = 4", "unknown field `pages`"),
-            ("size = \"1KiB\"", "size: from 4KiB"),
-            ("size = \"64TiB\"", "size: from 4KiB"),
-            ("copies = 3", "copies: 1, or 2"),
-            ("eviction = \"oldest\"", "choose one of lru, fifo"),
-            ("placement = \"best\"", "choose one of random"),
-            ("servers = [\"here\"]", "servers: \"here\" is no address"),
-            (
-                "disk = \"none\"\non_revocation = \"disk\"",
-                "on_revocation: ",
-            ),
-            ("certificate = \"/c\"", "belong together"),
-            ("lease = \"1MiB\"", "lease"),
-            ("on_revocation = \"give up\"", "unknown variant"),
-        ] {
-            let said = resolve(text).err().unwrap_or_default();
-            assert!(said.contains(expected), "{text}: {said}");
+        let show = |text: &str| resolve(text).map(|config| format!("{config:?}"));
+        config::check_documented::<ConfigFile>(documented, show).unwrap();
+        for key in config::uncommented(documented) {
+            resolve(&key.text).unwrap();
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Callers of the clerk's own sockets that lie: clients of its device, and whoever asks how it stands.
 
 use super::{Clerk, NO_HANG, PAGES, QUICK};
-use crate::host::wait_for;
+use crate::hostile::MOST_GROWN_BYTES;
 use crate::hostile::pages::{Victim, attacks, greedy, while_attacked};
-use crate::hostile::{MOST_GROWN_BYTES, peak_bytes};
 use crate::load::Load;
+use gleaner_harness::{peak_bytes, wait_for};
 use gleaner_paging::nbd::client::Server;
 use gleaner_paging::nbd::wire::Command;
 use std::io::Write;
@@ -29,7 +29,7 @@ impl Attacked {
         let mut neighbour = Load::new((&device, ""), own, 3, NO_HANG);
         neighbour.write_all();
         Self {
-            before_bytes: peak_bytes(clerk.program.child.id()),
+            before_bytes: peak_bytes(clerk.running.id()),
             clerk,
             neighbour,
             _disk: disk,
@@ -47,7 +47,7 @@ impl Attacked {
         let clerk = &self.clerk;
         let outcome = &self.neighbour.outcome;
         assert_eq!(outcome.errors, 0, "{outcome:?}");
-        let grown = peak_bytes(clerk.program.child.id()).saturating_sub(self.before_bytes);
+        let grown = peak_bytes(clerk.running.id()).saturating_sub(self.before_bytes);
         assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
         println!("{grown} bytes more, {outcome:?}");
         assert_eq!(clerk.status()["pages"]["lost"], 0);
@@ -114,7 +114,7 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
     assert!(clerk.status()["clients_count"].as_u64() <= Some(64));
     drop(idle);
     wait_for("room for a client", || {
-        (clerk.status()["clients_count"].as_u64() < Some(32)).then_some(())
+        clerk.status()["clients_count"].as_u64() < Some(32)
     });
     let device = Server::Unix(clerk.socket());
     let mut again = Load::new((&device, ""), (0, 8), 4, NO_HANG);

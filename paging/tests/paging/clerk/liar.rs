@@ -1,9 +1,10 @@
 //! A memory server that lies to the clerk: in its greeting, in what it tells of its export, and in its answers.
 
 use super::{Clerk, NO_HANG, QUICK, up};
-use crate::host::{is_early, wait_for};
+use crate::host::is_early;
+use crate::hostile::MOST_GROWN_BYTES;
 use crate::hostile::fields::{self, Message};
-use crate::hostile::{MOST_GROWN_BYTES, peak_bytes};
+use gleaner_harness::{peak_bytes, wait_for};
 use gleaner_paging::nbd::wire::{
     Command, GREETING, REPLY_MAGIC, Request, SIMPLE_REPLY_MAGIC, info, option, reply,
 };
@@ -242,18 +243,16 @@ fn mutated_greetings_of_a_server_end_its_connection_alone() {
     let mut more = vec!["--disk", &disk];
     more.extend(urls.iter().flat_map(|url| ["--server", url]));
     let mut clerk = Clerk::start_with(1, &more, QUICK);
-    wait_for("the honest server", || {
-        (up(&clerk.status()) >= 1).then_some(())
-    });
-    let before_bytes = peak_bytes(clerk.program.child.id());
+    wait_for("the honest server", || up(&clerk.status()) >= 1);
+    let before_bytes = peak_bytes(clerk.running.id());
     let outcome = clerk.under_load(41, |clerk| {
         wait_for("all greetings", || {
             assert!(clerk.status()["pages"].is_object());
-            (told.load(Ordering::Relaxed) == count).then_some(())
+            told.load(Ordering::Relaxed) == count
         });
     });
     assert_eq!(outcome.errors, 0, "{outcome:?}");
-    let grown = peak_bytes(clerk.program.child.id()).saturating_sub(before_bytes);
+    let grown = peak_bytes(clerk.running.id()).saturating_sub(before_bytes);
     assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
     println!("{grown} bytes more, {outcome:?}");
 }
@@ -265,17 +264,15 @@ fn mutated_answers_of_a_server_lose_and_change_no_page() {
     let disk = folder.path().display().to_string();
     let more = ["--disk", &disk, "--server", &liar.url];
     let mut clerk = Clerk::start_with(1, &more, QUICK);
-    let before_bytes = peak_bytes(clerk.program.child.id());
+    let before_bytes = peak_bytes(clerk.running.id());
     let wanted = 2 * lies_count();
     let outcome = clerk.under_load(42, |_| {
-        wait_for("all lies", || {
-            (liar.told.load(Ordering::Relaxed) >= wanted).then_some(())
-        });
+        wait_for("all lies", || liar.told.load(Ordering::Relaxed) >= wanted);
     });
     let status = clerk.status();
     assert_eq!(outcome.errors, 0, "{outcome:?}, {status}");
     assert_eq!(status["pages"]["lost"], 0, "{status}");
-    let grown = peak_bytes(clerk.program.child.id()).saturating_sub(before_bytes);
+    let grown = peak_bytes(clerk.running.id()).saturating_sub(before_bytes);
     assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
     println!("{grown} bytes more, {outcome:?}, {}", status["pages"]);
 }

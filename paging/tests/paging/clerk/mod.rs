@@ -2,19 +2,16 @@
 
 mod callers;
 mod liar;
-mod relay;
 
-use crate::host::wait_for;
 use crate::load::{Load, Outcome};
+use gleaner_harness::{MemoryServer, Relay, Running, succeed, wait_for};
 use gleaner_paging::nbd::client::Server;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use relay::{Mood, Relay};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -23,85 +20,73 @@ use tempfile::TempDir;
 /// What a request may take at most: `give_up_after`, `answer_within`, and what a loaded machine adds.
 const NO_HANG: Duration = Duration::from_secs(20);
 const PAGES: usize = 8192;
+const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
 
-/// A program that says its address first; ended with the value.
-struct Program {
-    child: Child,
-    said: String,
-}
-
-impl Program {
-    fn start(program: &str, args: &[&str]) -> Self {
-        let mut child = Command::new(program)
-            .args(args)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        let stdout = child.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut said).unwrap();
-        assert!(!said.is_empty(), "{program} {args:?} did not begin");
-        Self {
-            child,
-            said: said.trim().to_owned(),
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// First bytes of a simple reply (NBD protocol, "Simple reply message").
+const REPLY_MAGIC: [u8; 4] = 0x6744_6698_u32.to_be_bytes();
 
 /// A memory server, behind a network of its own.
 struct Host {
-    program: Option<Program>,
+    server: Option<MemoryServer>,
     relay: Relay,
-}
-
-fn memory_server() -> Program {
-    let memoryd = env!("CARGO_BIN_EXE_gleaner-memoryd");
-    Program::start(
-        memoryd,
-        &["serve", "--standalone", "64MiB", "--listen", "127.0.0.1:0"],
-    )
 }
 
 impl Host {
     fn start() -> Self {
-        let program = memory_server();
-        let relay = Relay::start(program.said.trim_start_matches("nbd://"));
-        Self {
-            program: Some(program),
-            relay,
-        }
+        let mut host = Self {
+            server: None,
+            relay: Relay::to(None),
+        };
+        host.start_again();
+        host
     }
 
     fn kill(&mut self) {
-        self.program = None;
+        self.server = None;
         self.relay.cut();
     }
 
     /// Empty.
     fn start_again(&mut self) {
-        if self.program.is_none() {
-            let program = memory_server();
-            self.relay
-                .redirect(program.said.trim_start_matches("nbd://"));
-            self.program = Some(program);
+        if self.server.is_none() {
+            let server = MemoryServer::start("64MiB", "127.0.0.1:0");
+            self.relay.lead_to(server.address());
+            self.server = Some(server);
         }
+    }
+
+    /// Its network changes a byte now and then: within a page that was read, never within the head of an answer.
+    fn lies(&self) {
+        let mut until_lie = 10_000;
+        self.relay.alter(move |bytes| {
+            let count = bytes.len();
+            until_lie -= i64::try_from(count).unwrap();
+            if until_lie < 0 && count > 2000 {
+                bytes[count / 2] ^= 0x10;
+                until_lie = 20_000;
+            }
+        });
+    }
+
+    /// Its network puts answers that nobody asked for before those of the server: success for each small number, which
+    /// a request of the disk or of another server may have.
+    fn forges(&self) {
+        let reply = |cookie: u64| {
+            let success = 0_u32.to_be_bytes();
+            [&REPLY_MAGIC[..], &success, &cookie.to_be_bytes()].concat()
+        };
+        let forged: Vec<u8> = (0..64).flat_map(reply).collect();
+        self.relay.alter(move |bytes| {
+            if bytes.starts_with(&REPLY_MAGIC) {
+                bytes.splice(0..0, forged.iter().copied());
+            }
+        });
     }
 }
 
 /// A clerk, its servers, and its folder.
 struct Clerk {
-    program: Program,
+    running: Running,
     hosts: Vec<Host>,
     folder: TempDir,
 }
@@ -111,7 +96,7 @@ impl Clerk {
     fn start(hosts: usize, more: &[&str], settings: &str) -> Self {
         let clerk = Self::start_with(hosts, more, settings);
         let all = clerk.hosts.len();
-        wait_for("its servers", || (up(&clerk.status()) == all).then_some(()));
+        wait_for("its servers", || up(&clerk.status()) == all);
         clerk
     }
 
@@ -123,13 +108,15 @@ impl Clerk {
         let (config, device, status) = (at("clerk.toml"), at("clerk.sock"), at("status.sock"));
         let mut args = vec!["serve", "--size", "32MiB", "--config", &config];
         args.extend(["--listen", &device, "--status", &status]);
-        for host in &hosts {
-            args.extend(["--server", &host.relay.url]);
-        }
+        let url = |host: &Host| format!("nbd://{}", host.relay.address);
+        let urls: Vec<String> = hosts.iter().map(url).collect();
+        args.extend(urls.iter().flat_map(|url| ["--server", url]));
         args.extend(more);
-        let program = Program::start(env!("CARGO_BIN_EXE_gleaner-clerk"), &args);
+        let mut command = Command::new(CLERK);
+        let running = Running::start(command.args(args).stdout(Stdio::piped()));
+        running.printed();
         Self {
-            program,
+            running,
             hosts,
             folder,
         }
@@ -141,12 +128,9 @@ impl Clerk {
 
     fn status(&self) -> Value {
         let status = self.folder.path().join("status.sock");
-        let ended = Command::new(env!("CARGO_BIN_EXE_gleaner-clerk"))
-            .args(["status", "--json", "--status"])
-            .arg(&status)
-            .output()
-            .unwrap();
-        serde_json::from_slice(&ended.stdout).unwrap()
+        let mut command = Command::new(CLERK);
+        let said = succeed(command.args(["status", "--json", "--status"]).arg(&status));
+        serde_json::from_str(&said).unwrap()
     }
 
     /// Several programs use it, as long as `while_doing` takes; then everything is read once more.
@@ -210,22 +194,22 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
             "killed, and started empty"
         }
         1 => {
-            let program = host.program.as_ref().unwrap();
-            program.signal(Signal::STOP);
+            let running = &host.server.as_ref().unwrap().running;
+            running.signal(Signal::STOP);
             thread::sleep(for_a_while);
-            program.signal(Signal::CONT);
+            running.signal(Signal::CONT);
             "stopped"
         }
         2 => {
-            host.relay.set(Mood::Partitioned);
+            host.relay.hold(true);
             thread::sleep(for_a_while * 4);
-            host.relay.set(Mood::Well);
+            host.relay.hold(false);
             "partitioned"
         }
         4 => {
-            host.relay.set(Mood::Forging);
+            host.forges();
             thread::sleep(for_a_while);
-            host.relay.set(Mood::Well);
+            host.relay.alter_nothing();
             "forging"
         }
         3 => {
@@ -233,9 +217,9 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
             "cut"
         }
         _ => {
-            host.relay.set(Mood::Lying);
+            host.lies();
             thread::sleep(for_a_while);
-            host.relay.set(Mood::Well);
+            host.relay.alter_nothing();
             "lying"
         }
     }
@@ -256,11 +240,11 @@ fn forged_answers_end_a_connection_and_no_page() {
     let disk = folder.path().join("disk").display().to_string();
     let mut clerk = Clerk::start(2, &["--disk", &disk], QUICK);
     let outcome = clerk.under_load(23, |clerk| {
-        clerk.hosts[0].relay.set(Mood::Forging);
+        clerk.hosts[0].forges();
         wait_for("the forger's connection to end", || {
-            (disconnects(&clerk.status()) > 0).then_some(())
+            disconnects(&clerk.status()) > 0
         });
-        clerk.hosts[0].relay.set(Mood::Well);
+        clerk.hosts[0].relay.alter_nothing();
     });
     assert_eq!(outcome.errors, 0, "{outcome:?}");
     let pages = &clerk.status()["pages"];
@@ -310,7 +294,7 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
                 let status = clerk.status();
                 let has_all = status["has_all_copies"] == true;
                 let is_noticed = ended(&status) > before;
-                (is_noticed && up(&status) == 3 && has_all).then_some(())
+                is_noticed && up(&status) == 3 && has_all
             });
         }
     });
@@ -323,12 +307,12 @@ fn one_copy_lost_is_an_error_at_once() {
     let mut clerk = Clerk::start(1, &["--disk", "none"], QUICK);
     let outcome = clerk.under_load(31, |clerk| {
         wait_for("some pages", || {
-            (clerk.status()["stored_bytes"].as_u64() > Some(1 << 20)).then_some(())
+            clerk.status()["stored_bytes"].as_u64() > Some(1 << 20)
         });
         clerk.hosts[0].kill();
         clerk.hosts[0].start_again();
         wait_for("an error", || {
-            (clerk.status()["pages"]["lost"].as_u64() > Some(0)).then_some(())
+            clerk.status()["pages"]["lost"].as_u64() > Some(0)
         });
     });
     assert!(outcome.errors > 0);
@@ -342,14 +326,7 @@ fn clients_of_others_see_a_disk() {
     let disk = folder.path().display().to_string();
     let clerk = Clerk::start(2, &["--disk", &disk], QUICK);
     let url = format!("nbd+unix:///?socket={}", clerk.socket().display());
-    let run = |program: &str, args: &[&str]| {
-        let ended = Command::new(program).args(args).output();
-        let ended = ended.unwrap_or_else(|e| panic!("{program}: {e}; `make setup` installs it"));
-        let said = [ended.stdout, ended.stderr].concat();
-        let said = String::from_utf8_lossy(&said).into_owned();
-        assert!(ended.status.success(), "{program} {args:?}: {said}");
-        said
-    };
+    let run = |program: &str, args: &[&str]| succeed(Command::new(program).args(args));
     assert!(run("nbdinfo", &["--size", &url]).contains("33554432"));
     let verify = [
         "--name=verify",
@@ -394,5 +371,5 @@ fn clients_of_others_see_a_disk() {
     assert!(std::fs::read(&copy).unwrap() == std::fs::read(&original).unwrap());
     let pages = &clerk.status()["pages"];
     assert_eq!(pages["failed"], 0, "{pages}");
-    clerk.program.signal(Signal::TERM);
+    assert_eq!(clerk.running.end().0, Some(0));
 }

@@ -1,11 +1,10 @@
 //! An agent that lies, at the other end of a memory server's socket.
 
 use super::MOST_GROWN_BYTES;
-use super::mutate::mutations;
-use super::peak_bytes;
 use super::stage::{Honest, Stage};
-use crate::host::{Agent, Daemon, Host, MIB, now_ms, wait_for};
+use crate::host::{Agent, Daemon, Host, MIB, idle, row};
 use crate::recruiter::{HOST_ID, grant};
+use gleaner_harness::{bytes_at, mutations, now_ms, peak_bytes, wait_for};
 use gleaner_schemas::lending::{Outcome, QuotaReason};
 use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Refused, Sample};
 use gleaner_schemas::rows::SampleRow;
@@ -28,27 +27,6 @@ const FIELDS: [&str; 10] = [
     "guest_bytes",
     "balloon_bytes",
 ];
-
-fn row(available_bytes: i64) -> SampleRow {
-    SampleRow {
-        physical_bytes: 16 << 30,
-        available_bytes,
-        mem_available_bytes: Some(available_bytes),
-        ..SampleRow::default()
-    }
-}
-
-fn idle(row: SampleRow) -> Message {
-    let time_ms = now_ms();
-    Message::Sample(Box::new(Sample {
-        time_ms,
-        state: HostState::Idle {
-            since_time_ms: time_ms,
-        },
-        headroom_share: 0.0,
-        row,
-    }))
-}
 
 /// Every message that an agent may send, each with the fields that are left as they are. A new one joins here.
 fn conversation() -> Vec<(Value, Value)> {
@@ -97,13 +75,7 @@ fn lines() -> Vec<(String, String)> {
 
 /// All memory of this machine.
 fn machine_bytes() -> u64 {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
-    let line = meminfo
-        .lines()
-        .find(|line| line.starts_with("MemTotal:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
+    bytes_at("/proc/meminfo", "MemTotal")
 }
 
 /// A memory server without a cap, whose agent is the test.
@@ -149,7 +121,7 @@ impl Victim {
             self.is_within_bounds(after);
             is_lost |= !agent.try_alive();
             let quota = self.daemon.status().quota;
-            (quota.quota_bytes == bytes).then_some(())
+            quota.quota_bytes == bytes
         });
     }
 
@@ -174,7 +146,7 @@ impl Victim {
         wait_for("nothing to be lent without an agent", || {
             let quota = self.daemon.status().quota;
             let is_none = quota.quota_bytes == 0 && quota.reason == QuotaReason::Unknown;
-            is_none.then_some(())
+            is_none
         });
         let grown = peak_bytes(self.daemon.pid()).saturating_sub(self.peak_bytes);
         assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
@@ -250,7 +222,7 @@ fn an_agent_whose_clock_runs_backwards_does_not_undo_the_owners_return() {
     let before_ms = now_ms() - 60_000;
     agent.owner(OwnerState::Active, Some("input"));
     wait_for("the owner's memory", || {
-        victim.daemon.status().leases.is_empty().then_some(())
+        victim.daemon.status().leases.is_empty()
     });
     // Samples and words from before it, each older than the last, out of order, and twice.
     for step in (0..200_i64).chain([3, 3, 2, 7]) {
@@ -321,7 +293,7 @@ fn an_agent_that_ends_no_line_counts_as_silent() {
         // Drop by drop: bytes are no sign of life.
         let _ = agent.stream.write_all(b"x"); // closed once it counts as silent
         let lending = victim.daemon.status();
-        (lending.leases.is_empty() && !lending.hears_agent).then_some(())
+        lending.leases.is_empty() && !lending.hears_agent
     });
     assert_eq!(victim.daemon.log().pop().unwrap().cause, "agent_lost");
     victim.stands(agent);

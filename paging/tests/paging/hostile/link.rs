@@ -1,9 +1,8 @@
 //! A recruiter that lies, at the other end of a memory server's link.
 
-use super::mutate::mutations;
 use super::stage::Stage;
-use crate::host::PATIENCE;
 use crate::recruiter::{Link, Recruiter, grant};
+use gleaner_harness::{PATIENCE, mutations};
 use gleaner_schemas::lending::{
     Asked, FromHost, Outcome, Refusal, RefusalKind, Request, Revocations, ToHost,
 };

@@ -5,20 +5,8 @@
 mod agent;
 pub(crate) mod fields;
 mod link;
-#[allow(unreachable_pub)] // of the end-to-end tests, which would be a circle as a dependency
-#[path = "../../../../tests/src/mutate.rs"]
-mod mutate;
 pub(crate) mod pages;
 mod stage;
 
 /// Growth that a daemon may have over all mutations of its messages; together they have tens of MiB.
 pub(crate) const MOST_GROWN_BYTES: u64 = 32 << 20;
-
-/// Most memory that a process ever had, in bytes.
-pub(crate) fn peak_bytes(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let mut lines = status.lines();
-    let line = lines.find(|line| line.starts_with("VmHWM:")).unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib << 10
-}

@@ -3,7 +3,8 @@
 
 use super::fields::{self, Message};
 use super::stage::Stage;
-use crate::host::{MIB, PATIENCE};
+use crate::host::MIB;
+use gleaner_harness::PATIENCE;
 use gleaner_paging::nbd::export_name;
 use gleaner_paging::nbd::wire::{
     Command, GREETING, OPTION_MAGIC, REQUEST_MAGIC, Request, flag, info, option,

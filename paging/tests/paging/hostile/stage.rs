@@ -1,9 +1,10 @@
 //! A memory server at work: an honest recruiter is linked with it, and a client has pages there.
 
-use super::{MOST_GROWN_BYTES, peak_bytes};
-use crate::host::{Agent, Daemon, Host, MIB, PATIENCE, wait_for};
+use super::MOST_GROWN_BYTES;
+use crate::host::{Agent, Daemon, Host, MIB};
 use crate::load::Load;
 use crate::recruiter::{HOST_ID, Link, Recruiter, grant};
+use gleaner_harness::{PATIENCE, peak_bytes, wait_for, wait_for_some};
 use gleaner_paging::nbd::client::Server;
 use gleaner_paging::nbd::export_name;
 use gleaner_schemas::lending::{Announcement, Asked, FromHost, Lease, Outcome};
@@ -77,7 +78,7 @@ impl Honest {
     /// Outcome of a request, which is made again where the link ended meanwhile.
     #[track_caller]
     pub(super) fn ask(&self, asked: &Asked) -> Outcome {
-        wait_for("an answer to the honest recruiter", || {
+        wait_for_some("an answer to the honest recruiter", || {
             let (answer, outcome) = channel();
             let ask = Ask {
                 asked: asked.clone(),
@@ -91,7 +92,7 @@ impl Honest {
     /// A lease for `client`, once there is room for it.
     #[track_caller]
     pub(super) fn lease(&self, client: &str, key: &str, bytes: u64) -> Lease {
-        wait_for("a lease", || match self.ask(&grant(client, key, bytes)) {
+        wait_for_some("a lease", || match self.ask(&grant(client, key, bytes)) {
             Outcome::Granted { lease } => Some(lease),
             _ => None,
         })
@@ -233,7 +234,7 @@ impl Stage {
         wait_for("the owner's memory", || {
             let lending = self.daemon.status();
             let is_back = lending.leases.is_empty() && lending.resident_bytes == 0;
-            (is_back && lending.quota.quota_bytes == 0).then_some(())
+            is_back && lending.quota.quota_bytes == 0
         });
         let last = self.daemon.log().pop().unwrap();
         assert_eq!((last.cause.as_str(), last.left_lent_bytes), ("owner", 0));

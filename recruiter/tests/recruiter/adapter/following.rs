@@ -1,14 +1,11 @@
 //! A running `gleaner-recruiter follow`, and the file of quotas that it follows.
 
-use gleaner_harness::PATIENCE;
+use gleaner_harness::Running;
 pub(super) use gleaner_harness::wait_for;
 use gleaner_schemas::lending::{HostQuota, QuotaReason, Quotas};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Output, Stdio};
 
 pub(super) const MIB: u64 = 1 << 20;
 /// A host that may lend so much.
@@ -66,82 +63,18 @@ pub(super) fn once(args: &[&str]) -> Output {
 }
 
 /// Killed when the test fails.
-pub(super) struct Following {
-    child: Child,
-    changes: Receiver<Value>,
-    said: Receiver<String>,
-}
+pub(super) struct Following(pub(super) Running);
 
 impl Following {
     /// With `--json`.
     pub(super) fn start(args: &[&str]) -> Self {
         let mut command = command(args);
-        let command = command
-            .arg("--json")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let changes = lines(child.stdout.take().unwrap(), |line| {
-            serde_json::from_str(&line).unwrap()
-        });
-        let said = lines(child.stderr.take().unwrap(), |line| line);
-        Self {
-            child,
-            changes,
-            said,
-        }
+        Self(Running::start(command.arg("--json").stdout(Stdio::piped())))
     }
 
     /// The next limit that it tells of.
     #[track_caller]
     pub(super) fn change(&self) -> Value {
-        let change = self.changes.recv_timeout(PATIENCE);
-        change.unwrap_or_else(|_| {
-            panic!(
-                "no change; said {:?}",
-                self.said.try_iter().collect::<Vec<_>>()
-            )
-        })
+        serde_json::from_str(&self.0.printed()).unwrap()
     }
-
-    /// Waits for a line on standard error that has `words`.
-    #[track_caller]
-    pub(super) fn hear(&self, words: &str) {
-        let mut heard = Vec::new();
-        while let Ok(line) = self.said.recv_timeout(PATIENCE) {
-            if line.contains(words) {
-                return;
-            }
-            heard.push(line);
-        }
-        panic!("never said {words:?}, but {heard:?}");
-    }
-
-    /// Ends it as systemd would; its exit code.
-    pub(super) fn end(&mut self) -> Option<i32> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn lines<T: Send + 'static>(
-    from: impl std::io::Read + Send + 'static,
-    read: impl Fn(String) -> T + Send + 'static,
-) -> Receiver<T> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(from).lines().map_while(Result::ok) {
-            if sender.send(read(line)).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
 }

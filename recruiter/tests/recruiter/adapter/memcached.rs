@@ -20,7 +20,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::memcached(&unused_address(), 64);
     let file = QuotaFile::new(folder.path(), &[quota("a", 160), quota("b", 7)]);
-    let mut following = Following::start(&[
+    let following = Following::start(&[
         "--file",
         file.path(),
         "--host",
@@ -79,13 +79,13 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     // Started again it has forgotten its limit, and is told anew.
     let address = server.address.clone();
     drop(server);
-    following.hear("no answer from memcached");
+    following.0.hear("no answer from memcached");
     let server = Server::memcached(&address, 64);
     let change = following.change();
     assert_eq!(change["before_bytes"], 64 * MIB);
     assert_eq!(change["limit_bytes"], 96 * MIB);
 
-    assert_eq!(following.end(), Some(0));
+    assert_eq!(following.0.end().0, Some(0));
     assert_eq!(server.connect().stats("")["limit_maxbytes"], 16 * MIB);
 }
 
@@ -153,7 +153,7 @@ fn without_news_it_has_the_least() {
     file.set(&[quota("a", 100)]);
     assert_eq!(following.change()["limit_bytes"], 100 * MIB);
     std::fs::remove_file(&file.0).unwrap();
-    following.hear("cannot read");
+    following.0.hear("cannot read");
     let change = following.change();
     assert_eq!(
         (change["limit_bytes"].as_u64(), change["why"].as_str()),

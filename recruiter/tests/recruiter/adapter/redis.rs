@@ -18,7 +18,7 @@ fn its_limit_follows_the_quota_and_keys_are_evicted() {
     let password = folder.path().join("password");
     std::fs::write(&password, "secret\n").unwrap();
     let file = QuotaFile::new(folder.path(), &[quota("a", 160)]);
-    let mut following = Following::start(&[
+    let following = Following::start(&[
         "--file",
         file.path(),
         "--redis",
@@ -66,7 +66,7 @@ fn its_limit_follows_the_quota_and_keys_are_evicted() {
         server.resident_bytes() + 50 * MIB < resident_full
     });
 
-    assert_eq!(following.end(), Some(0));
+    assert_eq!(following.0.end().0, Some(0));
     assert_eq!(figure(&talk.bulk("INFO memory"), "maxmemory"), 16 * MIB);
 }
 

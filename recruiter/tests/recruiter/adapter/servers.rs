@@ -1,16 +1,16 @@
 //! Memory servers of the test's own, on loopback.
 
 use super::following::wait_for;
+use gleaner_harness::Running;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::process::{Command, Stdio};
 
 /// A server; killed with the test.
 pub(super) struct Server {
-    child: Child,
+    running: Running,
     pub(super) address: String,
 }
 
@@ -42,9 +42,8 @@ impl Server {
     }
 
     fn start(mut command: Command, address: &str) -> Self {
-        let child = command.stdout(Stdio::null()).spawn();
         let server = Self {
-            child: child.expect("the server is missing: tests/setup unpacks it"),
+            running: Running::start(command.stdout(Stdio::null())),
             address: address.to_owned(),
         };
         // It answers: one that has only begun to listen may reset its first connections.
@@ -64,24 +63,7 @@ impl Server {
     }
 
     pub(super) fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS"))
-            .unwrap();
-        line.split_ascii_whitespace()
-            .nth(1)
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            * 1024
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        gleaner_harness::resident_bytes(self.running.id())
     }
 }
 
@@ -100,13 +82,9 @@ fn unpacked(folder: &str, program: &str) -> Command {
     command
 }
 
-/// An address on loopback that nobody listens to, nor will before the server does: its part of loopback is this call's alone.
+/// An address for a server, as it takes it.
 pub(super) fn unused_address() -> String {
-    static CALLS: AtomicU8 = AtomicU8::new(64);
-    let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let [.., high, low] = std::process::id().to_be_bytes();
-    let listener = TcpListener::bind((Ipv4Addr::new(127, call, high, low.clamp(1, 254)), 0));
-    listener.unwrap().local_addr().unwrap().to_string()
+    gleaner_harness::unused_address().to_string()
 }
 
 /// A connection to a server, by lines.

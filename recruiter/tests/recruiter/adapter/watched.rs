@@ -61,7 +61,7 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
     drop(stream);
     let mut stream = accept(&listener);
     tell_quotas(&mut stream, &[quota("a", 400)]);
-    following.hear("has no host b");
+    following.0.hear("has no host b");
     let change = following.change();
     assert_eq!(
         (change["limit_bytes"].as_u64(), change["why"].as_str()),

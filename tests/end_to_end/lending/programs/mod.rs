@@ -2,8 +2,8 @@
 //! owner returns meanwhile. What they make is what they make in plain memory, byte by byte. Root's: swap is the whole machine's.
 
 use super::clerk::{Lenders, status};
-use crate::delivery::partitions::succeed;
 use crate::delivery::running::{Random, wait_for};
+use gleaner_harness::succeed;
 use gleaner_tests::{program, repository};
 use serde_json::Value;
 use std::fs;

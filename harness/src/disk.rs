@@ -1,0 +1,22 @@
+//! Small disks.
+#![allow(clippy::unwrap_used)]
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Leaves so many bytes of the disk of a folder; returns the file that takes the others.
+///
+/// # Panics
+/// When the file cannot be made.
+#[must_use]
+#[track_caller]
+pub fn fill(folder: &Path, free_bytes: u64) -> PathBuf {
+    let ballast = folder.join("ballast");
+    let found = statvfs(folder).unwrap();
+    let available = found.f_bavail * found.f_frsize;
+    let file = File::create(&ballast).unwrap();
+    let length = available.saturating_sub(free_bytes);
+    fallocate(&file, FallocateFlags::empty(), 0, length).unwrap();
+    ballast
+}

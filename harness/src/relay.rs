@@ -1,0 +1,177 @@
+//! A network between clients and a server that fails: it holds, cuts and alters what passes.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+const TURN: Duration = Duration::from_millis(5);
+
+/// Address of the server behind relays; none while it is down, when connections end at once.
+pub type Target = Arc<Mutex<Option<SocketAddr>>>;
+
+type Change = Box<dyn FnMut(&mut Vec<u8>) + Send>;
+
+/// Forwards connections to a server; ended with the value.
+pub struct Relay {
+    /// Address that clients connect to.
+    pub address: SocketAddr,
+    network: Arc<Network>,
+}
+
+#[derive(Default)]
+struct Network {
+    target: Target,
+    to_server: Way,
+    to_client: Way,
+    open: Mutex<Vec<Weak<TcpStream>>>,
+    has_ended: AtomicBool,
+}
+
+/// One direction.
+#[derive(Default)]
+struct Way {
+    is_held: AtomicBool,
+    change: Mutex<Option<Change>>,
+}
+
+impl Relay {
+    /// Forwards to the server at `address`.
+    ///
+    /// # Panics
+    /// When this machine has no port left.
+    #[must_use]
+    pub fn to(address: Option<SocketAddr>) -> Self {
+        Self::start(Arc::new(Mutex::new(address)))
+    }
+
+    /// Forwards each connection to the target as it is then.
+    ///
+    /// # Panics
+    /// When this machine has no port left.
+    #[must_use]
+    pub fn start(target: Target) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let network = Arc::new(Network {
+            target,
+            ..Network::default()
+        });
+        let forwarding = network.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                if forwarding.has_ended.load(Ordering::SeqCst) {
+                    break;
+                }
+                let network = forwarding.clone();
+                thread::spawn(move || network.forward(client));
+            }
+        });
+        Self { address, network }
+    }
+
+    /// Puts another server behind it, for connections to come.
+    pub fn lead_to(&self, address: Option<SocketAddr>) {
+        *lock(&self.network.target) = address;
+    }
+
+    /// Holds what is sent in either direction, or lets all of it go on; neither end is told of anything.
+    pub fn hold(&self, is_held: bool) {
+        self.network
+            .to_client
+            .is_held
+            .store(is_held, Ordering::SeqCst);
+        self.hold_to_server(is_held);
+    }
+
+    /// The same of what clients send alone.
+    pub fn hold_to_server(&self, is_held: bool) {
+        self.network
+            .to_server
+            .is_held
+            .store(is_held, Ordering::SeqCst);
+    }
+
+    /// Changes what the server sends from now on, each part as it comes.
+    pub fn alter(&self, change: impl FnMut(&mut Vec<u8>) + Send + 'static) {
+        *lock(&self.network.to_client.change) = Some(Box::new(change));
+    }
+
+    /// Changes nothing any more.
+    pub fn alter_nothing(&self) {
+        *lock(&self.network.to_client.change) = None;
+    }
+
+    /// Ends all connections.
+    pub fn cut(&self) {
+        for stream in lock(&self.network.open).drain(..) {
+            if let Some(stream) = stream.upgrade() {
+                let _ = stream.shutdown(Shutdown::Both); // it may have ended
+            }
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.network.has_ended.store(true, Ordering::SeqCst);
+        self.cut();
+        let _ = TcpStream::connect(self.address); // wakes its thread
+    }
+}
+
+/// What a test that failed has left is as good as ever.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Network {
+    fn forward(self: Arc<Self>, client: TcpStream) {
+        self.wait(&self.to_client);
+        let target = *lock(&self.target);
+        let Some(server) = target.and_then(|target| TcpStream::connect(target).ok()) else {
+            return; // closed, as if it had been refused
+        };
+        let ends = [client, server].map(Arc::new);
+        let mut open = lock(&self.open);
+        open.retain(|stream| stream.strong_count() > 0);
+        for stream in &ends {
+            let _ = stream.set_nodelay(true); // it may have ended
+            open.push(Arc::downgrade(stream));
+        }
+        drop(open);
+        let [client, server] = ends;
+        let (network, from, to) = (self.clone(), client.clone(), server.clone());
+        thread::spawn(move || network.pass(&from, &to, &network.to_server));
+        self.pass(&server, &client, &self.to_client);
+    }
+
+    /// Passes on what comes, and the end of it.
+    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream, way: &Way) {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            self.wait(way);
+            let mut bytes = buffer[..count].to_vec();
+            if let Some(change) = lock(&way.change).as_mut() {
+                change(&mut bytes);
+            }
+            if to.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        self.wait(way);
+        for stream in [from, to] {
+            let _ = stream.shutdown(Shutdown::Both); // it may have ended
+        }
+    }
+
+    /// Waits as long as this direction is held.
+    fn wait(&self, way: &Way) {
+        while way.is_held.load(Ordering::SeqCst) && !self.has_ended.load(Ordering::SeqCst) {
+            thread::sleep(TURN);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Configuration of every daemon, by the built programs: `check-config` says what is good, what wins over it, and what is wrong with it
+//! where; and the daemon refuses the same.
+
+use gleaner_tests::{program, repository};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A daemon, and what it takes to make it do something.
+pub(super) struct Daemon {
+    pub(super) name: &'static str,
+    pub(super) run: &'static [&'static str],
+    /// With which it starts anywhere.
+    pub(super) config: &'static str,
+    /// A key of its own, another value for it, and one that cannot be.
+    pub(super) key: &'static str,
+    pub(super) good: &'static str,
+    pub(super) wrong: &'static str,
+    /// What it leaves in the folder of its state, or of sockets, named by the service manager.
+    pub(super) leaves: &'static str,
+    /// Another configuration, and the keys of it that hold after a restart alone, as it says them.
+    pub(super) fixed: &'static str,
+    pub(super) left_out: &'static str,
+}
+
+pub(super) const DAEMONS: [Daemon; 4] = [
+    Daemon {
+        name: "agent",
+        run: &["run"],
+        config: "interval = \"1h\"\n",
+        key: "interval",
+        good: "2h",
+        wrong: "soon",
+        leaves: "trace.db",
+        fixed: "interval = \"2h\"\n[ship]\nrate = \"1MiB\"\n",
+        left_out: "ship",
+    },
+    Daemon {
+        name: "memoryd",
+        run: &["run"],
+        config: "lock = \"never\"\n",
+        key: "cap",
+        good: "1GiB",
+        wrong: "much",
+        leaves: "memoryd.sock",
+        fixed: "lock = \"always\"\nrecruiters = [\"http://127.0.0.1:1\"]\n",
+        left_out: "huge_pages, lock, recruiters",
+    },
+    Daemon {
+        name: "collector",
+        run: &["run"],
+        config: "local = \"127.0.0.1:0\"\n",
+        key: "seal_after",
+        good: "1m",
+        wrong: "soon",
+        leaves: "lock",
+        fixed: "local = \"127.0.0.1:1\"\nreserve = \"1MiB\"\n",
+        left_out: "listen, local or certificates, reserve",
+    },
+    Daemon {
+        name: "recruiter",
+        run: &["serve"],
+        config: "local = \"127.0.0.1:0\"\n",
+        key: "heartbeat",
+        good: "5s",
+        wrong: "0s",
+        leaves: "",
+        fixed: "local = \"127.0.0.1:1\"\nquota_file = \"/q\"\n",
+        left_out: "listen, local or certificates, quota_file",
+    },
+];
+
+/// Holds to its settings until it is started anew, and has no watchdog: restarted, it would have lost its pages.
+pub(super) const CLERK: Daemon = Daemon {
+    name: "clerk",
+    run: &["serve"],
+    config: "size = \"8MiB\"\nlock = false\n",
+    key: "size",
+    good: "2GiB",
+    wrong: "much",
+    leaves: "clerk.sock",
+    fixed: "",
+    left_out: "",
+};
+
+impl Daemon {
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(program(&format!("gleaner-{}", self.name)).unwrap());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GLEANER_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Its configuration with this value of the key.
+    pub(super) fn with(&self, value: &str) -> String {
+        let others = self
+            .config
+            .lines()
+            .filter(|line| !line.starts_with(self.key));
+        let others: String = others.map(|line| format!("{line}\n")).collect();
+        format!("{others}{} = {value:?}\n", self.key)
+    }
+
+    /// The variable that wins over the key.
+    fn variable(&self) -> String {
+        format!("GLEANER_{}_{}", self.name, self.key).to_uppercase()
+    }
+
+    fn check(&self, file: &Path, more: &[&str], variable: Option<(&str, &str)>) -> Output {
+        let mut command = self.command();
+        command.arg("check-config").arg("--config").arg(file);
+        command.args(more).envs(variable).output().unwrap()
+    }
+}
+
+/// Exit code, standard output and standard error.
+fn told(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn a_configuration_is_checked_without_starting() {
+    let folder = tempfile::tempdir().unwrap();
+    for daemon in DAEMONS.iter().chain([&CLERK]) {
+        let (name, key) = (daemon.name, daemon.key);
+        let installed = repository().join("docs").join(format!("{name}.toml"));
+        let (code, out, err) = told(&daemon.check(&installed, &[], None));
+        let good = format!("gleaner-{name}: {} is good\n", installed.display());
+        assert_eq!(
+            (code, out.as_str(), err.as_str()),
+            (Some(0), good.as_str(), "")
+        );
+
+        let variable = daemon.variable();
+        let (code, out, _) = told(&daemon.check(&installed, &[], Some((&variable, daemon.good))));
+        assert_eq!(code, Some(0));
+        assert!(
+            out.contains(&format!("{variable} ({key}) wins over it")),
+            "{out}"
+        );
+        let output = daemon.check(&installed, &["--json"], Some((&variable, daemon.good)));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["is_valid"], true);
+        assert_eq!(found["file"], installed.to_str().unwrap());
+        assert_eq!(found["overrides"][0]["variable"], variable);
+        assert_eq!(found["overrides"][0]["key"], key);
+        let (code, _, err) = told(&daemon.check(&installed, &[], Some((&variable, daemon.wrong))));
+        assert_eq!(code, Some(1));
+        assert!(
+            err.starts_with(&format!("gleaner-{name}: {variable}: ")),
+            "{err}"
+        );
+        let unknown = format!("{variable}S");
+        let (code, _, err) = told(&daemon.check(&installed, &[], Some((&unknown, daemon.good))));
+        assert_eq!(code, Some(1));
+        assert!(
+            err.contains(&format!("{unknown}: gleaner-{name} has no such setting")),
+            "{err}"
+        );
+        assert!(err.contains(&key.to_uppercase()), "{err}");
+
+        let file = folder.path().join(format!("{name}.toml"));
+        let wrong = format!("# A remark.\n{key} = {:?}\n", daemon.wrong);
+        std::fs::write(&file, wrong).unwrap();
+        let (code, out, err) = told(&daemon.check(&file, &[], None));
+        assert_eq!((code, out.as_str()), (Some(1), ""));
+        let place = format!("gleaner-{name}: {}, line 2: {key}: ", file.display());
+        assert!(err.starts_with(&place), "{err}");
+        let (code, out, err) = told(&daemon.check(&file, &["--json"], None));
+        let found: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, err.as_str()), (Some(1), ""));
+        assert_eq!(
+            (&found["problem"]["line"], &found["problem"]["key"]),
+            (&2.into(), &key.into())
+        );
+        assert!(
+            found["problem"]["text"]
+                .as_str()
+                .unwrap()
+                .contains(&place["gleaner-: ".len() + name.len()..])
+        );
+
+        std::fs::write(&file, format!("\n{key}s = 1\n")).unwrap();
+        let (code, _, err) = told(&daemon.check(&file, &[], None));
+        assert_eq!(code, Some(1));
+        let place = format!(
+            "{}, line 2: unknown field `{key}s`, expected",
+            file.display()
+        );
+        assert!(err.contains(&place), "{err}");
+
+        // A file beside it wins, and is blamed for what stands in it.
+        let own = file.with_extension("d").join("own.toml");
+        std::fs::create_dir(own.parent().unwrap()).unwrap();
+        std::fs::write(&file, daemon.with(daemon.good)).unwrap();
+        std::fs::write(&own, format!("\n\n{key} = {:?}\n", daemon.wrong)).unwrap();
+        let (code, _, err) = told(&daemon.check(&file, &[], None));
+        let place = format!("gleaner-{name}: {}, line 3: {key}: ", own.display());
+        assert!(code == Some(1) && err.starts_with(&place), "{err}");
+        std::fs::write(&own, format!("{key} = {:?}\n", daemon.good)).unwrap();
+        std::fs::write(&file, daemon.config).unwrap();
+        let (code, out, _) = told(&daemon.check(&file, &[], None));
+        let good = format!(
+            "gleaner-{name}: {}, {} are good\n",
+            file.display(),
+            own.display()
+        );
+        assert_eq!((code, out), (Some(0), good));
+        let (code, _, err) = told(&daemon.check(&folder.path().join("none.toml"), &[], None));
+        assert_eq!(code, Some(1));
+        assert!(
+            err.contains("none.toml") && err.contains("--config"),
+            "{err}"
+        );
+    }
+    // A file each, and the folder beside it.
+    let found = std::fs::read_dir(folder.path()).unwrap();
+    assert_eq!(found.count(), 2 * (DAEMONS.len() + 1));
+}
+
+/// Daemon, configuration that it refuses, and words of its complaint. What is alike for all keys of a kind is tested in
+/// `daemon/src/config`; a new key of a kind of its own joins here.
+const REFUSED: &[(&str, &str, &[&str])] = &[
+    (
+        "agent",
+        "interval = \"99ms\"",
+        &["line 1", "99ms is too short"],
+    ),
+    (
+        "agent",
+        "mem_available_interval = \"5ms\"",
+        &["5ms is too short"],
+    ),
+    (
+        "agent",
+        "headroom_share = 15",
+        &["line 1", "headroom_share"],
+    ),
+    ("agent", "privacy = \"open\"", &["line 1", "open"]),
+    (
+        "agent",
+        "retention = \"23h\"",
+        &["line 1", "1d is the least"],
+    ),
+    (
+        "agent",
+        "database_limit = \"512\"",
+        &["line 1", "512MiB or 2GiB"],
+    ),
+    (
+        "agent",
+        "database_limit = \"7MiB\"",
+        &["line 1", "8.0 MiB is the least"],
+    ),
+    (
+        "agent",
+        "always_active_cgroups = [\"cron\"]",
+        &["line 1", "by its path"],
+    ),
+    ("agent", "[ship]\nrate = \"fast\"", &["line 2", "or none"]),
+    (
+        "agent",
+        "[ship]\ninterval = \"5ms\"",
+        &["line 2", "too short"],
+    ),
+    ("agent", "[ship]\nurl = \"https://c\"", &["line 2", "url"]),
+    (
+        "agent",
+        "[ship]\ncollector = \"http://elsewhere:1\"",
+        &["line 2: ship.collector: "],
+    ),
+    ("memoryd", "cap = \"much\"", &["`much` is no size"]),
+    (
+        "memoryd",
+        "mode = \"greedy\"",
+        &["unknown variant `greedy`"],
+    ),
+    ("memoryd", "headroom_share = 1.5", &["from 0 to 1"]),
+    (
+        "memoryd",
+        "recruiters = [\"http://elsewhere:1\"]",
+        &["line 1: recruiters: "],
+    ),
+    (
+        "memoryd",
+        "host_id = \"otter\"",
+        &["32 lower-case hex digits"],
+    ),
+    ("memoryd", "rise_after = \"soon\"", &["soon"]),
+    ("clerk", "size = \"1KiB\"", &["size: from 4KiB"]),
+    ("clerk", "size = \"64TiB\"", &["size: from 4KiB"]),
+    ("clerk", "copies = 3", &["copies: 1, or 2"]),
+    (
+        "clerk",
+        "eviction = \"oldest\"",
+        &["choose one of lru, fifo"],
+    ),
+    ("clerk", "placement = \"best\"", &["choose one of random"]),
+    (
+        "clerk",
+        "servers = [\"here\"]",
+        &["servers: \"here\" is no address"],
+    ),
+    (
+        "clerk",
+        "disk = \"none\"\non_revocation = \"disk\"",
+        &["on_revocation: "],
+    ),
+    ("clerk", "certificate = \"/c\"", &["belong together"]),
+    ("clerk", "lease = \"1MiB\"", &["lease"]),
+    ("clerk", "on_revocation = \"give up\"", &["unknown variant"]),
+    (
+        "collector",
+        "local = \"0.0.0.0:7480\"",
+        &["no loopback address"],
+    ),
+    (
+        "collector",
+        "listen = \"0.0.0.0:7443\"",
+        &["listen needs TLS"],
+    ),
+    ("collector", "local = \"none\"", &["nothing to listen on"]),
+    ("collector", "[keep]\nthin_to = \"soon\"", &["soon"]),
+    (
+        "recruiter",
+        "listen = \"0.0.0.0:1\"",
+        &["0.0.0.0:1", "loopback", "gleaner pki init"],
+    ),
+    (
+        "recruiter",
+        "local = \"10.0.0.1:1\"",
+        &["10.0.0.1:1", "loopback"],
+    ),
+    ("recruiter", "local = \"none\"", &["nothing to listen on"]),
+    (
+        "recruiter",
+        "heartbeat = \"0s\"",
+        &["line 1: heartbeat: 0s is too short"],
+    ),
+    (
+        "recruiter",
+        "reserve_share = 1.5",
+        &["reserve_share", "0 to 1"],
+    ),
+    (
+        "recruiter",
+        "placement = \"best\"",
+        &["best", "longest-available"],
+    ),
+    (
+        "recruiter",
+        "certificate = \"c\"\nlisten = \"0.0.0.0:1\"",
+        &["key"],
+    ),
+];
+
+#[test]
+fn what_is_refused_is_refused_by_the_check_and_by_the_daemon_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.toml");
+    let named = |name: &str| {
+        let mut all = DAEMONS.iter().chain([&CLERK]);
+        all.find(|daemon| daemon.name == name).unwrap()
+    };
+    for &(name, text, words) in REFUSED {
+        let daemon = named(name);
+        std::fs::write(&file, text).unwrap();
+        let checked = told(&daemon.check(&file, &[], None));
+        let (code, out, err) = &checked;
+        assert_eq!((*code, out.as_str()), (Some(1), ""), "{name}: {text}");
+        let said = words.iter().all(|word| err.contains(word));
+        assert!(
+            said && err.contains(file.to_str().unwrap()),
+            "{name}: {text}: {err}"
+        );
+        let mut run = daemon.command();
+        run.env("STATE_DIRECTORY", folder.path()).args(daemon.run);
+        let run = run.arg("--config").arg(&file).output().unwrap();
+        assert_eq!(told(&run), checked, "{name}: {text}");
+    }
+    std::fs::write(&file, "").unwrap();
+    let (code, _, err) = told(&named("agent").check(&file, &["--interval", "99ms"], None));
+    let expected = "gleaner-agent: --interval: 99ms is too short: 100ms is the least\n";
+    assert_eq!((code, err.as_str()), (Some(1), expected));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}

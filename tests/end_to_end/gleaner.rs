@@ -1,0 +1,23 @@
+//! The command `gleaner`, run to its end.
+
+use gleaner_tests::program;
+use std::process::{Command, Output, Stdio};
+
+/// `gleaner` with these arguments, and what came of it.
+pub(crate) fn gleaner(args: &[&str]) -> Output {
+    let mut command = Command::new(program("gleaner").unwrap());
+    command.args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Its standard output; it must succeed.
+#[track_caller]
+pub(crate) fn told(args: &[&str]) -> String {
+    let output = gleaner(args);
+    assert!(output.status.success(), "{args:?}: {}", complaint(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Standard error of a command that has ended.
+pub(crate) fn complaint(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
