@@ -137,14 +137,13 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
 /// Asked for by itself, or in the help: which columns, in which unit, from what.
 #[test]
 fn every_source_says_what_it_fills() {
-    // Of plain CSV a mapping file says it; Prometheus' help has no columns.
+    // Of plain CSV a mapping file says it.
     let help = told(&gleaner(&["--help"]));
-    let sources = help
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .map_while(|line| line.split_whitespace().next())
-        .filter(|source| !["csv", "help"].contains(source));
+    let commands = help.lines().skip_while(|line| *line != "Commands:");
+    let commands = commands.skip(1).take_while(|line| !line.is_empty());
+    // Their descriptions go on below them, further in.
+    let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let sources = names.filter(|source| !["", "csv", "help"].contains(source));
     let sources: Vec<&str> = sources.collect();
     assert!(sources.len() >= 6, "{help}");
     for source in sources {
