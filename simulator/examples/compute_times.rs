@@ -1,4 +1,4 @@
-//! `cargo run --release -p gleaner-simulator --example calibrate`: the times that dmine, db2 and lu compute between two requests,
+//! `cargo run --release -p gleaner-simulator --example compute_times`: the times that dmine, db2 and lu compute between two requests,
 //! found from their ideal speedups in the study's Table 5 and from nothing else, beside those that are built in; and what the
 //! ideal speedups of hotcold and random then are, which were not fitted to.
 
