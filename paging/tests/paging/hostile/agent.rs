@@ -145,8 +145,7 @@ impl Victim {
         drop(agent);
         wait_for("nothing to be lent without an agent", || {
             let quota = self.daemon.status().quota;
-            let is_none = quota.quota_bytes == 0 && quota.reason == QuotaReason::Unknown;
-            is_none
+            quota.quota_bytes == 0 && quota.reason == QuotaReason::Unknown
         });
         let grown = peak_bytes(self.daemon.pid()).saturating_sub(self.peak_bytes);
         assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
