@@ -215,7 +215,7 @@ mod tests {
                 Lu => 1.0,
                 Db2 => 1.1,
                 Hotcold | Random => 1.2,
-                Dmine => 1.4,
+                _ => 1.4, // dmine's
             };
             let speedup = match (job.application, job.variant) {
                 (Dmine, Variant::Bandwidth) => 0.5,

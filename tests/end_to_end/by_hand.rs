@@ -95,8 +95,8 @@ fn listed(title: &str) -> BTreeSet<String> {
 /// The text as far as its module of tests, which is the last thing in a file.
 fn without_tests(text: &str) -> &str {
     let mut tests = text.match_indices("#[cfg(test)]\n").filter(|(at, _)| {
-        let after = text[*at..].lines().skip(1);
-        let item = after.skip_while(|line| line.starts_with("#[")).next();
+        let mut after = text[*at..].lines();
+        let item = after.find(|line| !line.starts_with("#["));
         item.is_some_and(|line| line.starts_with("mod ") && line.ends_with('{'))
     });
     tests.next().map_or(text, |(at, _)| &text[..at])
