@@ -1,7 +1,7 @@
 //! `gleaner analyze`: findings as tables, or as JSON.
 
+use crate::tables;
 use crate::values::{instant, size_bytes};
-use crate::{progress, tables};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{Findings, Parameters};
 use std::io::Write;
@@ -130,7 +130,7 @@ pub(crate) fn findings_of(
     label: &str,
 ) -> anyhow::Result<Findings> {
     keep_freed_memory();
-    let bar = progress::bar(label, dataset.hosts()?.len() as u64);
+    let bar = gleaner_terminal::bar(label, dataset.hosts()?.len() as u64);
     let findings = gleaner_analysis::analyze(dataset, parameters, &mut |p| {
         bar.set_position(p.hosts_done as u64);
     })?;

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(crate::demo::Demo),
-    Doctor(crate::doctor::args::Doctor),
+    Doctor(gleaner_doctor::Doctor),
     Collect(crate::collect::Collect),
     Analyze(crate::analyze::Analyze),
     Explain(crate::explain::Explain),
@@ -37,8 +37,8 @@ pub(crate) enum Command {
     Synth(crate::synth::args::Synth),
     Simulate(Box<crate::simulate::args::Simulate>),
     Cache(crate::cache::Cache),
-    Fidelity(crate::fidelity::args::Fidelity),
-    Lab(crate::lab::args::Lab),
+    Fidelity(gleaner_fidelity::Fidelity),
+    Lab(gleaner_lab::Lab),
     Top(crate::top::args::Top),
     Owner(crate::owner::args::Owner),
     Schema(crate::schema::Schema),

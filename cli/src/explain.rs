@@ -1,6 +1,6 @@
 //! `gleaner explain`: how the figures of one host at one instant came about.
 
-use crate::tables::{plain, table};
+use crate::tables::plain;
 use crate::values::instant;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::{
@@ -194,7 +194,7 @@ fn consumers(heading: &str, all: &[ExplainedConsumer]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut t = table(&["name", "pid", "size"], 1);
+    let mut t = gleaner_terminal::table(&["name", "pid", "size"], 1);
     for consumer in all {
         t.add_row(vec![
             consumer.name.clone(),

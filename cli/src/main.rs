@@ -1,25 +1,21 @@
 //! The `gleaner` command: what people run. Every subcommand has its room.
 //!
 //! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`, `demo`,
-//! `explain`, `fidelity`, `import`, `lab`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
-//! `report`, `analyze`, `clerk`, `owner`, `top`, `progress`, `tables`, `values`.
+//! `explain`, `import`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
+//! `report`, `analyze`, `owner`, `top`, `tables`, `values`.
 
 mod analyze;
 mod args;
 mod cache;
-mod clerk;
 mod collect;
 mod demo;
 mod doctor;
 mod explain;
 mod export;
-mod fidelity;
 mod import;
-mod lab;
 mod man;
 mod owner;
 mod pki;
-mod progress;
 mod report;
 mod schema;
 mod simulate;
@@ -73,8 +69,8 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Synth(args) => synth::run(&args),
-        Command::Fidelity(args) => fidelity::run(&args),
-        Command::Lab(args) => lab::run(&args),
+        Command::Fidelity(args) => print(&gleaner_fidelity::run(&args)?),
+        Command::Lab(args) => print(&gleaner_lab::run(&args)?),
         Command::Top(args) => top::run(&args),
         Command::Owner(args) => owner::run(&args),
         Command::Schema(args) => schema::run(&args),
@@ -83,6 +79,11 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Man(args) => man::pages(&args),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

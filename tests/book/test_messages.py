@@ -7,7 +7,7 @@ from pages import CHECKOUT, DOCS
 
 # A message stands in a row's first cell; "…" for what differs.
 MESSAGES = re.findall(r"^\| `([^`]+)` \|", (DOCS / "messages.md").read_text(), re.MULTILINE)
-ROOMS = ("agent", "collector", "dataset", "daemon", "listen", "paging", "recruiter", "trust", "cli")
+ROOMS = ("agent", "collector", "dataset", "daemon", "listen", "paging", "recruiter", "trust", "cli", "doctor", "lab", "fidelity")
 
 
 @pytest.fixture(scope="module")

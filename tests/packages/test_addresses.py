@@ -8,7 +8,7 @@ read = lambda path: (CHECKOUT / path).read_text()  # noqa: E731
 
 
 def test_the_clerks_page_and_help_name_the_recruiters_ports():
-    tls = re.search(r"RECRUITER_PORT: u16 = (\d+);", read("cli/src/lab/address.rs"))[1]
+    tls = re.search(r"RECRUITER_PORT: u16 = (\d+);", read("lab/src/address.rs"))[1]
     plain = re.search(r'DEFAULT_LOCAL: &str = "127\.0\.0\.1:(\d+)"', read("recruiter/src/config.rs"))[1]
     assert f'# listen = "0.0.0.0:{tls}"' in read("docs/recruiter.toml")
     assert f'# local = "127.0.0.1:{plain}"' in read("docs/recruiter.toml")
@@ -28,7 +28,7 @@ def test_the_command_brings_the_zones_of_the_weekly_report():
 
 
 def test_nobody_is_told_to_throw_an_administrators_drop_ins_away():
-    pages = [*CHECKOUT.glob("docs/*.md"), CHECKOUT / "README.md", *CHECKOUT.glob("cli/src/**/*.rs"), *CHECKOUT.glob("agent/src/**/*.rs")]
+    pages = [*CHECKOUT.glob("docs/*.md"), CHECKOUT / "README.md", *(path for room in ("cli", "doctor", "agent") for path in CHECKOUT.glob(f"{room}/src/**/*.rs"))]
     assert len(pages) > 100
     for path in pages:
         for line in path.read_text().splitlines():

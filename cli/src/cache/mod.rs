@@ -2,7 +2,7 @@
 
 use crate::export::args::{ExportStreams, StreamFormat};
 use crate::export::streams::requests;
-use crate::tables::{self, percent, plain};
+use crate::tables::{or_dash, percent, plain};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gleaner_policy::eviction::Policy;
 use gleaner_schemas::cache_replay::{CACHE_REPLAY_VERSION, CacheCounts, CacheReplay};
@@ -119,7 +119,7 @@ fn counted((cache, counts): (&Simulated, &Counts)) -> CacheCounts {
 }
 
 fn table(document: &CacheReplay) -> String {
-    let mut table = tables::table(
+    let mut table = gleaner_terminal::table(
         &[
             "policy",
             "size",
@@ -138,13 +138,13 @@ fn table(document: &CacheReplay) -> String {
         let size = objects.or(cache.capacity_bytes.map(bytes));
         table.add_row([
             cache.policy.clone(),
-            tables::or_dash(size),
+            or_dash(size),
             cache.requests_count.to_string(),
             cache.misses_count.to_string(),
-            tables::or_dash(cache.miss_share.map(percent)),
+            or_dash(cache.miss_share.map(percent)),
             bytes(cache.bytes),
             bytes(cache.missed_bytes),
-            tables::or_dash(cache.missed_bytes_share.map(percent)),
+            or_dash(cache.missed_bytes_share.map(percent)),
         ]);
     }
     table.trim_fmt() + "\n"

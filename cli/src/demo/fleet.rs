@@ -1,6 +1,6 @@
 //! The page of a synthetic fleet beside this host's: half a minute of one host shows little of what a report tells.
 
-use crate::{analyze, progress, report};
+use crate::{analyze, report};
 use gleaner_schemas::findings::Parameters as Measures;
 use gleaner_traces::synth::{Cluster, Parameters, Preset, Progress, write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(super) fn write_page(folder: &Path) -> anyhow::Result<PathBuf> {
     let mut parameters = Parameters::of_preset(Preset::Modern, 1)?;
     (parameters.hosts, parameters.days, parameters.interval_ms) = (HOSTS, DAYS, INTERVAL_MS);
     let dataset = folder.join("synthetic-fleet");
-    let bar = progress::bar("synth", 1);
+    let bar = gleaner_terminal::bar("synth", 1);
     write(&Cluster::new(&parameters)?, &dataset, |p: &Progress| {
         bar.set_length(p.host_days_in_all);
         bar.set_position(p.host_days);

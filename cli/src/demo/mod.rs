@@ -4,7 +4,7 @@ mod fleet;
 mod load;
 mod tracing;
 
-use crate::{analyze, progress, report, tables};
+use crate::{analyze, report, tables};
 use anyhow::{Context, bail};
 use gleaner_schemas::findings::Parameters;
 use std::fs;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
 fn trace(args: &Demo, stop: &AtomicBool) -> anyhow::Result<()> {
     let mut collection = tracing::Collection::start(&args.output)?;
     let load = load::Load::start(&args.output)?;
-    let bar = progress::bar("trace", args.seconds * 1000);
+    let bar = gleaner_terminal::bar("trace", args.seconds * 1000);
     let begin = Instant::now();
     let whole = Duration::from_secs(args.seconds);
     let mut early = false;

@@ -1,7 +1,6 @@
 //! `gleaner export --to availability|fta|simgrid`: what the analysis says of each host, as the traces crate writes it.
 
 use super::args::{Export, ExportScope, Format};
-use crate::progress;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::availability::AvailabilityQuestion;
 use gleaner_schemas::column::Row;
@@ -19,7 +18,7 @@ pub(super) fn run(args: &Export, dataset: &Dataset, region_bytes: i64) -> anyhow
         Some(hosts) => hosts.len(),
         None => dataset.hosts()?.len(),
     };
-    let bar = progress::bar("export", hosts_count as u64);
+    let bar = gleaner_terminal::bar("export", hosts_count as u64);
     let mut left_out = 0;
     // Begun with the first answer: nonsense is refused before a folder is touched.
     let mut begun: Option<Box<dyn ByHost>> = None;

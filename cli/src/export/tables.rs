@@ -1,7 +1,6 @@
 //! `gleaner export --to parquet|csv|arrow`: the tables as they are stored.
 
 use super::args;
-use crate::progress;
 use gleaner_dataset::{Dataset, Selection};
 use gleaner_traces::{Export, Exported, Format, Progress};
 
@@ -22,7 +21,7 @@ pub(super) fn run(
         until_ms: args.until,
         columns: Some(columns.clone()).filter(|columns| !columns.is_empty()),
     };
-    let bar = progress::bar("export", 1);
+    let bar = gleaner_terminal::bar("export", 1);
     let progress = |p: &Progress<'_>| {
         bar.set_length(p.rows_in_all);
         bar.set_position(p.rows);

@@ -1,6 +1,5 @@
 //! Which columns a source fills: in the help, and as `--columns`.
 
-use crate::tables;
 use gleaner_traces::import::Source;
 use std::fmt::Write as _;
 
@@ -16,7 +15,7 @@ pub(crate) fn told(source: &Source<'_>) -> String {
 
 fn filled(source: &Source<'_>) -> String {
     let mut text = "Columns that it fills, and from what; all others are absent:\n".to_owned();
-    let mut rows = tables::table(&["column", "unit", "from"], 3);
+    let mut rows = gleaner_terminal::table(&["column", "unit", "from"], 3);
     for f in source.fills {
         let name = format!("{}.{}", f.table, f.column);
         rows.add_row([name, f.unit().unwrap_or("-").to_owned(), f.from.to_owned()]);

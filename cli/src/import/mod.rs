@@ -5,7 +5,6 @@ mod columns;
 mod preview;
 mod told;
 
-use crate::progress;
 use args::{BitbrainsTrace, Import, ImportPrometheus, ImportSource, Into, MaternaTrace};
 use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
@@ -114,7 +113,7 @@ fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError
 
 /// Imports, and prints what was done.
 fn take(importer: &mut impl Importer, dataset: &Path, args: &Into) -> anyhow::Result<()> {
-    let bar = progress::bar("import", 1);
+    let bar = gleaner_terminal::bar("import", 1);
     let progress = |p: &Progress<'_>| {
         bar.set_length(p.machines_in_all as u64);
         bar.set_position(p.machines as u64);

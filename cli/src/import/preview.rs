@@ -1,6 +1,5 @@
 //! `gleaner import csv --check`: what a mapping makes of the first rows.
 
-use crate::tables;
 use gleaner_schemas::column::Value;
 use gleaner_traces::import::csv::{Csv, Preview, PreviewRow};
 use serde_json::json;
@@ -54,7 +53,7 @@ fn time(row: &PreviewRow) -> String {
 
 /// A row under the other would be wider than a terminal: a block each.
 fn told(rows: &[Preview]) -> String {
-    let mut table = tables::table(&["line", "column", "value"], 3);
+    let mut table = gleaner_terminal::table(&["line", "column", "value"], 3);
     for preview in rows {
         let line = preview.line.to_string();
         let (machine, row) = (preview.machine.as_ref(), preview.row.as_ref());

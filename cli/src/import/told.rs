@@ -1,6 +1,5 @@
 //! What an import did, for people.
 
-use crate::tables;
 use gleaner_schemas::units::Bytes;
 use gleaner_traces::import::{Imported, Machine, Mended, Outcome};
 use std::fmt::Write as _;
@@ -13,7 +12,7 @@ const IRREGULAR_PART: u64 = 10;
 
 /// What was mended, merged and dropped, by machine and in all.
 pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
-    let mut rows = tables::table(
+    let mut rows = gleaner_terminal::table(
         &[
             "machine",
             "rows",

@@ -104,7 +104,7 @@ pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
     }
     if !lending.leases.is_empty() {
         let header = ["lease", "client", "granted", "held", "ends in"];
-        let mut table = crate::tables::table(&header, 2);
+        let mut table = gleaner_terminal::table(&header, 2);
         for lease in &lending.leases {
             table.add_row(vec![
                 lease.lease_id.get(..8).unwrap_or_default().to_owned(),
@@ -155,7 +155,7 @@ pub(super) fn log(lines: &[GivenBack], zone: &TimeZone) -> String {
         "still lent",
         "clients",
     ];
-    let mut table = crate::tables::table(&header, 2);
+    let mut table = gleaner_terminal::table(&header, 2);
     for line in lines {
         let all = length_us(line.all_us);
         let all = match line.steps_count {

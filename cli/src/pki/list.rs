@@ -14,7 +14,7 @@ fn state(record: &Record) -> &'static str {
 
 pub(super) fn table(records: &[Record]) -> String {
     let header = ["serial", "role", "name", "from", "expires", "state"];
-    let mut t = crate::tables::table(&header, header.len());
+    let mut t = gleaner_terminal::table(&header, header.len());
     for r in records {
         t.add_row(vec![
             r.serial.clone(),

@@ -3,9 +3,9 @@
 pub(crate) mod args;
 mod list;
 
-use crate::doctor::group_id;
 use anyhow::Context;
 use args::{Init, Issue, Pki, PkiCommand, Revoke, Token};
+use gleaner_doctor::group_id;
 use gleaner_trust::{
     AUTHORITY_DAYS, Authority, COLLECTOR_DAYS, HOST_DAYS, READER_DAYS, Record, Role, State,
     certificate,

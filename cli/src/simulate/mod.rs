@@ -12,7 +12,6 @@ mod scenario;
 mod text;
 mod written;
 
-use crate::progress;
 use crate::report;
 use crate::tables::plain;
 use anyhow::bail;
@@ -124,7 +123,7 @@ fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
 fn rows(args: &Simulate, plan: &Plan, clusters: &[Cluster]) -> anyhow::Result<Vec<Row>> {
     let one = NonZeroUsize::MIN;
     let cpus = || std::thread::available_parallelism().unwrap_or(one);
-    let bar = progress::bar("simulate", plan.runs() as u64);
+    let bar = gleaner_terminal::bar("simulate", plan.runs() as u64);
     bar.set_message("reading hosts");
     let told = |done: usize| {
         bar.set_position(done as u64);

@@ -1,7 +1,7 @@
 //! Rows as an aligned table.
 
 use super::Results;
-use crate::tables::{self, or_dash, percent};
+use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
 
@@ -20,7 +20,7 @@ const PRINTED: [&str; 9] = [
 
 /// The scenarios that come with Gleaner.
 pub(super) fn shipped() -> Result<String, SweepError> {
-    let mut table = tables::table(&["scenario", "what for"], 2);
+    let mut table = gleaner_terminal::table(&["scenario", "what for"], 2);
     for shipped in SHIPPED {
         let file = ScenarioFile::parse(shipped.text)?;
         table.add_row(vec![shipped.name.to_owned(), file.about]);
@@ -45,7 +45,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
             header.push("of seeds");
         }
     }
-    let mut table = tables::table(&header, left);
+    let mut table = gleaner_terminal::table(&header, left);
     for row in results.rows {
         let name = plan.datasets.get(row.dataset).cloned().unwrap_or_default();
         let mut cells = vec![row.program.to_string(), name];

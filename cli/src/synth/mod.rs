@@ -2,7 +2,6 @@
 
 pub(crate) mod args;
 
-use crate::progress;
 use anyhow::Context;
 use args::{Synth, SynthPreset};
 use gleaner_schemas::units::Bytes;
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         parameters.start_ms = start.timestamp().as_millisecond();
     }
     let cluster = Cluster::new(&parameters)?;
-    let bar = progress::bar("synth", 1);
+    let bar = gleaner_terminal::bar("synth", 1);
     let written = write(&cluster, output, |p: &Progress| {
         bar.set_length(p.host_days_in_all);
         bar.set_position(p.host_days);

@@ -9,26 +9,12 @@ mod pivot;
 mod records;
 mod sources;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use gleaner_schemas::findings::Findings;
 use gleaner_schemas::units::Bytes;
+use gleaner_terminal::{Table, table};
 pub(crate) use memory::memory;
 use records::Document;
 use std::fmt::Write;
-
-/// A table whose first `left` columns are text and whose others are numbers, aligned right.
-pub(crate) fn table(header: &[&str], left: usize) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.to_vec());
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((2, 0));
-        if i >= left {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
 
 fn bytes(value: f64) -> String {
     Bytes(value).to_string()

@@ -197,9 +197,7 @@ impl Leases {
             return;
         };
         let emptiest = status
-            .servers
-            .iter()
-            .filter(|server| server.standing == "up")
+            .up()
             .filter_map(|server| Some((server.used_bytes, server.lease.clone()?)))
             .min();
         if let Some((_, lease)) = emptiest {

@@ -5,7 +5,7 @@ use gleaner_paging::nbd::listen_at;
 use gleaner_schemas::units::Bytes;
 use std::fmt::Write as _;
 use std::fs::Permissions;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -45,14 +45,7 @@ fn tell(mut stream: UnixStream, handle: &Handle) -> io::Result<()> {
 /// There is none, or it does not answer.
 pub(crate) fn ask(path: &Path, as_json: bool) -> anyhow::Result<String> {
     use anyhow::Context;
-    let asked = || -> io::Result<String> {
-        let mut stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut said = String::new();
-        stream.read_to_string(&mut said)?;
-        Ok(said)
-    };
-    let said = asked().with_context(|| {
+    let said = gleaner_paging::ask::clerk(path, PATIENCE).with_context(|| {
         format!("ask the clerk at {}: is it running (gleaner-clerk serve), and are you its user or root?", path.display())
     })?;
     if as_json {

@@ -152,6 +152,7 @@ struct Timed {
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Totals {
     /// Pages of which something was read.
     pub read: u64,

@@ -6,18 +6,20 @@ use crate::device::servers::Standing;
 use crate::nbd::wire::{Request, SimpleReply};
 use serde::{Deserialize, Serialize};
 
-/// The whole.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The whole. Fields that a clerk of another version may lack have defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceStatus {
     /// Its size.
     pub size_bytes: u64,
     /// Of it in use.
     pub stored_bytes: u64,
     /// Clients that are connected.
+    #[serde(default)]
     pub clients_count: usize,
     /// Whether there is a copy on disk.
     pub has_disk: bool,
     /// Each page at servers has as many copies as it should, all of them reachable.
+    #[serde(default)]
     pub has_all_copies: bool,
     /// Copies of pages at servers that are not connected: they count again only when the server is back.
     #[serde(default)]
@@ -29,9 +31,10 @@ pub struct DeviceStatus {
 }
 
 /// One lease.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
     /// Where.
+    #[serde(default)]
     pub host: String,
     /// The lease; absent: it was given by hand.
     pub lease: Option<String>,
@@ -42,21 +45,35 @@ pub struct ServerStatus {
     /// Of it in use.
     pub used_bytes: u64,
     /// Pages read from there.
+    #[serde(default)]
     pub reads: u64,
     /// Pages written to there.
+    #[serde(default)]
     pub writes: u64,
     /// Requests that it answered with an error.
+    #[serde(default)]
     pub failed: u64,
     /// Pages that came back as other bytes than were sent.
+    #[serde(default)]
     pub wrong: u64,
     /// Heads of requests and answers: what was sent and received besides pages. TLS and TCP add their own.
+    #[serde(default)]
     pub control_bytes: u64,
     /// Times its connection ended.
+    #[serde(default)]
     pub disconnects: u64,
     /// Requests that may be under way at once, as it has turned out.
+    #[serde(default)]
     pub window: u32,
     /// From a request's sending to its answer, on average; absent: there was none.
     pub mean_us: Option<u64>,
+}
+
+impl DeviceStatus {
+    /// Servers that take and give pages.
+    pub fn up(&self) -> impl Iterator<Item = &ServerStatus> {
+        self.servers.iter().filter(|server| server.standing == "up")
+    }
 }
 
 impl ServerStatus {

@@ -1,0 +1,43 @@
+//! `gleaner doctor`, as typed.
+
+use super::daemon::Daemon;
+use std::path::PathBuf;
+
+/// Tell what works on this host, what does not, and the command that mends it.
+///
+/// Looks at every daemon that is installed or running here, or at those that are named: program, unit, configuration,
+/// permissions, kernel, clock, network, certificates, disk, and what the daemons say of themselves. Nothing is changed. As
+/// another user than root it sees less, and says what.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sudo gleaner doctor                    all daemons that are used here
+  gleaner doctor agent ship              these two
+  gleaner doctor --json | jq -r '.checks[] | select(.state == \"wrong\") | .mend // empty'
+  gleaner doctor --config ./etc          daemons whose configuration lies in another folder
+
+Exit codes: 0 all is well (there may be warnings), 1 the doctor itself failed, 2 wrong usage, 3 something does not work.
+
+Every message, and what to do: docs/doctor.md. The form of --json: gleaner schema --as diagnosis.")]
+pub struct Doctor {
+    /// Only these daemons [default: all that are set up here].
+    #[arg(value_name = "DAEMON")]
+    pub(super) daemons: Vec<Daemon>,
+    /// Print the diagnosis as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+    /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml.
+    #[arg(long, value_name = "DIR", default_value = super::place::CONFIGURATION)]
+    pub(super) config: PathBuf,
+    /// Where programs are looked for first, before the PATH.
+    #[arg(long, value_name = "DIR")]
+    pub(super) programs: Option<PathBuf>,
+    /// Print what every message means and what to do, in Markdown, and look at nothing.
+    #[arg(long)]
+    pub messages: bool,
+    /// The kernel's process files, or a captured tree of another host's.
+    #[arg(long, value_name = "DIR", default_value = "/proc", hide = true)]
+    pub(super) proc_root: PathBuf,
+    /// The kernel's device descriptions.
+    #[arg(long, value_name = "DIR", default_value = "/sys", hide = true)]
+    pub(super) sys_root: PathBuf,
+}

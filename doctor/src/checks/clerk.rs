@@ -1,0 +1,269 @@
+//! The clerk's device: where its pages are, what it may do for swap, what is attached of it.
+
+use crate::command::ask;
+use crate::finding::Finding;
+use crate::message::Message;
+use crate::place::{Place, quoted};
+use crate::process::{IPC_LOCK, Process, SYS_RESOURCE};
+use gleaner_paging::device::run::DeviceStatus;
+use gleaner_schemas::units::Bytes;
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the clerk says of its device.
+pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
+    let up = device.up().count();
+    let text = format!(
+        "{} of {} in use, at {up} of {} servers{}",
+        Bytes::from(device.stored_bytes),
+        Bytes::from(device.size_bytes),
+        device.servers.len(),
+        if device.has_disk { " and on disk" } else { "" },
+    );
+    let mut findings = vec![match up {
+        0 => Finding::of(Message::NoServer, "device", text),
+        _ => Finding::ok("device", text),
+    }];
+    if device.pages.lost > 0 {
+        let text = format!("{} pages are lost since its start", device.pages.lost);
+        findings.push(Finding::of(Message::PagesLost, "device", text));
+    }
+    findings
+}
+
+/// Of the running clerk, for swap. `is_locked`: it is to be; `edit`, `grant`: what has it so, and what lets it.
+pub(crate) fn judge_process(
+    process: &Process,
+    is_locked: bool,
+    edit: &str,
+    grant: &str,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_unlimited = process.locked_limit_bytes == Some(None);
+    if !is_locked {
+        let found = "it is configured not to lock its memory";
+        findings.push(Finding::of(Message::ClerkNotLocked, "limits", found).mend(edit));
+    } else if process.may(IPC_LOCK) == Some(false) && !is_unlimited {
+        let found = "it may not lock its memory";
+        findings.push(Finding::of(Message::ClerkNotLocked, "limits", found).mend(grant));
+    }
+    if process.may(SYS_RESOURCE) == Some(false) {
+        let found = "it may not tell the kernel that pages are written through it";
+        findings.push(Finding::of(Message::NoIoFlusher, "limits", found).mend(grant));
+    }
+    if findings.is_empty() {
+        let found = "it may lock its memory, and be swapped through";
+        findings.push(Finding::ok("limits", found));
+    }
+    findings
+}
+
+/// What makes a block device of an NBD server here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ways {
+    has_module: bool,
+    has_client: bool,
+    has_fuse: bool,
+    has_nbdfuse: bool,
+}
+
+/// Looks for modules and programs.
+pub(crate) fn ways(place: &Place) -> Ways {
+    let release = fs::read_to_string(place.proc_root.join("sys/kernel/osrelease"));
+    let modules = Path::new("/lib/modules").join(release.unwrap_or_default().trim());
+    let lists = ["modules.dep", "modules.builtin"].map(|name| modules.join(name));
+    let is_listed = |list: &PathBuf| {
+        let list = fs::read_to_string(list).unwrap_or_default();
+        list.lines().any(|line| line.contains("/nbd.ko"))
+    };
+    Ways {
+        has_module: place.sys_root.join("module/nbd").exists() || lists.iter().any(is_listed),
+        has_client: place.program("nbd-client").is_some(),
+        has_fuse: Path::new("/dev/fuse").exists(),
+        has_nbdfuse: place.program("nbdfuse").is_some() && place.program("losetup").is_some(),
+    }
+}
+
+/// Whether `gleaner-clerk attach` has a way.
+pub(crate) fn judge_ways(ways: Ways) -> Finding {
+    let (by_kernel, by_fuse) = (
+        ways.has_module && ways.has_client,
+        ways.has_fuse && ways.has_nbdfuse,
+    );
+    let missing = |text: &str, package: &str| {
+        Finding::of(Message::NoWayToAttach, "attach", text)
+            .mend(super::program::install(package).to_owned())
+    };
+    match (by_kernel, by_fuse) {
+        (true, _) => Finding::ok("attach", "by the kernel's nbd module"),
+        (false, true) => Finding::ok("attach", "by nbdfuse and a loop device"),
+        _ if ways.has_module => missing("the kernel has nbd, nbd-client is missing", "nbd-client"),
+        _ if ways.has_fuse => missing("no nbd module; FUSE, but no nbdfuse", "libnbd-bin"),
+        _ => {
+            let text = "this kernel has neither an nbd module nor FUSE";
+            Finding::of(Message::NoWayToAttach, "attach", text)
+        }
+    }
+}
+
+/// One of what `gleaner-clerk attached` tells.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Attached {
+    name: String,
+    device: Option<PathBuf>,
+    swap_used_bytes: Option<u64>,
+    socket: PathBuf,
+    lost: Vec<String>,
+}
+
+/// Asks the program; nothing where it cannot tell this user.
+pub(crate) fn attached(program: &Path) -> Vec<Attached> {
+    let said = ask(program, &["attached", "--json"]).ok();
+    let said = said.filter(|said| said.code == Some(0));
+    let list = said.and_then(|said| serde_json::from_str(&said.output).ok());
+    list.unwrap_or_default()
+}
+
+/// `ours`: the clerk's socket; `device`: what it says, where it answers. `line`: the program as it is called.
+pub(crate) fn judge_attached(
+    attached: &Attached,
+    ours: &Path,
+    device: Option<&DeviceStatus>,
+    line: &str,
+) -> Finding {
+    let is_ours = attached.socket == ours;
+    let detach = format!("sudo {line} detach {}", attached.name);
+    let shown = match &attached.device {
+        Some(device) => format!("{} ({})", quoted(device), attached.name),
+        None => attached.name.clone(),
+    };
+    if !attached.lost.is_empty() || (is_ours && device.is_none()) {
+        let what = match attached.lost.first() {
+            Some(lost) => lost.clone(),
+            None => "its clerk".to_owned(),
+        };
+        let text = format!("{shown}: {what} is gone");
+        return Finding::of(Message::AttachedLost, "attached", text).mend(detach);
+    }
+    let Some(used_bytes) = attached.swap_used_bytes else {
+        return Finding::ok("attached", shown);
+    };
+    let text = format!("{shown}: swap, {} in use", Bytes::from(used_bytes));
+    match device.filter(|device| is_ours && !device.has_disk) {
+        Some(_) => Finding::of(Message::SwapUncopied, "attached", text).mend(detach),
+        None => Finding::ok("attached", text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_paging::device::Totals;
+    use gleaner_paging::device::run::ServerStatus;
+
+    fn device(standing: &str) -> DeviceStatus {
+        DeviceStatus {
+            has_disk: true,
+            servers: vec![ServerStatus {
+                standing: standing.to_owned(),
+                ..ServerStatus::default()
+            }],
+            ..DeviceStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_device_needs_a_server_and_its_pages() {
+        let judged = |device: &DeviceStatus| -> Vec<_> {
+            let findings = judge(device).into_iter();
+            findings.filter_map(|f| f.message).collect()
+        };
+        assert_eq!(judged(&device("up")), []);
+        assert_eq!(judged(&device("draining")), [Message::NoServer]);
+        let mut lossy = device("up");
+        lossy.pages = Totals {
+            lost: 1,
+            ..Totals::default()
+        };
+        assert_eq!(judged(&lossy), [Message::PagesLost]);
+    }
+
+    #[test]
+    fn swap_needs_a_locked_clerk_that_the_kernel_knows() {
+        let judged = |capabilities: u64, locked, is_locked| -> Vec<_> {
+            let process = Process {
+                capabilities: Some(capabilities),
+                locked_limit_bytes: Some(locked),
+                ..Process::default()
+            };
+            let findings = judge_process(&process, is_locked, "edit", "grant").into_iter();
+            findings
+                .filter_map(|f| Some((f.message?, f.mend?)))
+                .collect()
+        };
+        let of = |message, mend: &str| (message, mend.to_owned());
+        assert_eq!(judged(1 << SYS_RESOURCE, None, true), []);
+        assert_eq!(judged(1 << SYS_RESOURCE | 1 << IPC_LOCK, Some(0), true), []);
+        assert_eq!(
+            judged(0, Some(8 << 20), true),
+            [
+                of(Message::ClerkNotLocked, "grant"),
+                of(Message::NoIoFlusher, "grant")
+            ]
+        );
+        assert_eq!(
+            judged(1 << SYS_RESOURCE, None, false),
+            [of(Message::ClerkNotLocked, "edit")]
+        );
+    }
+
+    #[test]
+    fn either_way_to_a_block_device_will_do() {
+        let judged = |bits: [bool; 4]| {
+            let [has_module, has_client, has_fuse, has_nbdfuse] = bits;
+            let finding = judge_ways(Ways {
+                has_module,
+                has_client,
+                has_fuse,
+                has_nbdfuse,
+            });
+            (finding.message.is_none(), finding.mend.is_some())
+        };
+        assert_eq!(judged([true, true, false, false]), (true, false));
+        assert_eq!(judged([false, true, true, true]), (true, false));
+        assert_eq!(judged([true, false, true, false]), (false, true));
+        assert_eq!(judged([false, true, true, false]), (false, true));
+        assert_eq!(judged([false, true, false, true]), (false, false));
+    }
+
+    #[test]
+    fn what_is_attached_is_held_against_the_clerk() {
+        let ours = Path::new("/run/gleaner/clerk.sock");
+        let told = |text: &str| serde_json::from_str::<Attached>(text).unwrap();
+        let swap = told(
+            r#"{"name":"memory","device":"/dev/nbd0","swap_used_bytes":4096,"socket":"/run/gleaner/clerk.sock","lost":[],"notes":[]}"#,
+        );
+        let judged = |attached: &Attached, device: Option<&DeviceStatus>| {
+            let finding = judge_attached(attached, ours, device, "gleaner-clerk");
+            (finding.message, finding.mend)
+        };
+        let detach = || Some("sudo gleaner-clerk detach memory".to_owned());
+        assert_eq!(judged(&swap, Some(&device("up"))), (None, None));
+        assert_eq!(judged(&swap, None), (Some(Message::AttachedLost), detach()));
+        let mut bare = device("up");
+        bare.has_disk = false;
+        assert_eq!(
+            judged(&swap, Some(&bare)),
+            (Some(Message::SwapUncopied), detach())
+        );
+        let mut other = swap;
+        other.socket = PathBuf::from("/x");
+        assert_eq!(judged(&other, None), (None, None));
+        other.lost = vec!["nbdfuse (7)".to_owned()];
+        assert_eq!(
+            judged(&other, Some(&device("up"))).0,
+            Some(Message::AttachedLost)
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! What the collector says of itself and of its hosts, at its local address.
+
+use crate::command::within;
+use crate::finding::Finding;
+use crate::message::Message;
+use gleaner_collector::ask;
+use std::time::Duration;
+
+/// A collector with ten thousand hosts answers within a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What matters of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    hosts_count: u64,
+    silent_count: u64,
+    /// How bad each is, and what.
+    problems: Vec<(String, String)>,
+}
+
+/// Asks it; why not, for people.
+pub(crate) fn read(url: &str) -> Result<Said, String> {
+    let address = url.to_owned();
+    let asked = within(PATIENCE, move || {
+        ask::status(&address).map_err(|e| e.to_string())
+    });
+    let status =
+        asked.ok_or_else(|| format!("{url}: no answer within {} s", PATIENCE.as_secs()))??;
+    let problems = status.told_problems();
+    Ok(Said {
+        problems: problems
+            .map(|(how_bad, what)| (how_bad.to_owned(), what.to_owned()))
+            .collect(),
+        hosts_count: status.hosts_count,
+        silent_count: status.hosts_silent_count,
+    })
+}
+
+/// What mends.
+pub(crate) struct Mends {
+    /// Shows more of it.
+    pub(crate) look: String,
+    /// Makes a token for a host.
+    pub(crate) invite: String,
+    /// Starts it anew.
+    pub(crate) start: String,
+}
+
+/// Of itself, and of its hosts.
+pub(crate) fn judge(said: &Result<Said, String>, url: &str, mends: &Mends) -> Vec<Finding> {
+    let Mends {
+        look,
+        invite,
+        start,
+    } = mends;
+    let said = match said {
+        Ok(said) => said,
+        Err(why) => return vec![Finding::of(Message::StatusSilent, "status", why).mend(start)],
+    };
+    let mut findings = vec![match (said.hosts_count, said.silent_count) {
+        (0, _) => {
+            Finding::of(Message::NoHosts, "hosts", "no host has sent anything yet").mend(invite)
+        }
+        (all, 0) => Finding::ok("hosts", format!("{all}, none of them silent ({url})")),
+        (all, silent) => {
+            let found = format!("{silent} of {all} are silent");
+            Finding::of(Message::HostsSilent, "hosts", found).mend(look)
+        }
+    }];
+    // Silent hosts are told above, by their number.
+    let others = said
+        .problems
+        .iter()
+        .filter(|(_, what)| said.silent_count == 0 || !what.contains("silent"));
+    findings.extend(others.filter_map(|(how_bad, what)| {
+        let message = match how_bad.as_str() {
+            "fault" => Message::ServerProblem,
+            "warning" => Message::ServerWarning,
+            _ => return None,
+        };
+        Some(Finding::of(message, "status", what).mend(look))
+    }));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_collector_says_is_passed_on() {
+        let text = |text: &str| text.to_owned();
+        let mends = Mends {
+            look: text("look"),
+            invite: text("invite"),
+            start: text("start"),
+        };
+        let judged = |said| {
+            let findings = judge(&said, "http://127.0.0.1:1", &mends);
+            findings.into_iter().map(|f| f.message).collect::<Vec<_>>()
+        };
+        let said = |hosts_count, silent_count, problems: &[(&str, &str)]| {
+            let problems = problems
+                .iter()
+                .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+                .collect();
+            Ok(Said {
+                hosts_count,
+                silent_count,
+                problems,
+            })
+        };
+        assert_eq!(judged(Err("x".to_owned())), [Some(Message::StatusSilent)]);
+        assert_eq!(judged(said(0, 0, &[])), [Some(Message::NoHosts)]);
+        assert_eq!(judged(said(3, 0, &[("notice", "x")])), [None]);
+        assert_eq!(
+            judged(said(3, 1, &[("warning", "1 host is silent")])),
+            [Some(Message::HostsSilent)]
+        );
+        assert_eq!(
+            judged(said(3, 0, &[("fault", "x"), ("warning", "y")])),
+            [
+                None,
+                Some(Message::ServerProblem),
+                Some(Message::ServerWarning)
+            ]
+        );
+        assert!(read("http://127.0.0.1:1").is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! What the memory server says of itself, at the owner's socket.
+
+use crate::finding::Finding;
+use crate::message::Message;
+use gleaner_schemas::lending::Lending;
+use gleaner_schemas::units::Bytes;
+
+/// Commands that mend lending.
+pub(crate) struct Mends {
+    /// Starts the agent anew.
+    pub(crate) agent: String,
+    /// Starts the memory server anew.
+    pub(crate) memoryd: String,
+    /// Writes the drop-in that serves pages, and starts the memory server anew.
+    pub(crate) pages: String,
+}
+
+/// `recruiters` and `grants`: as configured.
+pub(crate) fn judge(
+    lending: &Lending,
+    recruiters: &[String],
+    grants: bool,
+    mends: &Mends,
+) -> Vec<Finding> {
+    let quota = &lending.quota;
+    let state = match lending.is_paused {
+        true => "paused by the owner".to_owned(),
+        false => format!(
+            "{} of {} that may be lent",
+            Bytes::from(quota.lent_bytes),
+            Bytes::from(quota.quota_bytes)
+        ),
+    };
+    let mut findings = vec![Finding::ok("lending", state)];
+    findings.push(match lending.hears_agent {
+        true => Finding::ok("agent", "heard"),
+        false => Finding::of(Message::AgentUnheard, "agent", "not heard: nothing is lent")
+            .mend(mends.agent.clone()),
+    });
+    if recruiters.is_empty() {
+        findings.push(Finding::of(
+            Message::NoRecruiter,
+            "recruiters",
+            "none is configured",
+        ));
+    }
+    for url in recruiters {
+        let is_same = |linked: &String| linked.trim_end_matches('/') == url.trim_end_matches('/');
+        findings.push(match lending.recruiters.iter().any(is_same) {
+            true => Finding::ok("recruiters", format!("{url} is linked")),
+            false => Finding::of(
+                Message::RecruiterUnlinked,
+                "recruiters",
+                format!("{url} is not linked"),
+            )
+            .mend(mends.memoryd.clone()),
+        });
+    }
+    if grants && !recruiters.is_empty() {
+        findings.push(match &lending.pages {
+            Some(_) => Finding::ok("pages", "served to clients of leases"),
+            None => Finding::of(
+                Message::PagesUnserved,
+                "pages",
+                "served nowhere: recruiters place no lease here",
+            )
+            .mend(mends.pages.clone()),
+        });
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gleaner_schemas::lending::PagesServed;
+
+    fn mends() -> Mends {
+        let [agent, memoryd, pages] = ["agent", "memoryd", "pages"].map(str::to_owned);
+        Mends {
+            agent,
+            memoryd,
+            pages,
+        }
+    }
+
+    #[test]
+    fn links_and_the_agent_are_what_lending_needs() {
+        let judged = |hears_agent, linked: &[&str], wanted: &[&str]| {
+            let owned = |texts: &[&str]| {
+                texts
+                    .iter()
+                    .map(|text| (*text).to_owned())
+                    .collect::<Vec<_>>()
+            };
+            let lending = Lending {
+                hears_agent,
+                recruiters: owned(linked),
+                pages: Some(PagesServed::default()),
+                ..Lending::default()
+            };
+            let findings = judge(&lending, &owned(wanted), true, &mends());
+            findings
+                .into_iter()
+                .skip(1)
+                .map(|f| f.message)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            judged(true, &["https://r:1"], &["https://r:1/"]),
+            [None, None, None]
+        );
+        assert_eq!(
+            judged(false, &[], &["https://r:1"]),
+            [
+                Some(Message::AgentUnheard),
+                Some(Message::RecruiterUnlinked),
+                None
+            ]
+        );
+        assert_eq!(judged(true, &[], &[]), [None, Some(Message::NoRecruiter)]);
+    }
+
+    #[test]
+    fn leases_are_offered_with_an_address_that_serves_their_pages() {
+        let url = "https://r:1".to_owned();
+        let lending = Lending {
+            hears_agent: true,
+            recruiters: vec![url.clone()],
+            ..Lending::default()
+        };
+        let found = |lending: &Lending, grants| {
+            let findings = judge(lending, std::slice::from_ref(&url), grants, &mends());
+            let unserved = findings
+                .into_iter()
+                .find(|f| f.message == Some(Message::PagesUnserved));
+            unserved.map(|f| f.mend)
+        };
+        assert_eq!(found(&lending, true), Some(Some("pages".to_owned())));
+        assert_eq!(found(&lending, false), None); // the host lends by its quota alone
+        let serving = Lending {
+            pages: Some(PagesServed::default()),
+            ..lending
+        };
+        assert_eq!(found(&serving, true), None);
+    }
+}

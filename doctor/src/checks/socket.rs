@@ -1,0 +1,100 @@
+//! Whether a daemon's Unix socket is there, and whether this user may use it.
+
+use crate::finding::Finding;
+use crate::message::Message;
+use crate::user::User;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+const SUBJECT: &str = "socket";
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Answered,
+    Missing,
+    /// A socket that nobody listens at any more.
+    Silent,
+    /// Not for this user; the name of the group that may, where it is seen.
+    Denied(Option<String>),
+    Failed(String),
+}
+
+/// Calls, and hangs up.
+pub(crate) fn read(socket: &Path) -> Call {
+    match UnixStream::connect(socket) {
+        Ok(_) => Call::Answered,
+        Err(e) => match e.kind() {
+            ErrorKind::NotFound => Call::Missing,
+            ErrorKind::ConnectionRefused => Call::Silent,
+            ErrorKind::PermissionDenied => Call::Denied(group_of(socket)),
+            _ => Call::Failed(e.to_string()),
+        },
+    }
+}
+
+/// Of the socket, or of the folder that hides it.
+fn group_of(socket: &Path) -> Option<String> {
+    let mut seen = socket.ancestors().filter_map(|path| path.metadata().ok());
+    let gid = seen.next()?.gid();
+    let groups = std::fs::read_to_string("/etc/group").ok()?;
+    let mut lines = groups.lines().map(|line| line.split(':'));
+    lines.find_map(|mut fields| {
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(gid)).then(|| name.to_owned())
+    })
+}
+
+/// `start`: how the daemon is started anew.
+pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Finding {
+    let shown = socket.display();
+    let missing = |why: &str| {
+        Finding::of(Message::SocketMissing, SUBJECT, format!("{shown}: {why}")).mend(start)
+    };
+    match call {
+        Call::Answered => Finding::ok(SUBJECT, format!("{shown} answers {}", me.name)),
+        Call::Missing => missing("there is none"),
+        Call::Silent => missing("nobody listens there"),
+        Call::Failed(why) => missing(why),
+        Call::Denied(group) => {
+            let finding = Finding::of(
+                Message::SocketDenied,
+                SUBJECT,
+                format!("{} may not use {shown}", me.name),
+            );
+            match group.as_deref() {
+                None | Some("root") => finding,
+                Some(group) => finding.mend(format!("sudo usermod -aG {group} {}", me.name)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn sockets_are_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        assert_eq!(read(&socket), Call::Missing);
+        let listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(read(&socket), Call::Answered);
+        drop(listener);
+        assert_eq!(read(&socket), Call::Silent);
+        let me = User {
+            name: "ada".to_owned(),
+            ..User::default()
+        };
+        let denied = judge(&Call::Denied(Some("gleaner".to_owned())), &socket, &me, "");
+        assert_eq!(denied.mend.as_deref(), Some("sudo usermod -aG gleaner ada"));
+        assert_eq!(judge(&Call::Denied(None), &socket, &me, "").mend, None);
+        let silent = judge(&Call::Silent, &socket, &me, "sudo systemctl restart x");
+        assert_eq!(silent.message, Some(Message::SocketMissing));
+        assert!(silent.mend.is_some());
+    }
+}

@@ -1,0 +1,292 @@
+//! Users and what they may do with files: by owner, group and mode (path_resolution(7)); access lists are not looked at.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Somebody who runs a daemon, or the doctor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct User {
+    pub(super) name: String,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    /// The others.
+    pub(super) groups: Vec<u32>,
+}
+
+/// Returns the number of a group by /etc/group.
+#[must_use]
+pub fn group_id(name: &str) -> Option<u32> {
+    let text = fs::read_to_string("/etc/group").unwrap_or_default();
+    groups(&text)
+        .find(|group| group.0 == name)
+        .map(|group| group.1)
+}
+
+impl User {
+    /// Who runs this program.
+    pub(super) fn me() -> Self {
+        let uid = rustix::process::geteuid().as_raw();
+        let groups = rustix::process::getgroups().unwrap_or_default();
+        let known = Self::of(uid);
+        Self {
+            gid: rustix::process::getegid().as_raw(),
+            groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
+            ..known
+        }
+    }
+
+    /// By number; a name that /etc/passwd does not have is the number.
+    pub(super) fn of(uid: u32) -> Self {
+        let unknown = || Self {
+            name: uid.to_string(),
+            uid,
+            ..Self::default()
+        };
+        Self::found(|_, of_user| of_user == uid).unwrap_or_else(unknown)
+    }
+
+    /// By name, as /etc/passwd has it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::found(|of_user, _| of_user == name)
+    }
+
+    /// With these groups as well, by name or number.
+    pub(super) fn with_groups(mut self, names: &[String]) -> Self {
+        let text = fs::read_to_string("/etc/group").unwrap_or_default();
+        for name in names {
+            let named = groups(&text)
+                .find(|group| group.0 == name)
+                .map(|group| group.1);
+            self.groups.extend(named.or_else(|| name.parse().ok()));
+        }
+        self
+    }
+
+    fn found(is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
+        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let group = fs::read_to_string("/etc/group").unwrap_or_default();
+        Self::parse(&passwd, &group, is_wanted)
+    }
+
+    /// From passwd(5) and group(5).
+    fn parse(passwd: &str, group: &str, is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
+        passwd.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let [name, _, uid, gid, ..] = fields.as_slice() else {
+                return None;
+            };
+            let (uid, gid) = (uid.parse().ok()?, gid.parse().ok()?);
+            let member = |members: &str| members.split(',').any(|member| member == *name);
+            is_wanted(name, uid).then(|| Self {
+                name: (*name).to_owned(),
+                uid,
+                gid,
+                groups: groups(group)
+                    .filter(|of| member(of.2))
+                    .map(|of| of.1)
+                    .collect(),
+            })
+        })
+    }
+
+    /// Whether there is a group of this name, and the user is in it.
+    pub(super) fn shares_a_group(&self, name: &str) -> bool {
+        let text = fs::read_to_string("/etc/group").unwrap_or_default();
+        let mut named = groups(&text).filter(|group| group.0 == name);
+        named.any(|group| group.1 == self.gid || self.groups.contains(&group.1))
+    }
+
+    pub(super) const fn is_root(&self) -> bool {
+        self.uid == 0
+    }
+}
+
+/// Name, number and members of each group.
+fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
+    text.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, gid) = (fields.next()?, fields.next()?, fields.next()?);
+        Some((name, gid.parse().ok()?, fields.next().unwrap_or_default()))
+    })
+}
+
+/// What is wanted of a file, as a bit of its mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    Read = 4,
+    Write = 2,
+    Enter = 1,
+}
+
+/// Owner and mode of a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) mode: u32,
+    pub(super) is_folder: bool,
+}
+
+impl Node {
+    pub(super) fn of(path: &Path) -> std::io::Result<Self> {
+        let file = fs::metadata(path)?;
+        Ok(Self {
+            uid: file.uid(),
+            gid: file.gid(),
+            mode: file.mode() & 0o7777,
+            is_folder: file.is_dir(),
+        })
+    }
+
+    /// Whether `user` may, by the mode. Root may all but execute what nobody may.
+    pub(super) fn lets(self, user: &User, want: Want) -> bool {
+        let shift = match () {
+            () if user.is_root() => return true,
+            () if user.uid == self.uid => 6,
+            () if user.gid == self.gid || user.groups.contains(&self.gid) => 3,
+            () => 0,
+        };
+        self.mode >> shift & want as u32 != 0
+    }
+}
+
+/// Whether somebody may use a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Yes,
+    /// It is not there, nor what leads to it.
+    Missing,
+    /// Not because of this file or folder, which belongs to so and so.
+    No(PathBuf, Node),
+    /// Its file system is mounted so.
+    ReadOnly,
+    /// The doctor may not look there.
+    Unseen(PathBuf),
+}
+
+/// Whether `user` may read or write `path`, and enter all folders above it.
+pub(super) fn access(user: &User, path: &Path, wants: &[Want]) -> Access {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let entered = above.into_iter().filter(|folder| *folder != Path::new(""));
+    let asked = entered.map(|folder| (folder, Want::Enter));
+    let asked = asked.chain(wants.iter().map(|want| (path, *want)));
+    for (path, want) in asked {
+        match Node::of(path) {
+            Ok(node) if !node.lets(user, want) => return Access::No(path.to_owned(), node),
+            Ok(_) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Access::Unseen(path.to_owned());
+            }
+            Err(_) => return Access::Missing,
+        }
+    }
+    let flags = rustix::fs::statvfs(path).map(|disk| disk.f_flag);
+    let is_read_only = flags.is_ok_and(|f| f.contains(rustix::fs::StatVfsMountFlags::RDONLY));
+    match is_read_only && wants.contains(&Want::Write) {
+        true => Access::ReadOnly,
+        false => Access::Yes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str =
+        "root:x:0:0:root:/root:/bin/sh\ntorn\nada:x:1000:100::/home/ada:/bin/sh\nx:x:a:b\n";
+    const GROUP: &str =
+        "users:x:100:\ngleaner:x:990:bob,ada\ninput:x:104:bob\nadam:x:7:adam\ntorn:x\n";
+
+    #[test]
+    fn users_have_the_groups_that_name_them() {
+        let ada = User::parse(PASSWD, GROUP, |name, _| name == "ada").unwrap();
+        let expected = User {
+            name: "ada".to_owned(),
+            uid: 1000,
+            gid: 100,
+            groups: vec![990],
+        };
+        assert_eq!(ada, expected);
+        assert_eq!(
+            User::parse(PASSWD, GROUP, |_, uid| uid == 0).unwrap().name,
+            "root"
+        );
+        assert_eq!(User::parse(PASSWD, GROUP, |name, _| name == "x"), None);
+    }
+
+    #[test]
+    fn modes_let_the_owner_the_group_and_the_others() {
+        let user = |uid, gid, groups: &[u32]| User {
+            name: String::new(),
+            uid,
+            gid,
+            groups: groups.to_vec(),
+        };
+        let node = |mode| Node {
+            uid: 10,
+            gid: 20,
+            mode,
+            is_folder: false,
+        };
+        for (mode, who, read, write) in [
+            (0o640, user(10, 1, &[]), true, true),
+            (0o640, user(11, 20, &[]), true, false),
+            (0o640, user(11, 1, &[3, 20]), true, false),
+            (0o640, user(11, 1, &[]), false, false),
+            (0o640, user(0, 0, &[]), true, true),
+            (0o046, user(10, 20, &[]), false, false), // the owner's bits are the owner's
+            (0o046, user(11, 20, &[]), true, false),
+            (0o046, user(11, 1, &[]), true, true),
+        ] {
+            assert_eq!(node(mode).lets(&who, Want::Read), read, "{mode:o} {who:?}");
+            assert_eq!(
+                node(mode).lets(&who, Want::Write),
+                write,
+                "{mode:o} {who:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_folders_above_must_be_entered() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("closed/open");
+        fs::create_dir_all(&below).unwrap();
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+        };
+        set(folder.path(), 0o755);
+        set(&folder.path().join("closed"), 0o700);
+        set(&below, 0o777);
+        let stranger = User {
+            name: "stranger".to_owned(),
+            uid: 54_321,
+            gid: 54_321,
+            groups: Vec::new(),
+        };
+        let found = access(&stranger, &below, &[Want::Write]);
+        assert!(
+            matches!(&found, Access::No(path, _) if path.ends_with("closed")),
+            "{found:?}"
+        );
+        set(&folder.path().join("closed"), 0o711);
+        assert_eq!(
+            access(&stranger, &below, &[Want::Read, Want::Write, Want::Enter]),
+            Access::Yes
+        );
+        assert_eq!(
+            access(&stranger, &below.join("no"), &[Want::Read]),
+            Access::Missing
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_passwd_is_too_strange(text in "(?s)[a-z0-9:,\n\\PC]{0,200}") {
+            let _ = User::parse(&text, &text, |_, _| true);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Reasons why there are no figures to print.
+
+use gleaner_analysis::AnalysisError;
+use gleaner_dataset::DatasetError;
+use gleaner_simulator::dodo::SimulationError;
+use gleaner_simulator::hosts::HostsError;
+use gleaner_traces::published::PublishedError;
+use gleaner_traces::synth::SynthError;
+use std::io;
+use std::path::PathBuf;
+
+/// Result of a comparison, or of a part of it.
+pub(crate) type Result<T> = std::result::Result<T, FidelityError>;
+
+/// Failure of `gleaner fidelity`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FidelityError {
+    /// The paper has no such table or figure.
+    #[error("--item {item}: the paper's are {known}")]
+    Item {
+        /// Name as it was given.
+        item: String,
+        /// Names of all tables and figures, with commas between.
+        known: String,
+    },
+    /// Nothing but simulated figures was asked for, and no simulation.
+    #[error("{items} takes a simulation: add --simulate")]
+    NeedsSimulation {
+        /// Names as they were given, with commas between.
+        items: String,
+    },
+    /// The folder for the datasets cannot be made.
+    #[error("{}: no folder can be made there", .work.display())]
+    Folder {
+        /// Folder that was to hold it.
+        work: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// The page cannot be written.
+    #[error("{}", .path.display())]
+    Page {
+        /// Path of the page.
+        path: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// A seed has no clusters, or they have no figures.
+    #[error("seed {seed}")]
+    Seed {
+        /// The seed.
+        seed: u64,
+        /// Reason.
+        source: Box<FidelityError>,
+    },
+    /// A program cannot be simulated.
+    #[error("{application} on {cluster}")]
+    Simulation {
+        /// Name of the program.
+        application: String,
+        /// Name of the cluster.
+        cluster: &'static str,
+        /// Reason.
+        source: SimulationError,
+    },
+    /// A thread ended early.
+    #[error("{0} ended early")]
+    Thread(&'static str),
+    /// The table of published figures is damaged.
+    #[error(transparent)]
+    Published(#[from] PublishedError),
+    /// A cluster cannot be made.
+    #[error(transparent)]
+    Synth(#[from] SynthError),
+    /// A cluster's dataset cannot be read.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// A cluster's dataset cannot be analysed.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+    /// A cluster's hosts cannot be simulated on.
+    #[error(transparent)]
+    Hosts(#[from] HostsError),
+    /// The records have no form as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}

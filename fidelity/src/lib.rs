@@ -1,0 +1,169 @@
+//! `gleaner fidelity`: the figures that a paper prints, beside those of synthetic clusters made after it.
+//!
+//! ```text
+//! traces/published ─► figures ─────────────────────────────────┐
+//! seeds ─► clusters (made, analysed, simulated on) ─► cells ─► record ─► text, markdown, JSON
+//!                                  simulation ─► shapes ─┐      └──► aims, contradictions, gains
+//!                                                        └──────────► text, markdown, aims
+//! ```
+//!
+//! Rooms, from the top; each uses only those after it: `markdown`, `text`, `aims`, `contradictions`, `wording`, `gains`,
+//! `shapes`, `record`, `cells`, `clusters`, `simulation`, `name`, `number`, `args`, `error`.
+
+mod aims;
+mod args;
+mod cells;
+mod clusters;
+mod contradictions;
+mod error;
+mod gains;
+mod markdown;
+mod name;
+mod number;
+mod record;
+mod shapes;
+mod simulation;
+mod text;
+mod wording;
+
+pub use args::Fidelity;
+use clusters::Wanted;
+pub use error::FidelityError;
+use error::Result;
+use gleaner_traces::published::{Published, acharya_setia};
+use gleaner_traces::synth::Cluster;
+use name::Name;
+use record::{Record, Values};
+use shapes::Shape;
+use std::collections::BTreeSet;
+
+/// Makes the clusters that `args` ask for, and returns the comparison for standard output.
+///
+/// # Errors
+/// [`FidelityError`].
+pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
+    let published = acharya_setia()?;
+    refuse_unknown(&args.item, &published)?;
+    let (mut records, mut shapes) = measured(args, &published)?;
+    if let Some(file) = &args.markdown {
+        let page = markdown::markdown(&records, &shapes, &told(args));
+        std::fs::write(file, page).map_err(|source| FidelityError::Page {
+            path: file.clone(),
+            source,
+        })?;
+    }
+    let is_asked = |item: &str| args.item.is_empty() || args.item.iter().any(|i| i == item);
+    records.retain(|r| is_asked(&r.item));
+    shapes.retain(|s| is_asked(s.item));
+    Ok(if args.json {
+        serde_json::to_string_pretty(&records)? + "\n"
+    } else {
+        text::text(&records, &shapes)
+    })
+}
+
+fn refuse_unknown(asked: &[String], published: &Published) -> Result<()> {
+    let mut known: Vec<&str> = published.figures.iter().map(|f| f.item.as_str()).collect();
+    known.extend(simulation::ITEMS);
+    let mut seen = BTreeSet::new();
+    known.retain(|item| seen.insert(*item));
+    match asked.iter().find(|item| !known.contains(&item.as_str())) {
+        Some(item) => Err(FidelityError::Item {
+            item: item.clone(),
+            known: known.join(", "),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A record for each figure, over all seeds, and what simulations say of those without numbers.
+fn measured(args: &Fidelity, published: &Published) -> Result<(Vec<Record>, Vec<Shape>)> {
+    let work = args.work.clone().unwrap_or_else(std::env::temp_dir);
+    let bar = gleaner_terminal::bar("fidelity", 1);
+    let (seeds, simulated) = (seeds(args)?, args.simulate.unwrap_or(0));
+    let mut wanted = Wanted {
+        analysis: wants_analysis(args),
+        jobs: simulation::jobs(&args.item),
+        simulated_hours: args.simulated_hours,
+    };
+    let mut of_seeds: Vec<Values> = Vec::new();
+    let mut simulations = Vec::new();
+    for done in 0..seeds {
+        let seed = args.first_seed.wrapping_add(done);
+        let cluster = |name| clusters::cluster(name, seed, args.days);
+        let both: [Cluster; 2] = [cluster(Name::A)?, cluster(Name::B)?];
+        let host_days = |c: &Cluster| c.parameters().hosts as u64 * u64::from(c.parameters().days);
+        let steps: u64 = both.iter().map(host_days).sum();
+        let steps_simulated = simulation::STEPS * simulation::jobs(&args.item).len() as u64;
+        bar.set_length(steps * seeds + steps_simulated * simulated.min(seeds));
+        bar.set_message(format!("seed {seed}, {} of {seeds}", done + 1));
+        if done >= simulated {
+            wanted.jobs.clear();
+        }
+        let observed = clusters::observe(&both, &wanted, &work, &bar);
+        let observed = observed.map_err(|error| FidelityError::Seed {
+            seed,
+            source: Box::new(error),
+        })?;
+        of_seeds.push(record::values(&published.figures, &observed));
+        simulations.extend(observed.simulation);
+    }
+    bar.finish_and_clear();
+    let records = record::records(&published.figures, &of_seeds);
+    Ok((records, shapes::shapes(&simulations)))
+}
+
+/// Whether anything was asked for that is not simulated.
+fn wants_analysis(args: &Fidelity) -> bool {
+    let is_simulated = |item: &String| simulation::ITEMS.contains(&&**item);
+    args.item.is_empty() || !args.item.iter().all(is_simulated)
+}
+
+/// How many clusters of each kind are made.
+fn seeds(args: &Fidelity) -> Result<u64> {
+    match args.simulate {
+        _ if wants_analysis(args) => Ok(args.seeds),
+        Some(simulated) => Ok(simulated),
+        None => Err(FidelityError::NeedsSimulation {
+            items: args.item.join(", "),
+        }),
+    }
+}
+
+/// How the page came about, for who reads it.
+fn told(args: &Fidelity) -> markdown::Told {
+    let seeds = |count: u64| match count {
+        1 => format!("the seed {}", args.first_seed),
+        many => {
+            let last = args.first_seed.wrapping_add(many - 1);
+            format!("{many} seeds ({} to {last})", args.first_seed)
+        }
+    };
+    let simulated = args.simulate.map(|simulated| simulated.min(args.seeds));
+    markdown::Told {
+        command: command(args),
+        seeds: seeds(args.seeds),
+        simulated: simulated.map(|simulated| (seeds(simulated), args.simulated_hours)),
+    }
+}
+
+/// The line that does it again.
+fn command(args: &Fidelity) -> String {
+    let mut line = format!(
+        "gleaner fidelity --seeds {} --first-seed {}",
+        args.seeds, args.first_seed
+    );
+    if args.days != 14 {
+        line += &format!(" --days {}", args.days);
+    }
+    if let Some(simulated) = args.simulate {
+        line += &format!(" --simulate={simulated}");
+        if args.simulated_hours != 168 {
+            line += &format!(" --simulated-hours {}", args.simulated_hours);
+        }
+    }
+    if let Some(file) = &args.markdown {
+        line += &format!(" --markdown {}", file.display());
+    }
+    line
+}

@@ -1,0 +1,284 @@
+//! Figures 8 to 10, which print no numbers: what the paper's text says of them, and whether ours is so.
+
+use super::cells::simulated::lost;
+use super::name::Name;
+use super::number::number;
+use super::simulation::{Job, Simulation, Variant};
+use gleaner_simulator::applications::Application::{self, Db2, Dmine, Hotcold, Lu, Random};
+
+/// By so much two speedups differ, or they are taken for the same.
+const NOTHING: f64 = 0.05;
+/// "Much smaller" is less than this part.
+const MUCH: f64 = 0.5;
+
+/// What the text says of one curve.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shape {
+    pub(super) item: &'static str,
+    pub(super) row: String,
+    pub(super) quantity: &'static str,
+    pub(super) paper: &'static str,
+    /// Median over the seeds.
+    pub(super) ours: String,
+    /// Least and most of them.
+    pub(super) range: String,
+    /// Seeds in which it is so.
+    pub(super) so: usize,
+    pub(super) seeds: usize,
+}
+
+/// A quantity of a simulation, and whether it is as the text says.
+type Look = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
+
+/// All that the simulations tell of.
+pub(super) fn shapes(simulations: &[Simulation]) -> Vec<Shape> {
+    figure_8()
+        .into_iter()
+        .chain(figure_9())
+        .chain(figure_10())
+        .filter_map(|said| said.shape(simulations))
+        .collect()
+}
+
+/// What the text says, before anything is looked at.
+struct Said {
+    item: &'static str,
+    row: String,
+    quantity: &'static str,
+    paper: &'static str,
+    look: Look,
+}
+
+impl Said {
+    fn shape(self, simulations: &[Simulation]) -> Option<Shape> {
+        let found: Vec<(f64, bool)> = simulations.iter().filter_map(|s| (self.look)(s)).collect();
+        let mut values: Vec<f64> = found.iter().map(|(value, _)| *value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (least, most) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = if values.len().is_multiple_of(2) {
+            f64::midpoint(values[middle - 1], values[middle])
+        } else {
+            values[middle]
+        };
+        Some(Shape {
+            item: self.item,
+            row: self.row,
+            quantity: self.quantity,
+            paper: self.paper,
+            ours: number(median),
+            range: format!("{} to {}", number(*least), number(*most)),
+            so: found.iter().filter(|(_, is_so)| *is_so).count(),
+            seeds: found.len(),
+        })
+    }
+}
+
+fn figure_8() -> Vec<Said> {
+    const QUANTITY: &str = "speedup by hour, 95th over 5th percentile";
+    let said = |application: Application, cluster: Name, paper, is_so: fn(f64, f64) -> bool| Said {
+        item: "Figure 8",
+        row: format!("{application}, {}", cluster.row()),
+        quantity: QUANTITY,
+        paper,
+        look: Box::new(move |s| {
+            let (ours, dmine) = (swing(application, cluster, s)?, swing(Dmine, Name::A, s)?);
+            Some((ours, is_so(ours - 1.0, dmine - 1.0)))
+        }),
+    };
+    let (a, b) = (Name::A, Name::B);
+    vec![
+        said(Lu, a, "no variation", |ours, _| ours < NOTHING),
+        said(Lu, b, "no variation", |ours, _| ours < NOTHING),
+        said(
+            Hotcold,
+            a,
+            "little variation: less than dmine's",
+            |ours, dmine| ours < dmine,
+        ),
+        said(
+            Random,
+            a,
+            "little variation: less than dmine's",
+            |ours, dmine| ours < dmine,
+        ),
+        said(Dmine, a, "significant variation", |ours, _| ours > NOTHING),
+        said(Db2, a, "much less variation than dmine's", |ours, dmine| {
+            ours < MUCH * dmine
+        }),
+    ]
+}
+
+fn figure_9() -> Vec<Said> {
+    let at = |application: Application,
+              variant,
+              network: &str,
+              quantity,
+              paper,
+              is_so: fn(f64) -> bool| Said {
+        item: "Figure 9",
+        row: format!("{application}, {network}"),
+        quantity,
+        paper,
+        look: Box::new(move |s| {
+            let ours = speedup(application, variant, s)?;
+            let ours = match variant {
+                Variant::Latency => ours / speedup(application, Variant::None, s)?,
+                _ => ours,
+            };
+            Some((ours, is_so(ours)))
+        }),
+    };
+    let latency = |of| {
+        let is_so = |ratio: f64| (ratio - 1.0).abs() < NOTHING;
+        at(
+            of,
+            Variant::Latency,
+            "30 µs",
+            "speedup, over that at 7.4 µs",
+            "negligible impact",
+            is_so,
+        )
+    };
+    let bandwidth = |of, paper, is_so| {
+        at(
+            of,
+            Variant::Bandwidth,
+            "10 MB/s and 30 µs",
+            "speedup",
+            paper,
+            is_so,
+        )
+    };
+    vec![
+        latency(Dmine),
+        latency(Random),
+        bandwidth(Dmine, "a slowdown", |speedup| speedup < 1.0 - NOTHING),
+        bandwidth(Random, "a speedup", |speedup| speedup > 1.0 + NOTHING),
+    ]
+}
+
+fn figure_10() -> Vec<Said> {
+    let said = |row: Application, quantity, paper, look: Look| Said {
+        item: "Figure 10",
+        row: format!("{row}, a day between runs"),
+        quantity,
+        paper,
+        look,
+    };
+    vec![
+        said(
+            Dmine,
+            "speedup",
+            "still some benefit",
+            Box::new(|s| {
+                let ours = speedup(Dmine, Variant::Pause, s)?;
+                Some((ours, ours > 1.0 + NOTHING))
+            }),
+        ),
+        said(
+            Db2,
+            "speedup lost, %",
+            "much less than dmine",
+            Box::new(|s| {
+                let (ours, dmine) = (lost(Db2, s)?, lost(Dmine, s)?);
+                Some((ours * 100.0, ours < MUCH * dmine))
+            }),
+        ),
+    ]
+}
+
+fn speedup(application: Application, variant: Variant, simulation: &Simulation) -> Option<f64> {
+    simulation
+        .get(&Job::on_a(application, variant))
+        .map(|s| s.speedup)
+}
+
+/// By how much the speedup swings with the hour.
+fn swing(application: Application, cluster: Name, simulation: &Simulation) -> Option<f64> {
+    let job = Job {
+        cluster,
+        ..Job::on_a(application, Variant::None)
+    };
+    simulation.get(&job).map(|s| s.hours[1] / s.hours[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::{Simulated, jobs};
+
+    /// A cluster as the study has it: dmine swings by 40 % and loses 40 % to a day.
+    fn as_in_the_study() -> Simulation {
+        let simulated = |job: Job| {
+            let swing = match job.application {
+                Lu => 1.0,
+                Db2 => 1.1,
+                Hotcold | Random => 1.2,
+                Dmine => 1.4,
+            };
+            let speedup = match (job.application, job.variant) {
+                (Dmine, Variant::Bandwidth) => 0.5,
+                (Dmine, Variant::Pause) => 1.2,
+                (Dmine, _) => 2.0,
+                (Db2, Variant::Pause) => 1.17,
+                (Random, Variant::Bandwidth) => 1.3,
+                _ => 1.3,
+            };
+            let simulated = Simulated {
+                speedup,
+                hours: [1.0, swing],
+                ..Simulated::default()
+            };
+            (job, simulated)
+        };
+        jobs(&[]).into_iter().map(simulated).collect()
+    }
+
+    #[test]
+    fn what_the_study_says_is_so_of_its_own_curves() {
+        let found = shapes(&[as_in_the_study(), as_in_the_study()]);
+        assert_eq!(found.len(), 6 + 4 + 2);
+        assert!(
+            found.iter().all(|s| (s.so, s.seeds) == (2, 2)),
+            "{found:#?}"
+        );
+        assert!(shapes(&[]).is_empty() && shapes(&[Simulation::new()]).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_so_is_told_by_seed() {
+        let mut other = as_in_the_study();
+        for (job, simulated) in &mut other {
+            // Everything swings alike, nothing depends on the network, and a day costs all.
+            simulated.hours = [1.0, 1.3];
+            simulated.speedup = if job.variant == Variant::Pause {
+                1.0
+            } else {
+                1.5
+            };
+        }
+        let found = shapes(&[as_in_the_study(), other]);
+        let of = |item, row: &str| {
+            let shape = found
+                .iter()
+                .find(|s| s.item == item && s.row == row)
+                .unwrap();
+            (shape.ours.as_str(), shape.range.as_str(), shape.so)
+        };
+        assert_eq!(of("Figure 8", "lu, cluster A"), ("1.15", "1.00 to 1.30", 1));
+        assert_eq!(of("Figure 8", "dmine, cluster A").2, 2);
+        assert_eq!(of("Figure 8", "random, cluster A").2, 1);
+        assert_eq!(of("Figure 8", "db2, cluster A").2, 1);
+        assert_eq!(of("Figure 9", "dmine, 30 µs"), ("1.00", "1.00 to 1.00", 2));
+        assert_eq!(
+            of("Figure 9", "dmine, 10 MB/s and 30 µs"),
+            ("1.00", "0.50 to 1.50", 1)
+        );
+        assert_eq!(
+            of("Figure 10", "dmine, a day between runs"),
+            ("1.10", "1.00 to 1.20", 1)
+        );
+        assert_eq!(of("Figure 10", "db2, a day between runs").2, 1);
+    }
+}

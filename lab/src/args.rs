@@ -1,0 +1,121 @@
+//! Arguments of `gleaner lab`.
+
+use super::link::{self, Rate};
+use clap::Subcommand;
+use gleaner_schemas::units;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run a collector, a recruiter and hosts on this machine, as real daemons in network namespaces.
+///
+/// Needs root and iproute2; iptables for loss, a kernel with netem for delay.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sudo gleaner lab up --hosts 5 --rate 100mbit
+  sudo gleaner lab status
+  sudo gleaner lab down")]
+pub struct Lab {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum LabCommand {
+    /// Start it.
+    #[command(after_help = "Examples:
+  sudo gleaner lab up --hosts 3
+  sudo gleaner lab up --borrow 256MiB       with a clerk, whose device lies in the hosts' memory
+  sudo gleaner lab up --hosts 20 --rate 10mbit --delay 40ms --loss 1% --interval 5s
+
+What this kernel or machine cannot do is said, and left out: `gleaner lab status` repeats it.")]
+    Up(Up),
+    /// Tell what runs, how far each host's trace has come, and what it lends.
+    #[command(after_help = "Examples:
+  sudo gleaner lab status
+  sudo gleaner lab status --json | jq '.hosts[] | select(.is_shipping | not)'
+
+Exit codes: 0 there is a lab, 1 there is none.")]
+    Status(Status),
+    /// Remove all of it: processes, namespaces, files. Safe to run twice, and after a crash.
+    #[command(after_help = "Examples:
+  sudo gleaner lab down
+  sudo gleaner lab down --keep    leaves databases, dataset and logs in the lab's folder")]
+    Down(Down),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Up {
+    /// Hosts.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) hosts: u32,
+    /// Rate of each host's link, either way [default: no limit]
+    #[arg(long, value_name = "RATE", value_parser = link::rate)]
+    pub(crate) rate: Option<Rate>,
+    /// Delay of each host's link, either way, like 5ms [default: none]
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) delay: Option<Duration>,
+    /// Share of packets that each host's link loses, either way, like 1% [default: none]
+    #[arg(long, value_name = "PERCENT", value_parser = link::loss)]
+    pub(crate) loss: Option<f64>,
+    /// Time between samples, and between batches.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) interval: Duration,
+    #[command(flatten)]
+    pub(crate) lend: Lend,
+    /// Start a clerk too, whose device of this size borrows what the hosts lend [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    pub(crate) borrow: Option<u64>,
+    /// Folder of the lab: certificates, databases, dataset, logs; new or empty.
+    #[arg(long, value_name = "DIR", default_value = super::state::DEFAULT_FOLDER)]
+    pub(crate) folder: PathBuf,
+}
+
+/// How the lab's hosts lend.
+#[derive(clap::Args)]
+pub(crate) struct Lend {
+    /// How far: `spare` lends on this busy machine too, `gentle` and `paper` once its owner is away.
+    #[arg(long, value_name = "MODE", default_value = "spare")]
+    pub(crate) mode: LendMode,
+    /// Each host lends no more than this: all have the same machine's memory.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = units::parse_size)]
+    pub(crate) cap: u64,
+}
+
+/// As memoryd's `mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LendMode {
+    Spare,
+    Gentle,
+    Paper,
+}
+
+impl LendMode {
+    /// As its configuration has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Spare => "spare",
+            Self::Gentle => "gentle",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Status {
+    /// Folder of the lab [default: the one that is up]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Down {
+    /// Folder of the lab [default: the one that is up]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Leave databases, dataset and logs.
+    #[arg(long)]
+    pub(crate) keep: bool,
+}

@@ -1,0 +1,100 @@
+//! The clerk of a lab: a node of its own, which borrows what the lab's hosts lend.
+
+use super::address::{self, Node, RECRUITER_PORT};
+use super::collector::{DAYS, text, write};
+use super::daemons;
+use super::error::{LabError, Result, file};
+use super::state::PKI;
+use super::state::State;
+use gleaner_paging::ask;
+use gleaner_paging::device::run::DeviceStatus;
+use gleaner_trust::{Authority, Role};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// As the recruiter knows it, and as its certificate's files are called.
+const CLIENT: &str = "clerk";
+/// Small, so that more than one host has pages.
+const LEASE: &str = "64MiB";
+/// It takes the room of its copy on disk first.
+const TO_BEGIN: Duration = Duration::from_secs(120);
+const TO_ANSWER: Duration = Duration::from_secs(5);
+
+/// Makes its certificate and configuration.
+pub(super) fn prepare(
+    state: &State,
+    node: &Node,
+    authority: &Authority,
+    size_bytes: u64,
+) -> Result<()> {
+    let pki = state.folder.join(PKI);
+    let name = CLIENT.to_owned();
+    let issued = authority.issue(&Role::Client { name }, DAYS)?;
+    let [certificate, key] = ["crt", "key"].map(|end| pki.join(format!("{CLIENT}.{end}")));
+    write(&certificate, &issued.certificate_pem)?;
+    write(&key, &issued.key_pem)?;
+    let folder = state.folder_of(&node.namespace);
+    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    // Locked, it would take memory from the programs that the lab is tried with; swap on a lab is nobody's plan.
+    let config = format!(
+        "size = \"{size_bytes}B\"
+listen = {}
+status = {}
+disk = {}
+recruiters = [\"https://{}:{RECRUITER_PORT}\"]
+certificate = {}
+key = {}
+authority = {}
+lease = \"{LEASE}\"
+lock = false
+",
+        text(&socket(state))?,
+        text(&folder.join("clerk-status.sock"))?,
+        text(&folder.join("disk"))?,
+        address::collector().address,
+        text(&certificate)?,
+        text(&key)?,
+        text(&pki.join("authority.crt"))?,
+    );
+    write(&folder.join("clerk.toml"), &config)
+}
+
+/// Where its device is served.
+pub(super) fn socket(state: &State) -> PathBuf {
+    let folder = state.folder_of(&address::clerk().namespace);
+    folder.join("clerk.sock")
+}
+
+/// Waits until it serves its device; fails when it ends before.
+pub(super) fn wait(state: &State) -> Result<()> {
+    let begun = Instant::now();
+    let socket = socket(state);
+    while !socket.exists() {
+        daemons::check(state)?;
+        if begun.elapsed() > TO_BEGIN {
+            return Err(LabError::Late {
+                path: socket,
+                logs: None,
+            });
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Whether the lab has one.
+pub(super) fn is_there(state: &State) -> bool {
+    let namespace = address::clerk().namespace;
+    let mut started = state.started.iter();
+    started.any(|started| started.namespace == namespace)
+}
+
+/// Asks it: a socket's name is the same in every network.
+pub(super) fn said(state: &State) -> Result<(DeviceStatus, serde_json::Value)> {
+    let status = socket(state).with_file_name("clerk-status.sock");
+    ask::device(&status, TO_ANSWER).map_err(|source| LabError::Silent {
+        daemon: "the clerk",
+        source,
+    })
+}

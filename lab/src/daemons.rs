@@ -1,0 +1,196 @@
+//! The daemons of a lab: what runs where, and how it is started.
+
+use super::address::Node;
+use super::collector;
+use super::error::{LabError, Result, file};
+use super::process::Process;
+use super::state::{Started, State};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// One daemon. It is started as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and folder.
+pub(super) struct Daemon {
+    pub(super) name: &'static str,
+    program: &'static str,
+    args: &'static [&'static str],
+    config: &'static str,
+    /// A file in the node's folder without which it would not start.
+    after: Option<&'static str>,
+}
+
+/// What runs on the collector's node.
+pub(super) const COLLECTOR: Daemon = Daemon {
+    name: "collector",
+    program: "gleaner-collector",
+    args: &["run"],
+    config: "collector.toml",
+    after: None,
+};
+
+/// What runs there as well.
+pub(super) const RECRUITER: Daemon = Daemon {
+    name: "recruiter",
+    program: "gleaner-recruiter",
+    args: &["serve"],
+    config: "recruiter.toml",
+    after: None,
+};
+
+/// What runs on the clerk's node.
+pub(super) const CLERK: Daemon = Daemon {
+    name: "clerk",
+    program: "gleaner-clerk",
+    args: &["serve"],
+    config: "clerk.toml",
+    after: None,
+};
+
+/// What runs on every host, in the order in which it is started. A later daemon is a line here.
+pub(super) const OF_A_HOST: [Daemon; 3] = [
+    Daemon {
+        name: "run",
+        program: "gleaner-agent",
+        args: &["run"],
+        config: "agent.toml",
+        after: None,
+    },
+    Daemon {
+        name: "ship",
+        program: "gleaner-agent",
+        args: &["ship"],
+        config: "agent.toml",
+        after: Some("trace.db"),
+    },
+    Daemon {
+        name: "memoryd",
+        program: "gleaner-memoryd",
+        args: &["run"],
+        config: "memoryd.toml",
+        after: Some("agent.sock"),
+    },
+];
+
+/// How long what a daemon needs may take to come: long, for many hosts on a small machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Starts a daemon on its node, and writes down that it was.
+pub(super) fn start(state: &mut State, node: &Node, daemon: &Daemon) -> Result<()> {
+    let folder = state.folder_of(&node.namespace);
+    if let Some(file) = daemon.after {
+        let path = folder.join(file);
+        let begun = Instant::now();
+        while !path.exists() {
+            if begun.elapsed() > PATIENCE {
+                return Err(LabError::Late {
+                    path,
+                    logs: Some(folder),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let log = folder.join(format!("{}.log", daemon.name));
+    let create = || -> io::Result<(File, File)> {
+        let output = File::create(&log)?;
+        Ok((output.try_clone()?, output))
+    };
+    let (output, errors) = create().map_err(file("create", &log))?;
+    let child = on_node(node, daemon.program)?
+        .args(daemon.args)
+        .arg("--config")
+        .arg(folder.join(daemon.config))
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0) // a Ctrl-C here is not theirs
+        .spawn()
+        .map_err(|source| LabError::Start {
+            command: format!("{} in {}", daemon.program, node.namespace),
+            source,
+        })?;
+    if let Some(process) = Process::find(child.id()) {
+        state.started.push(Started {
+            namespace: node.namespace.clone(),
+            daemon: daemon.name.to_owned(),
+            process,
+        });
+        state.save()?;
+    }
+    Ok(())
+}
+
+/// Enrols a host, as its administrator would.
+pub(super) fn enrol(state: &State, node: &Node, token: &str) -> Result<()> {
+    let agent = &OF_A_HOST[0];
+    let folder = state.folder_of(&node.namespace);
+    let mut command = on_node(node, agent.program)?;
+    command.args(["enroll", &collector::url(), token, "--config"]);
+    command.arg(folder.join(agent.config)).current_dir(&folder);
+    let output = command.output().map_err(|source| LabError::Start {
+        command: "ip".to_owned(),
+        source,
+    })?;
+    if !output.status.success() {
+        return Err(LabError::Enrolment {
+            host: node.namespace.clone(),
+            output: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// One of our programs on a node: in its network, with its machine id and under its name.
+///
+/// `ip netns exec` lays /etc/netns/NAMESPACE over /etc; each of these executes the next, so that the program has the
+/// number of the process that is started here.
+fn on_node(node: &Node, name: &str) -> Result<Command> {
+    let mut command = Command::new("ip");
+    command
+        .args([
+            "netns",
+            "exec",
+            &node.namespace,
+            "unshare",
+            "--uts",
+            "--",
+            "sh",
+            "-c",
+        ])
+        .arg("echo \"$0\" > /proc/sys/kernel/hostname && exec \"$@\"")
+        .arg(&node.namespace)
+        .arg(program(name)?)
+        .stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Fails when a daemon of the lab has ended, with the last that it said.
+pub(super) fn check(state: &State) -> Result<()> {
+    let mut ended = state.started.iter().filter(|s| !s.process.runs());
+    if let Some(started) = ended.next() {
+        let log = state
+            .folder_of(&started.namespace)
+            .join(format!("{}.log", started.daemon));
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        return Err(LabError::Ended {
+            daemon: started.daemon.clone(),
+            namespace: started.namespace.clone(),
+            last: said.trim().lines().last().unwrap_or("nothing").to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// One of our programs: they are installed side by side.
+pub(super) fn program(name: &str) -> Result<PathBuf> {
+    let own = std::env::current_exe().map_err(|source| LabError::Own { source })?;
+    let path = own.with_file_name(name);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(LabError::NoProgram { path }),
+    }
+}

@@ -1,0 +1,206 @@
+//! Reasons why a lab does not come up, answer or go down.
+
+use gleaner_trust::TrustError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Result of what is done to a lab.
+pub(crate) type Result<T> = std::result::Result<T, LabError>;
+
+/// Failure of a command of `gleaner lab`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Another user than root asked.
+    #[error("network namespaces need root: run `sudo gleaner lab {command}`")]
+    NeedsRoot {
+        /// `up`, `status` or `down`.
+        command: &'static str,
+    },
+    /// A program of iproute2 is not installed.
+    #[error("{program} is missing: install iproute2")]
+    NoTool {
+        /// Name of the program.
+        program: &'static str,
+    },
+    /// A program of Gleaner's is not installed.
+    #[error("{} is missing: gleaner's programs are installed side by side", .path.display())]
+    NoProgram {
+        /// Path where it should be.
+        path: PathBuf,
+    },
+    /// The system does not tell the path of this program.
+    #[error("cannot tell where gleaner lies")]
+    Own {
+        /// Reason.
+        source: io::Error,
+    },
+    /// The agent would refuse the interval.
+    #[error("--interval: 100ms is the shortest")]
+    ShortInterval,
+    /// Namespaces of a lab exist.
+    #[error("a lab is up already, or what a crash left of one: `gleaner lab down` removes it")]
+    IsUp,
+    /// No lab is up.
+    #[error("there is no lab; `gleaner lab up` makes one")]
+    NoLab,
+    /// The folder for a new lab has files.
+    #[error("{} is not empty: name a new folder with --folder, or empty it", .folder.display())]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file or folder is not to be used.
+    #[error("cannot {act} {}", .path.display())]
+    File {
+        /// Verb: `read`, `write`, …
+        act: &'static str,
+        /// Path of the file.
+        path: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// A path has no place in a configuration, which is UTF-8.
+    #[error("{} is no UTF-8", .path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The lab's state is damaged.
+    #[error("{} is no lab's state", .path.display())]
+    State {
+        /// File of the state.
+        path: PathBuf,
+        /// Reason.
+        source: serde_json::Error,
+    },
+    /// The lab was made by another version.
+    #[error("{} is of another version of gleaner", .path.display())]
+    Version {
+        /// File of the state.
+        path: PathBuf,
+    },
+    /// A program does not start.
+    #[error("cannot start {command}")]
+    Start {
+        /// The program, or its whole command.
+        command: String,
+        /// Reason.
+        source: io::Error,
+    },
+    /// A command that has to succeed did not.
+    #[error("{command} failed: {output}")]
+    Command {
+        /// The whole command.
+        command: String,
+        /// Its standard error.
+        output: String,
+    },
+    /// A host gets no certificate.
+    #[error("cannot enrol {host}: {output}")]
+    Enrolment {
+        /// Namespace of the host.
+        host: String,
+        /// Standard error of the agent.
+        output: String,
+    },
+    /// A daemon does not make its file in time.
+    #[error("{} did not come{}", .path.display(), see(.logs.as_deref()))]
+    Late {
+        /// Path of the file.
+        path: PathBuf,
+        /// Folder of the daemons' logs, where one of them would say why.
+        logs: Option<PathBuf>,
+    },
+    /// A daemon of the lab is not running any more.
+    #[error("{daemon} in {namespace} has ended; it said: {last}")]
+    Ended {
+        /// Name of the daemon.
+        daemon: String,
+        /// Its namespace.
+        namespace: String,
+        /// Last line of its log.
+        last: String,
+    },
+    /// A daemon does not answer.
+    #[error("{daemon} does not answer")]
+    Silent {
+        /// Name of the daemon, with its article.
+        daemon: &'static str,
+        /// Reason.
+        source: io::Error,
+    },
+    /// A daemon answers with another status than 200.
+    #[error("{daemon} answers {line:?}")]
+    Answer {
+        /// Name of the daemon, with its article.
+        daemon: &'static str,
+        /// First line of its answer.
+        line: String,
+    },
+    /// A daemon's answer is not the expected document.
+    #[error("{subject}")]
+    Document {
+        /// The document, and its fault.
+        subject: &'static str,
+        /// Reason.
+        source: serde_json::Error,
+    },
+    /// The namespace of a daemon is closed.
+    #[error("cannot enter its namespace")]
+    Namespace {
+        /// The namespace.
+        namespace: String,
+        /// Reason.
+        source: io::Error,
+    },
+    /// The thread that asked a daemon ended early.
+    #[error("asking {daemon} failed")]
+    Thread {
+        /// Name of the daemon, with its article.
+        daemon: &'static str,
+    },
+    /// A process of the lab survives every signal.
+    #[error("process {pid} does not end; see what holds it, then run this again")]
+    Stuck {
+        /// Number of the process.
+        pid: u32,
+    },
+    /// Processes that are not the lab's keep its namespaces.
+    #[error(
+        "the lab's processes have ended, but others run in its namespaces: {pids}; end them, then run this again"
+    )]
+    Foreign {
+        /// Numbers of the processes.
+        pids: String,
+    },
+    /// The lab was taken down again.
+    #[error("the lab did not come up, and is gone but for its logs in {}", .folder.display())]
+    NotUp {
+        /// Folder of the lab.
+        folder: PathBuf,
+        /// Reason.
+        source: Box<LabError>,
+    },
+    /// A lab that did not come up is not to be removed.
+    #[error("and what was made could not be removed")]
+    Remains {
+        /// Reason.
+        source: Box<LabError>,
+    },
+    /// A certificate or a token cannot be made.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+fn see(logs: Option<&Path>) -> String {
+    logs.map_or_else(String::new, |logs| {
+        format!("; see the logs in {}", logs.display())
+    })
+}
+
+/// Returns a closure that makes [`LabError::File`] of a reason.
+pub(crate) fn file(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LabError {
+    let path = path.to_owned();
+    move |source| LabError::File { act, path, source }
+}

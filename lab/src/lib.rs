@@ -1,0 +1,55 @@
+//! `gleaner lab`: a collector, a recruiter and hosts on this machine, as real daemons in network namespaces.
+//!
+//! ```text
+//! gleaner-lab-1 ─ eth0 ──┐                     ┌── eth0 ─ gleaner-lab-collector
+//! gleaner-lab-2 ─ eth0 ──┼── br0, gleaner-lab ─┘          gleaner-collector run
+//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)  │        gleaner-recruiter serve
+//!   gleaner-agent run, gleaner-agent ship,      └── eth0 ─ gleaner-lab-clerk, if asked for
+//!   gleaner-memoryd run                                    gleaner-clerk serve
+//! ```
+//!
+//! Nothing of the machine's own network is touched: every interface, address, queue and rule lies in a namespace
+//! that the lab made, and goes with it. What there is stands in the lab's folder (`lab.json`), each process
+//! with the time it started, before the next thing is made: `down` removes all of it, after a crash as well.
+//!
+//! Rooms, from the top; each uses only those after it: `up`, `status`, `down`, `clerk`, `daemons`, `recruiter`,
+//! `collector`, `args`, `state`, `process`, `link`, `network`, `address`, `error`.
+
+mod address;
+mod args;
+mod clerk;
+mod collector;
+mod daemons;
+mod down;
+mod error;
+mod link;
+mod network;
+mod process;
+mod recruiter;
+mod state;
+mod status;
+mod up;
+
+pub use args::Lab;
+use args::LabCommand;
+pub use error::LabError;
+use error::Result;
+
+/// Does what `args` say, and returns the text for standard output.
+///
+/// # Errors
+/// [`LabError`].
+pub fn run(args: &Lab) -> std::result::Result<String, LabError> {
+    match &args.command {
+        LabCommand::Up(args) => up::run(args),
+        LabCommand::Status(args) => status::run(args),
+        LabCommand::Down(args) => down::run(args),
+    }
+}
+
+fn refuse_without_root(command: &'static str) -> Result<()> {
+    match rustix::process::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(LabError::NeedsRoot { command }),
+    }
+}

@@ -1,0 +1,90 @@
+//! The recruiter of a lab and its memory servers: their configuration, and what is lent.
+
+use super::address::{self, Node, PAGES_PORT, RECRUITER_LOCAL, RECRUITER_PORT};
+use super::args::Lend;
+use super::collector::{DAYS, get_inside, text, write};
+use super::error::{LabError, Result};
+use super::state::PKI;
+use super::state::State;
+use gleaner_schemas::lending::HostQuota;
+use gleaner_trust::{Authority, Role};
+use serde::Deserialize;
+
+/// A lab is looked at after seconds: a quota may rise at once, after pressure too.
+const RISE_AFTER: &str = "1s";
+/// And it is known what there is after seconds, too.
+const HEARTBEAT: &str = "2s";
+
+/// What the recruiter says of its hosts, as far as a lab cares.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Said {
+    pub(super) hosts: Vec<OfHost>,
+}
+
+/// What the recruiter says of one host.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct OfHost {
+    pub(super) quota: HostQuota,
+    pub(super) is_reachable: bool,
+    pub(super) leases_count: u64,
+}
+
+/// Makes the recruiter's certificate and configuration; it runs on the collector's node.
+pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Result<()> {
+    let pki = state.folder.join(PKI);
+    let names = vec![node.address.to_string()];
+    let issued = authority.issue(&Role::Recruiter { names }, DAYS)?;
+    write(&pki.join("recruiter.crt"), &issued.certificate_pem)?;
+    write(&pki.join("recruiter.key"), &issued.key_pem)?;
+    let folder = state.folder_of(&node.namespace);
+    // Whoever is in the namespace is root here, and may ask for leases with curl.
+    let config = format!(
+        "listen = \"{}:{RECRUITER_PORT}\"\nlocal = \"{RECRUITER_LOCAL}\"\nlocal_access = \"all\"\npki = {}\n\
+         heartbeat = \"{HEARTBEAT}\"\nquota_file = {}\n",
+        node.address,
+        text(&pki)?,
+        text(&folder.join("quotas.json"))?,
+    );
+    write(&folder.join("recruiter.toml"), &config)
+}
+
+/// Gives a host's memory server its configuration. Its certificate is the agent's.
+pub(super) fn prepare_host(state: &State, node: &Node, lend: &Lend) -> Result<()> {
+    let folder = state.folder_of(&node.namespace);
+    let enrolled = folder.join("ship");
+    let config = format!(
+        "mode = \"{}\"
+cap = \"{}B\"
+rise_after = \"{RISE_AFTER}\"
+pressure_pause = \"{RISE_AFTER}\"
+agent = {}
+socket = {}
+state = {}
+recruiters = [\"https://{}:{RECRUITER_PORT}\"]
+announce_every = \"{HEARTBEAT}\"
+listen = \"0.0.0.0:{PAGES_PORT}\"
+certificate = {certificate}
+key = {certificate}
+authority = {}
+",
+        lend.mode.word(),
+        lend.cap,
+        text(&folder.join("agent.sock"))?,
+        text(&folder.join("memoryd.sock"))?,
+        text(&folder.join("memoryd"))?,
+        address::collector().address,
+        text(&enrolled.join("authority.crt"))?,
+        certificate = text(&enrolled.join("host.pem"))?,
+    );
+    write(&folder.join("memoryd.toml"), &config)
+}
+
+/// Asks the recruiter for its hosts, from inside its namespace.
+pub(super) fn said() -> Result<Said> {
+    let namespace = address::collector().namespace;
+    let body = get_inside(&namespace, "the recruiter", RECRUITER_LOCAL, "/v1/hosts")?;
+    serde_json::from_slice(&body).map_err(|source| LabError::Document {
+        subject: "the recruiter's hosts are no JSON",
+        source,
+    })
+}

@@ -1,0 +1,131 @@
+//! What a lab is and what it has started, kept in its folder.
+
+use super::error::{LabError, Result, file};
+use super::link::Link;
+use super::process::Process;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The authority's folder, in the lab's.
+pub(super) const PKI: &str = "pki";
+
+/// Where a lab lies unless it is told otherwise.
+pub(super) const DEFAULT_FOLDER: &str = "/var/lib/gleaner/lab";
+/// Leads to the folder of the lab that is up; gone after a reboot, as the namespaces are.
+const CURRENT: &str = "/run/gleaner-lab";
+const FILE: &str = "lab.json";
+const FORMAT: u32 = 1;
+
+/// A lab.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    format: u32,
+    #[serde(skip)]
+    pub(super) folder: PathBuf,
+    pub(super) hosts: u32,
+    pub(super) link: Link,
+    /// Names of the hosts' traces, in order.
+    pub(super) host_ids: Vec<String>,
+    pub(super) started: Vec<Started>,
+}
+
+/// A daemon that was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Started {
+    /// Its namespace.
+    pub(super) namespace: String,
+    /// Its name in the table of daemons.
+    pub(super) daemon: String,
+    pub(super) process: Process,
+}
+
+impl State {
+    /// Begins a lab in `folder`, which is made, or is empty.
+    pub(super) fn begin(folder: &Path, hosts: u32) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(file("create", folder))?;
+        let folder = fs::canonicalize(folder).map_err(file("list", folder))?;
+        let mut entries = fs::read_dir(&folder).map_err(file("list", &folder))?;
+        if entries.next().is_some() {
+            return Err(LabError::NotEmpty { folder });
+        }
+        let state = Self {
+            format: FORMAT,
+            folder,
+            hosts,
+            link: Link::default(),
+            host_ids: Vec::new(),
+            started: Vec::new(),
+        };
+        state.save()?;
+        let current = Path::new(CURRENT);
+        remove_if_there(current)?;
+        std::os::unix::fs::symlink(&state.folder, current).map_err(file("make", current))?;
+        Ok(state)
+    }
+
+    /// The lab in `folder`, else the one that is up, else the one where labs lie; `None` where there is none.
+    pub(super) fn find(folder: Option<&Path>) -> Result<Option<Self>> {
+        let current = || fs::read_link(CURRENT).ok();
+        let folder = folder.map(Path::to_owned).or_else(current);
+        let folder = folder.unwrap_or_else(|| PathBuf::from(DEFAULT_FOLDER));
+        let path = folder.join(FILE);
+        let text = match fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(file("read", &path))?,
+        };
+        match serde_json::from_slice::<Self>(&text) {
+            Ok(state) if state.format == FORMAT => Ok(Some(Self { folder, ..state })),
+            Ok(_) => Err(LabError::Version { path }),
+            Err(source) => Err(LabError::State { path, source }),
+        }
+    }
+
+    /// Writes it down: whole, or as it was.
+    pub(super) fn save(&self) -> Result<()> {
+        let path = self.folder.join(FILE);
+        let beside = self.folder.join("lab.json.new");
+        let write = || {
+            fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
+            fs::rename(&beside, &path)
+        };
+        write().map_err(file("write", &path))
+    }
+
+    /// Folder of a node: its configuration, data and logs.
+    pub(super) fn folder_of(&self, namespace: &str) -> PathBuf {
+        self.folder.join(namespace)
+    }
+
+    /// Forgets the lab: its state, and all that it made in its folder unless that is kept.
+    pub(super) fn remove(&self, keep: bool) -> Result<()> {
+        if !keep {
+            let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+            for entry in entries {
+                let name = entry.file_name();
+                let is_node = name.to_str().is_some_and(super::address::is_of_a_lab);
+                if is_node || name == PKI {
+                    let path = entry.path();
+                    fs::remove_dir_all(&path).map_err(file("remove", &path))?;
+                }
+            }
+        }
+        remove_if_there(&self.folder.join("lab.json.new"))?;
+        remove_if_there(&self.folder.join(FILE))?;
+        let _ = fs::remove_dir(&self.folder); // not empty: kept, or somebody else's
+        Ok(())
+    }
+}
+
+/// Forgets which lab is up.
+pub(super) fn none_is_up() -> Result<()> {
+    remove_if_there(Path::new(CURRENT))
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(file("remove", path)),
+    }
+}

@@ -1,0 +1,188 @@
+//! `gleaner lab status`.
+
+use super::address;
+use super::args::Status;
+use super::clerk;
+use super::collector::{self, OfHost};
+use super::error::{LabError, Result};
+use super::recruiter;
+use super::state::State;
+use gleaner_daemon::causes;
+use gleaner_paging::device::run::DeviceStatus;
+use gleaner_schemas::units::{Bytes, Seconds};
+use serde_json::{Value, json};
+
+pub(super) fn run(args: &Status) -> Result<String> {
+    super::refuse_without_root("status")?;
+    let Some(state) = State::find(args.folder.as_deref())? else {
+        return Err(LabError::NoLab);
+    };
+    let (hosts, said) = match collector::status() {
+        Ok((said, value)) => (said.hosts, value),
+        Err(error) => (Vec::new(), json!({ "failure": causes::told(&error) })),
+    };
+    // Without the recruiter all else is told.
+    let lending = recruiter::said();
+    let clerk = clerk::is_there(&state).then(|| clerk::said(&state));
+    Ok(if args.json {
+        format!("{:#}\n", as_json(&state, &hosts, said, &lending, clerk))
+    } else {
+        as_text(&state, &hosts, said["failure"].as_str(), &lending, clerk)
+    })
+}
+
+/// The lab's hosts: number, name of its trace, and what the collector says of it.
+fn hosts<'a>(
+    state: &'a State,
+    said: &'a [OfHost],
+) -> impl Iterator<Item = (address::Node, &'a str, Option<&'a OfHost>)> {
+    (1..).zip(&state.host_ids).map(|(number, id)| {
+        let of_host = said.iter().find(|host| host.host_id == *id);
+        (address::host(number), id.as_str(), of_host)
+    })
+}
+
+/// Names of a node's daemons, and whether each runs.
+fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
+    let of_node = state
+        .started
+        .iter()
+        .filter(|started| started.namespace == node);
+    of_node
+        .map(|s| (s.daemon.as_str(), s.process.pid, s.process.runs()))
+        .collect()
+}
+
+/// What the recruiter says of a host.
+fn lending<'a>(said: &'a Result<recruiter::Said>, host_id: &str) -> Option<&'a recruiter::OfHost> {
+    let hosts = &said.as_ref().ok()?.hosts;
+    hosts.iter().find(|host| host.quota.host_id == host_id)
+}
+
+/// What the clerk says of its device, as read here and whole.
+type Clerk = Result<(DeviceStatus, Value)>;
+
+fn of_device(device: &DeviceStatus) -> String {
+    let at_hosts: u64 = device.up().map(|server| server.used_bytes).sum();
+    format!(
+        "{} of {} in use; leases: {}, with {} of it",
+        Bytes::from(device.stored_bytes),
+        Bytes::from(device.size_bytes),
+        device.up().count(),
+        Bytes::from(at_hosts),
+    )
+}
+
+fn as_json(
+    state: &State,
+    said: &[OfHost],
+    collector: Value,
+    lent: &Result<recruiter::Said>,
+    clerk: Option<Clerk>,
+) -> Value {
+    let daemons = |node: &str| -> Vec<Value> {
+        let daemons = daemons(state, node).into_iter();
+        let one = |(name, pid, runs)| json!({ "name": name, "pid": pid, "is_running": runs });
+        daemons.map(one).collect()
+    };
+    let hosts: Vec<Value> = hosts(state, said)
+        .map(|(node, host_id, said)| {
+            json!({
+                "host_id": host_id,
+                "namespace": node.namespace,
+                "address": node.address,
+                "daemons": daemons(&node.namespace),
+                "is_shipping": said.is_some_and(|said| said.rows_count > 0),
+                "rows_count": said.map(|said| said.rows_count),
+                "behind_ms": said.and_then(|said| said.behind_ms),
+                "is_linked": lending(lent, host_id).is_some_and(|said| said.is_reachable),
+                "leases_count": lending(lent, host_id).map(|said| said.leases_count),
+                "quota": lending(lent, host_id).map(|said| &said.quota),
+            })
+        })
+        .collect();
+    json!({
+        "folder": state.folder,
+        "link": state.link,
+        "collector": {
+            "namespace": address::collector().namespace,
+            "address": address::collector().address,
+            "daemons": daemons(&address::collector().namespace),
+            "status": collector,
+        },
+        "clerk": clerk.map(|said| json!({
+            "namespace": address::clerk().namespace,
+            "address": address::clerk().address,
+            "socket": clerk::socket(state),
+            "daemons": daemons(&address::clerk().namespace),
+            "status": said.map_or_else(|error| json!({ "failure": causes::told(&error) }), |(_, said)| said),
+        })),
+        "hosts": hosts,
+    })
+}
+
+fn as_text(
+    state: &State,
+    said: &[OfHost],
+    failure: Option<&str>,
+    lent: &Result<recruiter::Said>,
+    clerk: Option<Clerk>,
+) -> String {
+    let running = |node: &str| -> String {
+        let daemons = daemons(state, node).into_iter();
+        let words: Vec<String> = daemons
+            .map(|(name, _, runs)| format!("{name}{}", if runs { "" } else { " (ended)" }))
+            .collect();
+        words.join(", ")
+    };
+    let mut table = gleaner_terminal::table(
+        &[
+            "host", "address", "daemons", "batches", "rows", "behind", "may lend", "lent", "leases",
+        ],
+        3,
+    );
+    for (node, id, said) in hosts(state, said) {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
+        let lends = lending(lent, id);
+        let behind = said.and_then(|said| said.behind_ms).map(Seconds::from_ms);
+        table.add_row(vec![
+            node.namespace.clone(),
+            node.address.to_string(),
+            running(&node.namespace),
+            or_dash(said.map(|said| said.batches_count.to_string())),
+            or_dash(said.map(|said| said.rows_count.to_string())),
+            or_dash(behind.map(|behind| behind.to_string())),
+            or_dash(lends.map(|said| Bytes::from(said.quota.quota_bytes).to_string())),
+            or_dash(lends.map(|said| Bytes::from(said.quota.lent_bytes).to_string())),
+            or_dash(lends.map(|said| said.leases_count.to_string())),
+        ]);
+    }
+    let collector = address::collector();
+    let mut text = format!(
+        "Lab in {}\n  collector at {}: {}\n  links: {}\n",
+        state.folder.display(),
+        collector.address,
+        failure.map_or_else(|| running(&collector.namespace), str::to_owned),
+        state.link,
+    );
+    if let Some(said) = clerk {
+        let node = address::clerk();
+        text.push_str(&format!(
+            "  clerk at {}: {}; nbd+unix:///?socket={}\n    {}\n",
+            node.address,
+            running(&node.namespace),
+            clerk::socket(state).display(),
+            said.map_or_else(
+                |error| causes::told(&error),
+                |(device, _)| of_device(&device)
+            ),
+        ));
+    }
+    if let Err(error) = lent {
+        text.push_str(&format!("  {}\n", causes::told(error)));
+    }
+    for cannot in &state.link.cannot {
+        text.push_str(&format!("  cannot have {cannot}\n"));
+    }
+    format!("{text}\n{table}\n")
+}

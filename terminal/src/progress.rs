@@ -1,0 +1,15 @@
+//! Progress of long work: a bar on standard error where that is a terminal, else nothing.
+
+pub use indicatif::ProgressBar;
+use indicatif::{ProgressDrawTarget, ProgressStyle};
+
+/// Returns a bar of `steps` steps, its label in front.
+#[must_use]
+pub fn bar(label: &str, steps: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("  {prefix:<9} {bar:32} {msg}") {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar.set_prefix(label.to_owned());
+    bar
+}
