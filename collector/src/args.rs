@@ -48,7 +48,7 @@ pub enum Command {
     /// Tell whether the configuration is good, and which settings of the environment win over it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// As JSON
+        /// As JSON, with every key that is set and its value
         #[arg(long)]
         json: bool,
     },

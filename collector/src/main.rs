@@ -32,7 +32,8 @@ fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
         Command::CheckConfig { json } => {
             let loaded = Config::load(&args.global);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);
-            return Ok(check(DAEMON, found).tell(*json)?);
+            let checked = check(DAEMON, found).hiding("publish_options");
+            return Ok(checked.tell(*json)?);
         }
         Command::Verify { dataset, json } => return tell(&upkeep::verified(dataset)?, *json),
         Command::Repair { dataset, json } => return tell(&upkeep::repaired(dataset)?, *json),

@@ -79,15 +79,4 @@ impl Daemon {
             Self::Clerk => "clerk.toml",
         }
     }
-
-    /// Of the environment's variables that stand over the file.
-    pub(super) const fn variables(self) -> &'static str {
-        match self {
-            Self::Agent | Self::Ship => "GLEANER_AGENT_",
-            Self::Collector => "GLEANER_COLLECTOR_",
-            Self::Recruiter => "GLEANER_RECRUITER_",
-            Self::Memoryd => "GLEANER_MEMORYD_",
-            Self::Clerk => "GLEANER_CLERK_",
-        }
-    }
 }

@@ -93,7 +93,7 @@ pub struct CheckConfig {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// As JSON
+    /// As JSON, with every key that is set and its value
     #[arg(long)]
     pub json: bool,
 }

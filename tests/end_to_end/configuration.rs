@@ -152,6 +152,7 @@ fn a_configuration_is_checked_without_starting() {
         assert_eq!(found["file"], installed.to_str().unwrap());
         assert_eq!(found["overrides"][0]["variable"], variable);
         assert_eq!(found["overrides"][0]["key"], key);
+        assert_eq!(found["settings"][key], daemon.good);
         let (code, _, err) = told(&daemon.check(&installed, &[], Some((&variable, daemon.wrong))));
         assert_eq!(code, Some(1));
         assert!(
@@ -177,6 +178,7 @@ fn a_configuration_is_checked_without_starting() {
         let (code, out, err) = told(&daemon.check(&file, &["--json"], None));
         let found: Value = serde_json::from_str(&out).unwrap();
         assert_eq!((code, err.as_str()), (Some(1), ""));
+        assert_eq!(found["settings"], Value::Null);
         assert_eq!(
             (&found["problem"]["line"], &found["problem"]["key"]),
             (&2.into(), &key.into())

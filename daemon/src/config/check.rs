@@ -1,7 +1,7 @@
 //! Output of `check-config`.
 
 use super::{ConfigError, Origin, Override, Place};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,8 +13,11 @@ follows gleaner- in the program's name; those of a service stand in its unit.
 
 Exit codes: 0 the daemon would start with it; 1 it says what cannot be: standard error says where, by file, key and line.";
 
+/// In place of a value that may be a secret.
+const HIDDEN: &str = "(hidden)";
+
 /// Result of checking a configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// `gleaner-agent`, …
     pub program: String,
@@ -29,12 +32,16 @@ pub struct Checked {
     /// The problem that makes the configuration unusable, if there is one.
     pub problem: Option<Problem>,
     /// Notes on what a valid configuration leaves without effect.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Keys that are set, with their values as in a file: of the file, then the drop-ins, then the variables, the last one
+    /// counting. All others have their defaults. `None` where the configuration is wrong.
+    #[serde(default)]
+    pub settings: Option<toml::Table>,
 }
 
 /// A problem of a configuration and its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// In a file.
     pub file: Option<PathBuf>,
@@ -65,6 +72,7 @@ pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
         overrides: resolved.map_or_else(|_| Vec::new(), |origin| origin.overrides().to_vec()),
         problem: resolved.err().map(problem),
         notes: Vec::new(),
+        settings: resolved.ok().map(|origin| origin.settings().clone()),
     }
 }
 
@@ -73,6 +81,20 @@ impl Checked {
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = &'static str>) -> Self {
         self.notes.extend(notes.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Hides the values of a table that may hold secrets.
+    #[must_use]
+    pub fn hiding(mut self, table: &str) -> Self {
+        let settings = self
+            .settings
+            .as_mut()
+            .and_then(|settings| settings.get_mut(table));
+        let secrets = settings.and_then(toml::Value::as_table_mut);
+        for (_, secret) in secrets.into_iter().flatten() {
+            *secret = HIDDEN.into();
+        }
         self
     }
 

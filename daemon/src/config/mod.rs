@@ -78,7 +78,21 @@ pub fn load_from<T: DeserializeOwned>(
         values = table.clone().try_into().map_err(|e| variable.refused(&e))?;
         origin.add(variable.name, variable.path);
     }
+    origin.settings = table;
     Ok(Loaded { values, origin })
+}
+
+/// Returns the keys that the file at `path` and its drop-ins set, the last one counting, without judging any of them. A file that
+/// cannot be read, or is no TOML, sets nothing.
+#[must_use]
+pub fn written(path: &Path) -> toml::Table {
+    let mut table = toml::Table::new();
+    let drop_ins = drop_in_paths(path).unwrap_or_default();
+    for path in std::iter::once(path.to_owned()).chain(drop_ins) {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        merge(&mut table, text.parse().unwrap_or_default());
+    }
+    table
 }
 
 fn read(daemon: &str, given: Option<&Path>) -> Result<(Option<Source>, Vec<Source>), ConfigError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 /// A variable of the environment that wins over the file.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Override {
     /// The variable.
     pub variable: String,
@@ -22,6 +22,8 @@ pub struct Origin {
     sources: Vec<Source>,
     has_main_file: bool,
     overrides: Vec<Override>,
+    /// Keys that a source or a variable sets, the last one counting.
+    pub(super) settings: toml::Table,
 }
 
 /// A file that was read.
@@ -38,6 +40,7 @@ impl Origin {
             has_main_file: main.is_some(),
             sources: main.into_iter().chain(drop_ins).collect(),
             overrides: Vec::new(),
+            settings: toml::Table::new(),
         }
     }
 
@@ -73,6 +76,12 @@ impl Origin {
     #[must_use]
     pub fn overrides(&self) -> &[Override] {
         &self.overrides
+    }
+
+    /// Keys that a file or a variable sets, the last one counting; all others have their defaults.
+    #[must_use]
+    pub const fn settings(&self) -> &toml::Table {
+        &self.settings
     }
 
     /// That the setting of `key` cannot be, said of the place where it was made. `key` is the most guilty of several.

@@ -336,6 +336,8 @@ fn a_check_says_which_file_what_wins_and_what_is_wrong() {
         checked.text(),
         format!("gleaner-agent: {path} is good; {wins}\n")
     );
+    let settings = checked.settings.unwrap();
+    assert_eq!(settings.to_string(), "damon = true\ntries = 3\n");
     let nothing = Origin::new(DAEMON, None, Vec::new());
     let said = check(DAEMON, Ok(&nothing)).text();
     assert_eq!(
@@ -464,6 +466,31 @@ fn drop_ins_win_over_the_file_in_the_order_of_their_names() {
             of("agent.toml")
         )
     );
+}
+
+#[test]
+fn written_keys_are_those_of_all_files_that_can_be_read() {
+    let (folder, loaded) = load_with_drop_ins(
+        "tries = 1\n[ship]\ninterval = \"5s\"\n",
+        &[
+            ("1.toml", "tries = ["),
+            ("2.toml", "trys = 2\n[ship]\ncollector = \"c\"\n"),
+        ],
+    );
+    assert!(loaded.is_err());
+    let text = "tries = 1\ntrys = 2\n\n[ship]\ncollector = \"c\"\ninterval = \"5s\"\n";
+    let path = folder.path().join("agent.toml");
+    assert_eq!(written(&path).to_string(), text);
+    assert!(written(&folder.path().join("none.toml")).is_empty());
+}
+
+#[test]
+fn secrets_are_hidden() {
+    let (_folder, loaded) = load_with_drop_ins("tries = 1\n[ship]\ncollector = \"c\"\n", &[]);
+    let checked = check(DAEMON, Ok(&loaded.unwrap().origin));
+    let checked = checked.hiding("ship").hiding("tries").hiding("none");
+    let text = "tries = 1\n\n[ship]\ncollector = \"(hidden)\"\n";
+    assert_eq!(checked.settings.unwrap().to_string(), text);
 }
 
 #[test]

@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_device_needs_a_server_and_its_pages() {
-        let judged = |device: &Device| -> Vec<_> {
+        let judged = |device: &DeviceStatus| -> Vec<_> {
             let findings = judge(device).into_iter();
             findings.filter_map(|f| f.message).collect()
         };

@@ -36,6 +36,8 @@ struct Patient<'a> {
     daemon: Daemon,
     unit: unit::Unit,
     program: program::Program,
+    /// The program's answer to `check-config`; `None`: there is no program.
+    checked: Option<configuration::Answer>,
     settings: Settings,
     process: Option<Process>,
     /// Who runs it, or would.
@@ -48,11 +50,21 @@ struct Patient<'a> {
 pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined {
     let unit = unit::read(place, daemon);
     let process = process::find(place, daemon, unit.main_pid());
-    let settings = Settings::read(place, daemon, &unit.variables());
+    let program = program::read(place, daemon);
+    let checked = program
+        .path
+        .as_deref()
+        .map(|program| configuration::read(place, daemon, program, &unit.variables()));
+    let known = match &checked {
+        Some(Ok(checked)) => checked.as_ref(),
+        _ => None,
+    };
+    let settings = Settings::read(place, daemon, known);
     let keeps_at = state(place, daemon, &settings);
     let patient = Patient {
         user: user(place, &unit, process.as_ref(), &keeps_at),
-        program: program::read(place, daemon),
+        program,
+        checked,
         settings,
         process,
         unit,
@@ -158,15 +170,11 @@ impl Patient<'_> {
             env!("CARGO_PKG_VERSION"),
         )];
         findings.extend(unit::judge(&self.unit, self.daemon));
-        let said = self.program.path.as_deref();
-        let said = said.map(|program| {
-            configuration::read(self.place, self.daemon, program, &self.unit.variables())
-        });
         findings.extend(configuration::judge(
             self.place,
             self.daemon,
             &self.settings,
-            said,
+            self.checked.as_ref(),
         ));
         let stops = [
             Message::ProgramMissing,

@@ -69,7 +69,7 @@ pub(crate) enum Command {
         /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// As JSON
+        /// As JSON, with every key that is set and its value
         #[arg(long)]
         json: bool,
     },
