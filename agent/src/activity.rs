@@ -117,11 +117,7 @@ impl ActivityWatch {
     pub fn look(&mut self, look: Look, absences: &mut Absences) -> Vec<ActivityRow> {
         let now_ms = look.now_ms;
         self.terminals = look.terminals;
-        let before_ms = self.last_input_ms;
         let input = self.input(now_ms);
-        if self.armed && self.last_input_ms > before_ms {
-            self.input_at_look_ms = self.last_input_ms;
-        }
         let input = row("input", input, self.devices.count(), absences);
         let (terminal, count) = self.terminal(now_ms, absences);
         let terminal = row("terminal", terminal, count, absences);
@@ -256,6 +252,9 @@ impl ActivityWatch {
 
     fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
         let newest_ms = self.devices.newest_ms(&self.roots.dev, &self.roots.sys)?;
+        if self.armed {
+            self.input_at_look_ms = self.input_at_look_ms.max(newest_ms);
+        }
         Ok(idle_ms(
             &mut self.last_input_ms,
             newest_ms,
