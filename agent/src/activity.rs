@@ -53,7 +53,7 @@ pub struct ActivityWatch {
     last_logind_ms: Option<i64>,
     /// Terminals that controlled a process at the last look.
     terminals: BTreeSet<(u32, u32)>,
-    /// Whether the owner is away and waited for.
+    /// True while the owner is away and waited for.
     armed: bool,
     /// The newest event that a look took out of an input device while armed, until [`ActivityWatch::first_sign`].
     input_at_look_ms: Option<i64>,
@@ -173,7 +173,7 @@ impl ActivityWatch {
         }
     }
 
-    /// Whether the owner is away and waited for.
+    /// Returns true while the owner is away and waited for.
     pub(crate) const fn is_armed(&self) -> bool {
         self.armed
     }

@@ -13,9 +13,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) table: toml::Table,
-    /// Whether there is a file.
+    /// True where there is a file.
     pub(super) is_there: bool,
-    /// Why it could not be read, where it is there.
+    /// Reason for which a file that is there could not be read.
     pub(super) unread: Option<String>,
 }
 

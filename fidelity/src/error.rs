@@ -35,7 +35,7 @@ pub enum FidelityError {
     Folder {
         /// Folder that was to hold it.
         work: PathBuf,
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The page cannot be written.
@@ -43,15 +43,15 @@ pub enum FidelityError {
     Page {
         /// Path of the page.
         path: PathBuf,
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// A seed has no clusters, or they have no figures.
     #[error("seed {seed}")]
     Seed {
-        /// The seed.
+        /// Seed of the clusters.
         seed: u64,
-        /// Reason.
+        /// Failure with this seed.
         source: Box<FidelityError>,
     },
     /// A program cannot be simulated.
@@ -61,7 +61,7 @@ pub enum FidelityError {
         application: String,
         /// Name of the cluster.
         cluster: &'static str,
-        /// Reason.
+        /// Failure of the simulation.
         source: SimulationError,
     },
     /// A thread ended early.

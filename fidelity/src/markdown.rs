@@ -129,16 +129,7 @@ mod tests {
             .iter()
             .map(|f| Record::new(f, &[f.paper], ""))
             .collect();
-        let shape = Shape {
-            item: "Figure 9",
-            row: "dmine, 30 µs".to_owned(),
-            quantity: "speedup",
-            paper: "negligible impact",
-            ours: "1.01".to_owned(),
-            range: "1.00 to 1.02".to_owned(),
-            so: 2,
-            seeds: 3,
-        };
+        let shape = Shape::example();
         let mut told = Told {
             command: "gleaner fidelity --seeds 1".to_owned(),
             seeds: "the seed 5".to_owned(),

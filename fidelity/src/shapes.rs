@@ -11,7 +11,7 @@ const NOTHING: f64 = 0.05;
 /// "Much smaller" is less than this part.
 const MUCH: f64 = 0.5;
 
-/// What the text says of one curve.
+/// A statement of the paper's text about one curve.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
     pub(super) item: &'static str,
@@ -25,6 +25,23 @@ pub(super) struct Shape {
     /// Seeds in which it is so.
     pub(super) so: usize,
     pub(super) seeds: usize,
+}
+
+#[cfg(test)]
+impl Shape {
+    /// One for tests of how it is printed.
+    pub(super) fn example() -> Self {
+        Self {
+            item: "Figure 9",
+            row: "dmine, 30 µs".to_owned(),
+            quantity: "speedup",
+            paper: "negligible impact",
+            ours: "1.01".to_owned(),
+            range: "1.00 to 1.02".to_owned(),
+            so: 2,
+            seeds: 3,
+        }
+    }
 }
 
 /// A quantity of a simulation, and whether it is as the text says.

@@ -90,16 +90,7 @@ mod tests {
         assert!(said.contains("Contradictions of the paper") && said.contains("not met"));
         assert!(said.contains("impossible") && said.contains("is missed by: 32 MB: kernel, mean"));
         records.retain(|r| r.item == "Table 5");
-        let shape = Shape {
-            item: "Figure 9",
-            row: "dmine, 30 µs".to_owned(),
-            quantity: "speedup",
-            paper: "negligible impact",
-            ours: "1.01".to_owned(),
-            range: "1.00 to 1.02".to_owned(),
-            so: 2,
-            seeds: 3,
-        };
+        let shape = Shape::example();
         let said = text(&records, &[shape]);
         assert!(
             said.contains("dmine") && !said.contains("Table 4") && said.contains("possible gain")

@@ -32,7 +32,7 @@ pub enum LabError {
     /// The system does not tell the path of this program.
     #[error("cannot tell where gleaner lies")]
     Own {
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The agent would refuse the interval.
@@ -47,7 +47,7 @@ pub enum LabError {
     /// The folder for a new lab has files.
     #[error("{} is not empty: name a new folder with --folder, or empty it", .folder.display())]
     NotEmpty {
-        /// The folder.
+        /// Folder of the lab.
         folder: PathBuf,
     },
     /// A file or folder is not to be used.
@@ -57,13 +57,13 @@ pub enum LabError {
         act: &'static str,
         /// Path of the file.
         path: PathBuf,
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// A path has no place in a configuration, which is UTF-8.
     #[error("{} is no UTF-8", .path.display())]
     Path {
-        /// The path.
+        /// Path as it was given.
         path: PathBuf,
     },
     /// The lab's state is damaged.
@@ -71,7 +71,7 @@ pub enum LabError {
     State {
         /// File of the state.
         path: PathBuf,
-        /// Reason.
+        /// Fault of the document.
         source: serde_json::Error,
     },
     /// The lab was made by another version.
@@ -85,7 +85,7 @@ pub enum LabError {
     Start {
         /// The program, or its whole command.
         command: String,
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// A command that has to succeed did not.
@@ -127,7 +127,7 @@ pub enum LabError {
     Silent {
         /// Name of the daemon, with its article.
         daemon: &'static str,
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// A daemon answers with another status than 200.
@@ -143,7 +143,7 @@ pub enum LabError {
     Document {
         /// The document, and its fault.
         subject: &'static str,
-        /// Reason.
+        /// Fault of the document.
         source: serde_json::Error,
     },
     /// The namespace of a daemon is closed.
@@ -151,7 +151,7 @@ pub enum LabError {
     Namespace {
         /// The namespace.
         namespace: String,
-        /// Reason.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The thread that asked a daemon ended early.
@@ -179,13 +179,13 @@ pub enum LabError {
     NotUp {
         /// Folder of the lab.
         folder: PathBuf,
-        /// Reason.
+        /// Failure that it was.
         source: Box<LabError>,
     },
     /// A lab that did not come up is not to be removed.
     #[error("and what was made could not be removed")]
     Remains {
-        /// Reason.
+        /// Failure that it was.
         source: Box<LabError>,
     },
     /// A certificate or a token cannot be made.

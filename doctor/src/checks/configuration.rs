@@ -1,4 +1,4 @@
-//! Whether the daemon takes its configuration: it is asked, by `check-config --json`.
+//! The daemon's own verdict on its configuration: it is asked, by `check-config --json`.
 
 use crate::command::ask_with;
 use crate::daemon::Daemon;

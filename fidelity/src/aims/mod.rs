@@ -130,7 +130,7 @@ mod tests {
     use gleaner_traces::published::{Figure, acharya_setia};
 
     /// Every figure of the paper, with ours as `of` makes it out of the paper's.
-    fn records(of: impl Fn(&Figure) -> f64) -> Vec<Record> {
+    pub(super) fn records(of: impl Fn(&Figure) -> f64) -> Vec<Record> {
         let figures = acharya_setia().unwrap().figures;
         figures
             .iter()

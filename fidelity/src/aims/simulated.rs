@@ -171,16 +171,9 @@ fn text(item: &'static str, said: &[&Shape]) -> Aim {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::records;
     use super::*;
-    use gleaner_traces::published::{Figure, acharya_setia};
-
-    fn records(of: impl Fn(&Figure) -> f64) -> Vec<Record> {
-        let figures = acharya_setia().unwrap().figures;
-        figures
-            .iter()
-            .map(|f| Record::new(f, &[of(f)], ""))
-            .collect()
-    }
+    use gleaner_traces::published::acharya_setia;
 
     fn shape(item: &'static str, so: usize) -> Shape {
         Shape {

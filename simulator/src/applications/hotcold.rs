@@ -1,6 +1,6 @@
 //! Mostly a fifth of the data: as `random`, but 80 % of the requests go to the first 20 % of the blocks (section 3.2).
 
-use super::random::{self, LAYOUT, THINK_NS};
+use super::random::{self, LAYOUT};
 use super::{Layout, Run, below};
 use crate::Request;
 use rand_chacha::ChaCha8Rng;
@@ -13,11 +13,10 @@ pub struct Draws(random::Draws);
 
 impl Run for Draws {
     const LAYOUT: Layout = LAYOUT;
-    const THINK_NS: u64 = THINK_NS;
-    const IS_CALIBRATED: bool = false;
-    const KEEPS_REGIONS: bool = false; // section 3.3
-    // "a constant compute time of 10 ms between successive I/O requests": one process.
-    const PROCESSES: u32 = 1;
+    const THINK_NS: u64 = random::Draws::THINK_NS;
+    const IS_CALIBRATED: bool = random::Draws::IS_CALIBRATED;
+    const KEEPS_REGIONS: bool = random::Draws::KEEPS_REGIONS;
+    const PROCESSES: u32 = random::Draws::PROCESSES;
 
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self {
         Self(Run::new(think_ns, dice))

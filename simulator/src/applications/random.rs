@@ -7,7 +7,7 @@ use crate::event::MS;
 use rand_chacha::ChaCha8Rng;
 
 /// The study's time to compute before each request (section 3.2).
-pub(super) const THINK_NS: u64 = 10 * MS;
+const THINK_NS: u64 = 10 * MS;
 
 /// Requests of a run.
 const REQUESTS: u32 = 262_144;
