@@ -1,6 +1,8 @@
 # Each target does its own set-up; nothing but Rust, a C compiler, make, python3 and node is presumed.
 DEMO_SECONDS ?= 30
 export DEMO_SECONDS
+# .ci/run has its own.
+CLIPPY ?= cargo clippy --locked --workspace --all-targets -- -D warnings
 
 .PHONY: help book demo test lint audit bench soak packages setup clean
 .DEFAULT_GOAL := help
@@ -9,8 +11,8 @@ help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Trace this host for DEMO_SECONDS (30), analyse, write out/demo/report.html
-	cargo build --locked --profile demo -p gleaner-agent -p gleaner-cli
-	@target/demo/gleaner demo --output out/demo
+	CARGO_INCREMENTAL=0 cargo build --locked --workspace --bins
+	@target/debug/gleaner demo --output out/demo
 
 test: setup ## Run every test; the last line counts them
 	tests/run
@@ -21,7 +23,7 @@ book: ## Write the documentation as a site: out/book/index.html
 
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(CLIPPY)
 	for script in .ci/run bench/peers bench/run packaging/book/build packaging/build packaging/refuse-newer-database packaging/reproduce regions/install tests/guest/build tests/guest/in-guest tests/guest/in-guest-packages tests/guest/in-guest-clerk tests/guest/in-guest-hosts tests/guest/in-guest-swap tests/fuzz tests/make-traces tests/need tests/run tests/setup tests/soak tests/unpack; do bash -n $$script || exit; done
 	python3 -m compileall -q bench packaging/book tests
 
