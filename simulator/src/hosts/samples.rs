@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use gleaner_dataset::Dataset;
 use gleaner_hosts::derived::{Figures, mem_available_bytes, unsigned};
-use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, runs};
+use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, gaps, order, runs};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::Observation;
@@ -143,8 +143,8 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let databases: Vec<i64> = (0..rows.len())
         .map(|row| numbers.number(database.value(row)))
         .collect();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&row| (databases[row], sequence.value(row)));
+    let order = order(rows.len(), |row| (databases[row], sequence.value(row)));
+    let order = order.unwrap_or_else(|| (0..rows.len()).collect());
     let known = |of: &Int64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
     let times: Vec<SampleTime> = (order.iter())
         .map(|&row| SampleTime {
@@ -153,8 +153,8 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
             interval_ms: known(&interval, row),
         })
         .collect();
-    let gaps = recorded_gaps(dataset, host, reading)?;
-    let (runs, _) = runs(&times, gaps, &intervals(dataset, host, &times)?);
+    let recorded = recorded_gaps(dataset, host, reading)?;
+    let (runs, _) = runs(&times, recorded, &intervals(dataset, host, &times)?);
     let sample = |at: usize, follows_gap: bool| {
         let row = order[at];
         let known = |of: &Int64Array| known(of, row);
@@ -207,18 +207,10 @@ fn one_after_the_other(times: &[SampleTime], mut runs: Vec<Range<usize>>) -> Vec
 /// The gaps that the host recorded. A gap is told when it ends.
 fn recorded_gaps(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Gap>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
-    let columns = ["from_time_ms", "to_time_ms", "cause"];
-    let rows = Rows::read(dataset, &GapRow::TABLE, host, &columns, span)?;
-    let (from, to) = (rows.integers("from_time_ms")?, rows.integers("to_time_ms")?);
-    let gaps = from.iter().zip(to.iter()).zip(rows.texts("cause")?);
-    let gap = |((from_ms, to_ms), cause): ((Option<i64>, Option<i64>), Option<&str>)| {
-        Some(Gap {
-            from_ms: from_ms?,
-            to_ms: to_ms?,
-            cause: cause.unwrap_or_default().to_owned(),
-        })
-    };
-    Ok(gaps.filter_map(gap).collect())
+    let rows = Rows::read(dataset, &GapRow::TABLE, host, &Gap::COLUMNS, span)?;
+    let [from, to, cause] = Gap::COLUMNS;
+    let (from, to) = (rows.integers(from)?, rows.integers(to)?);
+    Ok(gaps(from.iter(), to.iter(), rows.texts(cause)?.iter()))
 }
 
 /// The intervals that the host was configured for; where it says nothing, the median step.
@@ -226,10 +218,9 @@ fn intervals(dataset: &Dataset, host: &str, times: &[SampleTime]) -> Result<Inte
     let columns = ["time", "sample_interval_ms"];
     let rows = Rows::read(dataset, &HostRow::TABLE, host, &columns, (None, None))?;
     let (time, interval) = (rows.integers("time")?, rows.integers("sample_interval_ms")?);
-    let told = time.iter().zip(interval.iter());
-    let told = told.filter_map(|(time_ms, interval_ms)| time_ms.zip(interval_ms));
+    let described = time.values().iter().copied().zip(interval.iter());
     let time_ms: Vec<i64> = times.iter().map(|t| t.time_ms).collect();
-    Ok(Intervals::new(told.collect(), &time_ms))
+    Ok(Intervals::new(described, &time_ms))
 }
 
 #[cfg(test)]
