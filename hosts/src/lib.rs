@@ -1,8 +1,8 @@
 //! One reading of a host's trace, for everything that reads traces: what a host recorded, and what follows from it.
 //! Pure: no I/O and no clock. Readers of a dataset bring its rows, each in its own layout of memory.
 //!
-//! - [`recorded`]: the order of samples, the interval in force, gaps, runs of samples without a gap.
-//! - [`derived`]: categories of a sample, idle periods, returns, footprints at a return.
+//! - [`recorded`]: the order of rows, the interval in force, gaps, runs of samples without a gap.
+//! - [`derived`]: categories of a sample, idle and busy periods, returns, footprints at a return.
 //!
 //! Rooms, from the top; each uses only those after it: `derived`, `recorded`.
 

@@ -1,16 +1,14 @@
 //! One host: its trace as it was recorded, and beside it what follows from it alone. Every measure reads a [`HostHistory`],
 //! which one pass makes once.
 
-pub(crate) mod busy;
 pub(crate) mod live_files;
 
 use crate::error::Result;
 use crate::trace::HostTrace;
 use crate::trace::calendar::Calendar;
 use crate::trace::reads::ReadSet;
-use busy::BusyPeriod;
 use gleaner_dataset::Dataset;
-use gleaner_hosts::derived::{Idleness, Return, returns};
+use gleaner_hosts::derived::{BusyPeriod, Idleness, Return, busy_periods, returns};
 use gleaner_policy::idle::IdleRule;
 use gleaner_schemas::findings::Parameters;
 use live_files::LiveFiles;
@@ -52,7 +50,7 @@ impl<'a> HostHistory<'a> {
         };
         let idleness = Idleness::of(&samples.observations(), segments, &rule);
         let window_ms = (parameters.return_window_s * 1000.0) as i64;
-        let busy_periods = busy::periods(samples, segments, &idleness, &rule);
+        let busy_periods = busy_periods(&samples.time_ms, segments, &idleness, &rule);
         Ok(Self {
             returns: returns(&samples.time_ms, segments, &idleness, window_ms),
             hours_of_week: calendar.hours_of_week(&samples.time_ms),

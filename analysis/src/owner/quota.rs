@@ -9,7 +9,7 @@ use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Limits, Mode, Reason, quota};
-use gleaner_schemas::findings::{ActivitySource, Category, Findings, Parameters, Quota};
+use gleaner_schemas::findings::{ActivitySource, Findings, Parameters, Quota};
 use gleaner_schemas::units::{Seconds, stored};
 
 /// Memory that each host could lease at its last sample.
@@ -77,19 +77,11 @@ fn of_last(
 
 /// Categories of one sample; `None` in a trace that tells physical and available memory alone.
 pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
-    let of = |category| samples.category(category, at).map(unsigned);
-    let figures = Figures {
-        physical_bytes: unsigned(samples.physical_bytes[at]),
-        static_kernel_bytes: of(Category::StaticKernel),
-        balloon_bytes: of(Category::Balloon),
-        dynamic_kernel_bytes: of(Category::DynamicKernel),
-        lotsfree_bytes: of(Category::Lotsfree),
-        process_bytes: of(Category::Process),
-        file_cache_bytes: of(Category::FileCache),
-        guest_bytes: of(Category::Guest),
-        available_bytes: of(Category::Available),
-        remainder_bytes: samples.remainder_bytes[at],
-    };
+    let figures = Figures::of(
+        unsigned(samples.physical_bytes[at]),
+        |category| samples.category(category, at).map(unsigned),
+        samples.remainder_bytes[at],
+    );
     figures.complete()
 }
 
@@ -145,6 +137,7 @@ fn clock(time_ms: i64) -> String {
 mod tests {
     use super::*;
     use crate::trace::samples::Samples;
+    use gleaner_schemas::findings::Category;
 
     const AT: i64 = 50_400_000; // 14:00:00 UTC
 

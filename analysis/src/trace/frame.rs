@@ -1,12 +1,12 @@
 //! One host's rows of one table: the only file that knows both Arrow and Polars.
 //!
-//! Columns stay the Arrow arrays that the dataset gave, uncopied; Polars sorts and groups rows by the few
-//! columns that name them.
+//! Columns stay the Arrow arrays that the dataset gave, uncopied; Polars groups rows by the few columns that name
+//! them.
 
 use crate::error::{AnalysisError, Result};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    UInt32Array, new_empty_array,
+    UInt64Array, new_empty_array,
 };
 use arrow::compute::{filter, nullif, take};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
@@ -14,8 +14,8 @@ use arrow::error::ArrowError;
 use gleaner_schemas::arrow::data_type;
 use gleaner_schemas::column::{Kind, Table};
 use polars::prelude::{
-    Column, DataFrame, GroupsIndicator, Int64Chunked, IntoSeries, NamedFrom, NewChunkedArray,
-    PolarsError, Series, SortMultipleOptions, StringChunked,
+    Column, DataFrame, GroupsIndicator, Int64Chunked, IntoSeries, NewChunkedArray, PolarsError,
+    StringChunked,
 };
 use std::sync::Arc;
 
@@ -210,21 +210,9 @@ impl Frame {
         Ok(())
     }
 
-    /// Sorts by these columns of whole numbers; equal rows keep their order.
-    pub(crate) fn sort(&mut self, by: &[&str]) -> Result<()> {
-        const ROW: &str = "row";
-        let mut keys = self.keys(by)?;
-        let rows: Vec<u32> = (0..).take(self.rows_count).collect();
-        keys.push(Series::new(ROW.into(), rows).into());
-        let options = SortMultipleOptions::default()
-            .with_maintain_order(true)
-            .with_multithreaded(false);
-        let sorted = DataFrame::new(self.rows_count, keys)
-            .and_then(|keys| keys.sort(by.iter().copied(), options))
-            .map_err(|e| self.error(e))?;
-        let order = sorted.column(ROW).and_then(|rows| rows.u32());
-        let order = order.map_err(|e| self.error(e))?;
-        let order: UInt32Array = order.iter().collect();
+    /// Puts the rows into this order, given as row numbers.
+    pub(crate) fn reorder(&mut self, order: &[usize]) -> Result<()> {
+        let order = UInt64Array::from_iter_values(order.iter().map(|&row| row as u64));
         self.change(|_, array| take(array, &order, None))
     }
 

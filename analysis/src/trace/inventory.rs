@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::trace::frame::{Frame, TIME};
 use crate::trace::reader::HostReader;
 use crate::trace::span::Span;
-use gleaner_hosts::recorded::Gap;
+use gleaner_hosts::recorded::{Gap, gaps};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 
@@ -19,7 +19,7 @@ pub(crate) struct Inventory {
     /// Headroom that `harvestable_bytes` leaves, as a share of physical memory.
     pub(crate) headroom_share: Option<f64>,
     /// Time and configured interval of each description.
-    pub(crate) intervals: Vec<(i64, i64)>,
+    pub(crate) intervals: Vec<(i64, Option<i64>)>,
 }
 
 impl Inventory {
@@ -46,8 +46,8 @@ impl Inventory {
             intervals: rows
                 .present(TIME)?
                 .iter()
+                .copied()
                 .zip(rows.integers("sample_interval_ms")?.iter())
-                .filter_map(|(time, interval)| Some((*time, interval?)))
                 .collect(),
         })
     }
@@ -75,18 +75,8 @@ pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Res
 /// may be after the span.
 pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
     let told = reader.span.since_midnight().with_all_after();
-    let columns = ["from_time_ms", "to_time_ms", "cause"];
-    let rows = reader.read_in(told, &GapRow::TABLE, &columns)?;
-    let ends = rows.present("to_time_ms")?;
-    Ok(rows
-        .present("from_time_ms")?
-        .iter()
-        .zip(ends)
-        .zip(rows.texts("cause")?.iter())
-        .map(|((&from_ms, &to_ms), cause)| Gap {
-            from_ms,
-            to_ms,
-            cause: cause.unwrap_or_default().to_owned(),
-        })
-        .collect())
+    let rows = reader.read_in(told, &GapRow::TABLE, &Gap::COLUMNS)?;
+    let [from, to, cause] = Gap::COLUMNS;
+    let (from, to) = (rows.integers(from)?, rows.integers(to)?);
+    Ok(gaps(from.iter(), to.iter(), rows.texts(cause)?.iter()))
 }

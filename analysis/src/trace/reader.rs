@@ -9,7 +9,7 @@ use super::{SampleRows, carried};
 use crate::error::{AnalysisError, Result};
 use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};
 use gleaner_dataset::Dataset;
-use gleaner_hosts::recorded::Databases;
+use gleaner_hosts::recorded::{Databases, order};
 use gleaner_schemas::column::Table;
 
 /// One host of a dataset, in a span of time.
@@ -48,13 +48,10 @@ impl<'a> HostReader<'a> {
         let mut frame = self.rows(span, table, &["database_id", SEQUENCE, "time"], columns)?;
         let databases = self.number_databases(&frame)?;
         let sequences = frame.present(SEQUENCE)?;
-        let ordered = databases
-            .iter()
-            .zip(sequences)
-            .is_sorted_by_key(|(database, sequence)| (*database, *sequence));
+        let order = order(sequences.len(), |row| (databases[row], sequences[row]));
         frame.set(DATABASE, databases);
-        if !ordered {
-            frame.sort(&[DATABASE, SEQUENCE])?;
+        if let Some(order) = order {
+            frame.reorder(&order)?;
         }
         Ok(frame)
     }
@@ -101,8 +98,9 @@ impl<'a> HostReader<'a> {
             return Ok(SampleRows { rows, sample_of });
         }
         let mut rows = self.rows(span, table, &[SEQUENCE, "time"], columns)?;
-        if !rows.present(SEQUENCE)?.is_sorted() {
-            rows.sort(&[SEQUENCE])?;
+        let sequences = rows.present(SEQUENCE)?;
+        if let Some(order) = order(sequences.len(), |row| sequences[row]) {
+            rows.reorder(&order)?;
         }
         // A sample and its rows have one time: a row of a database without samples has another.
         let keys = rows.present(SEQUENCE)?.iter().zip(rows.present(TIME)?);

@@ -1,5 +1,5 @@
-//! The analysis, the simulator and the export of one random trace agree on gaps, on the ends of idle periods and on
-//! footprints at a return.
+//! The analysis, the simulator and the export of one random trace agree on gaps, on the ends of idle periods, on what each
+//! sample could lend, and on footprints and costs of a return.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{analyze, availability};
@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::availability::AvailabilityQuestion;
 use gleaner_schemas::findings::{Findings, LendingMode, Parameters, Scope};
 use gleaner_schemas::rows::{GapRow, HostRow, ProcessRow, SampleRow};
-use gleaner_simulator::hosts::{Cause, Presence, Reading, Timeline, read_host};
+use gleaner_simulator::hosts::{Cause, Lendable, Presence, Reading, Timeline, read_host};
 use gleaner_traces::export::availability::Availability;
 use gleaner_traces::export::{ByHost, Format};
 use jiff::Timestamp;
@@ -29,8 +29,39 @@ struct Step {
     load5: Option<f64>,
     guest_load5: Option<f64>,
     available_mib: i64,
+    memory: Memory,
     /// Pid, start in seconds of the trace, size in MiB.
     processes: Vec<(i64, i64, Option<i64>)>,
+}
+
+/// Sizes in MiB; of MemAvailable and harvestable memory a trace may have either.
+#[derive(Clone, Debug)]
+struct Memory {
+    mem_available: Option<i64>,
+    harvestable: Option<i64>,
+    guest: i64,
+    balloon: i64,
+    static_kernel: Option<i64>,
+    lotsfree: Option<i64>,
+}
+
+fn memory() -> impl Strategy<Value = Memory> {
+    (
+        prop::option::weighted(0.7, -1..900i64),
+        prop::option::weighted(0.7, 0..900i64),
+        0..12i64,
+        0..12i64,
+        prop::option::weighted(0.8, 0..24i64),
+        prop::option::weighted(0.8, 0..16i64),
+    )
+        .prop_map(|of| Memory {
+            mem_available: of.0,
+            harvestable: of.1,
+            guest: of.2,
+            balloon: of.3,
+            static_kernel: of.4,
+            lotsfree: of.5,
+        })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -49,11 +80,11 @@ fn step() -> impl Strategy<Value = Step> {
             prop::option::weighted(0.95, prop_oneof![8 => 0.0..0.3f64, 1 => 0.3..0.9f64]),
             prop::option::weighted(0.5, 0.0..2.0f64),
         ),
-        100..900i64,
+        (100..900i64, memory()),
         prop::collection::vec(process, 0..4),
     )
         .prop_map(
-            |(of_time, owner_idle_s, load, available_mib, processes)| Step {
+            |(of_time, owner_idle_s, load, (available_mib, memory), processes)| Step {
                 after_s: of_time.0,
                 has_interval: of_time.1,
                 gap_is_recorded: of_time.2,
@@ -63,6 +94,7 @@ fn step() -> impl Strategy<Value = Step> {
                 load5: load.0,
                 guest_load5: load.1,
                 available_mib,
+                memory,
                 processes,
             },
         )
@@ -70,8 +102,23 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Intervals with the times from which they hold, in seconds of the trace.
 fn intervals() -> impl Strategy<Value = Vec<(i64, i64)>> {
-    let interval_s = prop::sample::select(vec![10, 30, 90]);
+    let interval_s = prop::sample::select(vec![10, 30, 90, 0]);
     prop::collection::vec((0..6000i64, interval_s), 0..4)
+}
+
+fn of_memory(step: &Step) -> SampleRow {
+    let memory = &step.memory;
+    let row = sample(step.available_mib);
+    SampleRow {
+        mem_available_bytes: memory.mem_available.map(|mib| mib * MIB),
+        harvestable_bytes: memory.harvestable.map(|mib| mib * MIB),
+        guest_bytes: memory.guest * MIB,
+        balloon_bytes: memory.balloon * MIB,
+        static_kernel_bytes: memory.static_kernel.map(|mib| mib * MIB),
+        lotsfree_bytes: memory.lotsfree.map(|mib| mib * MIB),
+        process_bytes: row.process_bytes - (memory.guest + memory.balloon) * MIB,
+        ..row
+    }
 }
 
 /// Returns the trace and the times of its samples, in ms since 1970-01-01 UTC.
@@ -108,7 +155,7 @@ fn recorded(steps: &[Step], intervals: &[(i64, i64)]) -> (Recording, Vec<i64>) {
                 .load5
                 .map(|load| load + step.guest_load5.unwrap_or(0.0)),
             guest_load5: step.guest_load5,
-            ..sample(step.available_mib)
+            ..of_memory(step)
         };
         recording.row_in(&database, "h", sequence, second, &row);
         let mut pids = Vec::new();
@@ -206,12 +253,59 @@ fn export(dataset: &Dataset, folder: &Path) {
     Box::new(export).finish().unwrap();
 }
 
-/// Footprints at returns in order, where they are known, and upper bounds, in bytes.
-fn wanted(timeline: &Timeline) -> Vec<(u64, u64)> {
-    let wanted = timeline.returns.iter().filter_map(|back| back.wanted);
-    wanted
-        .map(|w| (w.demand.footprint_bytes, w.upper_bound_bytes))
-        .collect()
+/// Sample as it is exported.
+struct Lent {
+    time_ms: i64,
+    follows_gap: bool,
+    is_idle: bool,
+    recruitable_bytes: u64,
+    /// 0 where the trace does not say what could be taken without harm.
+    quota_bytes: u64,
+}
+
+fn lent(folder: &Path) -> Vec<Lent> {
+    let columns = [
+        "time",
+        "follows_gap",
+        "is_idle",
+        "recruitable_bytes",
+        "quota_bytes",
+    ];
+    let rows = exported(folder, "samples", &columns).into_iter();
+    let sample = |row: Vec<String>| Lent {
+        time_ms: time_ms(&row[0]),
+        follows_gap: row[1] == "true",
+        is_idle: row[2] == "true",
+        recruitable_bytes: row[3].parse().unwrap(),
+        quota_bytes: row[4].parse().unwrap_or(0),
+    };
+    rows.map(sample).collect()
+}
+
+/// Memory that the host could lend at a time, by the simulation.
+fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> Lendable {
+    let before = timeline.changes.iter().rev();
+    let mut before = before.skip_while(|change| ms(reading, change.at_ns) > time_ms);
+    before.next().map_or_else(Lendable::default, |c| c.lendable)
+}
+
+/// Recruitable memory at the last sample of the idle period that ended at a time.
+fn lent_until(samples: &[Lent], returned_ms: i64) -> u64 {
+    let until = samples.partition_point(|sample| sample.time_ms <= returned_ms);
+    let idle = samples[..until].iter().rev().find(|sample| sample.is_idle);
+    idle.unwrap().recruitable_bytes
+}
+
+/// Of each return, where they are known: the footprint, the upper bound and the memory context size, in bytes.
+fn wanted(timeline: &Timeline, reading: &Reading, samples: &[Lent]) -> Vec<[u64; 3]> {
+    let wanted = timeline.returns.iter().filter_map(|back| {
+        let wanted = back.wanted?;
+        let guest_bytes = lent_until(samples, ms(reading, back.at_ns));
+        let cost_bytes = wanted.memory_context_bytes(guest_bytes);
+        let footprint_bytes = wanted.demand.footprint_bytes;
+        Some([footprint_bytes, wanted.upper_bound_bytes, cost_bytes])
+    });
+    wanted.collect()
 }
 
 fn mean(all: impl ExactSizeIterator<Item = u64>) -> f64 {
@@ -238,8 +332,8 @@ proptest! {
         let runs = runs_of_gaps(&times_ms, &findings);
         let long: Vec<_> = runs.iter().copied().filter(|(from, to)| from < to).collect();
         prop_assert_eq!(runs_simulated(&dataset, &reading), long);
-        let begins = exported(out.path(), "samples", &["time", "follows_gap"]);
-        let begins = begins.iter().filter(|row| row[1] == "true").map(|row| time_ms(&row[0]));
+        let samples = lent(out.path());
+        let begins = samples.iter().filter(|sample| sample.follows_gap).map(|sample| sample.time_ms);
         prop_assert_eq!(begins.collect::<Vec<_>>(), runs.iter().map(|run| run.0).collect::<Vec<_>>());
 
         // Ends of idle periods.
@@ -267,16 +361,28 @@ proptest! {
             prop_assert!(!times_ms.iter().any(inside) || told.contains(end), "{:?} not in {:?}", end, told);
         }
 
-        // Footprints.
-        let wanted = wanted(&timeline);
+        // What each sample could lend. A run's last one lends nothing in a simulation, nor does one at which the owner is back.
+        for pair in samples.windows(2).filter(|pair| !pair[1].follows_gap) {
+            let sample = &pair[0];
+            if ends.iter().all(|end| end.to_time_ms != sample.time_ms) {
+                let simulated = lendable(&timeline, &reading, sample.time_ms);
+                let recruitable_bytes = if sample.is_idle { sample.recruitable_bytes } else { 0 };
+                prop_assert_eq!(simulated.paper_bytes, recruitable_bytes, "at {}", sample.time_ms);
+                prop_assert_eq!(simulated.gentle_bytes, sample.quota_bytes, "at {}", sample.time_ms);
+            }
+        }
+
+        // Footprints and costs.
+        let wanted = wanted(&timeline, &reading, &samples);
         let contexts = findings.memory_context.iter();
         let context = contexts.clone().find(|c| c.host.is_some() && c.mode == LendingMode::Paper);
         prop_assert_eq!(context.map_or(0, |c| c.returns), wanted.len() as i64);
         if let Some(context) = context {
-            let footprint = mean(wanted.iter().map(|w| w.0));
-            let bound = mean(wanted.iter().map(|w| w.1));
-            prop_assert!((context.mean_footprint_bytes - footprint).abs() <= 1e-6 * footprint);
-            prop_assert!((context.upper_bound_mean_bytes - bound).abs() <= 1e-6 * bound);
+            let found = [context.mean_footprint_bytes, context.upper_bound_mean_bytes, context.mean_bytes];
+            for (of, found) in found.into_iter().enumerate() {
+                let expected = mean(wanted.iter().map(|w| w[of]));
+                prop_assert!((found - expected).abs() <= 1e-6 * expected, "{} of {:?}", of, wanted);
+            }
         }
     }
 }

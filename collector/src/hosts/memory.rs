@@ -29,24 +29,9 @@ pub struct Memory {
     pub boottime_ms: Option<i64>,
     /// Time since the sample before it; absent after a gap.
     pub interval_ms: Option<i64>,
-    /// Physical memory: the categories sum to it.
-    pub physical_bytes: u64,
-    /// Category.
-    pub static_kernel_bytes: Option<u64>,
-    /// Category.
-    pub balloon_bytes: Option<u64>,
-    /// Category.
-    pub dynamic_kernel_bytes: Option<u64>,
-    /// Category: the kernel's reserve.
-    pub lotsfree_bytes: Option<u64>,
-    /// Category.
-    pub process_bytes: Option<u64>,
-    /// Category.
-    pub file_cache_bytes: Option<u64>,
-    /// Category: lent.
-    pub guest_bytes: Option<u64>,
-    /// Category.
-    pub available_bytes: Option<u64>,
+    /// Physical memory and its categories; the remainder is not kept.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// What could be taken without pushing the owner's pages out.
     pub harvestable_bytes: Option<u64>,
     /// MemAvailable: what the quota is reckoned from.
@@ -92,15 +77,7 @@ impl Memory {
             time_ms: value::<TimestampMillisecondType>(rows, "time", row)?,
             boottime_ms: number("boottime_ms").filter(|ms| *ms >= 0),
             interval_ms: number("interval_ms").filter(|ms| *ms > 0),
-            physical_bytes,
-            static_kernel_bytes: part("static_kernel_bytes"),
-            balloon_bytes: part("balloon_bytes"),
-            dynamic_kernel_bytes: part("dynamic_kernel_bytes"),
-            lotsfree_bytes: part("lotsfree_bytes"),
-            process_bytes: part("process_bytes"),
-            file_cache_bytes: part("file_cache_bytes"),
-            guest_bytes: part("guest_bytes"),
-            available_bytes: part("available_bytes"),
+            figures: Figures::of(physical_bytes, |category| part(category.column()), None),
             harvestable_bytes: part("harvestable_bytes"),
             mem_available_bytes: part("mem_available_bytes"),
             owner_idle_ms: number("owner_idle_ms").map(|ms| ms.max(0)),
@@ -149,20 +126,18 @@ impl Memory {
     }
 
     fn lends(&mut self, verdict: Verdict, headroom_share: Option<f64>) {
-        let Some(available_bytes) = self.available_bytes else {
+        if self.figures.available_bytes.is_none() {
             return;
-        };
-        let categories = Figures {
-            physical_bytes: self.physical_bytes,
-            available_bytes: Some(available_bytes),
-            guest_bytes: self.guest_bytes,
-            ..Figures::default()
         }
-        .known();
         let mut limits = Limits::default();
         let share = headroom_share.filter(|share| (0.0..=1.0).contains(share));
         limits.headroom_share = share.unwrap_or(limits.headroom_share);
-        let found = quota(&categories, self.mem_available_bytes, verdict, &limits);
+        let found = quota(
+            &self.figures.known(),
+            self.mem_available_bytes,
+            verdict,
+            &limits,
+        );
         self.quota_bytes = Some(found.quota_bytes);
         self.once_idle_bytes = self.mem_available_bytes.map(|_| found.once_idle_bytes);
     }
@@ -259,6 +234,50 @@ mod tests {
         last.unwrap()
     }
 
+    /// What a collector of another version wrote is read, and tools read the status by these names.
+    #[test]
+    fn kept_and_told_under_the_names_of_the_columns() {
+        let row = SampleRow {
+            boottime_ms: Some(4),
+            interval_ms: Some(5),
+            physical_bytes: 100,
+            static_kernel_bytes: Some(6),
+            balloon_bytes: 7,
+            dynamic_kernel_bytes: 8,
+            lotsfree_bytes: Some(9),
+            process_bytes: 10,
+            file_cache_bytes: 11,
+            guest_bytes: 12,
+            available_bytes: 37,
+            remainder_bytes: -1,
+            harvestable_bytes: Some(14),
+            mem_available_bytes: Some(15),
+            owner_idle_ms: Some(19),
+            load5: Some(0.5),
+            psi_memory_some_total_us: Some(20),
+            ..SampleRow::default()
+        };
+        let mut memory = Memory::of_samples(&table(std::iter::once(row))).remove(0);
+        (memory.database_id, memory.received_ms) = ("d".to_owned(), 3);
+        (memory.quota_bytes, memory.once_idle_bytes) = (Some(16), Some(17));
+        memory.state = HostState::Idle { since_time_ms: 18 };
+        memory.pressure_share = Some(0.25);
+        let text = serde_json::to_string(&memory).unwrap();
+        let expected = "{\"database_id\":\"d\",\"sequence\":1,\"time_ms\":1795000000004,\"received_ms\":3,\
+            \"boottime_ms\":4,\"interval_ms\":5,\"physical_bytes\":100,\"static_kernel_bytes\":6,\
+            \"balloon_bytes\":7,\"dynamic_kernel_bytes\":8,\"lotsfree_bytes\":9,\"process_bytes\":10,\
+            \"file_cache_bytes\":11,\"guest_bytes\":12,\"available_bytes\":37,\"harvestable_bytes\":14,\
+            \"mem_available_bytes\":15,\"quota_bytes\":16,\"once_idle_bytes\":17,\"state\":\"idle\",\
+            \"since_time_ms\":18,\"owner_idle_ms\":19,\"load5\":0.5,\"pressure_share\":0.25,\
+            \"psi_memory_some_total_us\":20}";
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+        // An absent size is null.
+        let none = serde_json::to_value(Memory::default()).unwrap();
+        assert_eq!(none["balloon_bytes"], serde_json::Value::Null);
+        assert_eq!(none.as_object().unwrap().len(), 23);
+    }
+
     #[test]
     fn a_host_is_idle_after_five_calm_minutes_and_lends_then() {
         let waiting = learned(quiet(&[10, 12, 14]));
@@ -332,9 +351,9 @@ mod tests {
         let samples = Memory::of_samples(&builder.finish().unwrap());
         assert_eq!(samples.len(), 2, "{samples:?}");
         let last = learned(samples);
-        assert_eq!(last.physical_bytes, LARGEST_BYTES);
-        assert_eq!(last.available_bytes, Some(LARGEST_BYTES));
-        assert_eq!((last.process_bytes, last.load5), (None, None));
+        assert_eq!(last.figures.physical_bytes, LARGEST_BYTES);
+        assert_eq!(last.figures.available_bytes, Some(LARGEST_BYTES));
+        assert_eq!((last.figures.process_bytes, last.load5), (None, None));
         assert_eq!(
             (last.owner_idle_ms, last.state),
             (Some(0), HostState::Unknown)

@@ -1,10 +1,12 @@
 //! Categories of one sample, from a stored row or from its columns.
 
 use gleaner_policy::accounting::{Categories, headroom_bytes};
+use gleaner_schemas::findings::Category;
 use gleaner_schemas::rows::SampleRow;
+use serde::{Deserialize, Serialize};
 
 /// Memory figures of one sample, in bytes; each is absent where the trace does not have it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// Physical memory: the categories sum to it.
     pub physical_bytes: u64,
@@ -25,10 +27,59 @@ pub struct Figures {
     /// Category: the rest.
     pub available_bytes: Option<u64>,
     /// Physical less all categories: 0 or negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remainder_bytes: Option<i64>,
 }
 
 impl Figures {
+    /// Takes the columns of one row; `category_bytes` returns the column of a category.
+    #[must_use]
+    pub fn of(
+        physical_bytes: u64,
+        category_bytes: impl Fn(Category) -> Option<u64>,
+        remainder_bytes: Option<i64>,
+    ) -> Self {
+        Self {
+            physical_bytes,
+            static_kernel_bytes: category_bytes(Category::StaticKernel),
+            balloon_bytes: category_bytes(Category::Balloon),
+            dynamic_kernel_bytes: category_bytes(Category::DynamicKernel),
+            lotsfree_bytes: category_bytes(Category::Lotsfree),
+            process_bytes: category_bytes(Category::Process),
+            file_cache_bytes: category_bytes(Category::FileCache),
+            guest_bytes: category_bytes(Category::Guest),
+            available_bytes: category_bytes(Category::Available),
+            remainder_bytes,
+        }
+    }
+
+    /// Returns the size of one category.
+    #[must_use]
+    pub const fn category_bytes(&self, category: Category) -> Option<u64> {
+        match category {
+            Category::StaticKernel => self.static_kernel_bytes,
+            Category::Balloon => self.balloon_bytes,
+            Category::DynamicKernel => self.dynamic_kernel_bytes,
+            Category::Lotsfree => self.lotsfree_bytes,
+            Category::Process => self.process_bytes,
+            Category::FileCache => self.file_cache_bytes,
+            Category::Guest => self.guest_bytes,
+            Category::Available => self.available_bytes,
+        }
+    }
+
+    /// Returns the sum of the kernel's categories, as far as they are known: static, balloon, dynamic and reserve.
+    #[must_use]
+    pub fn kernel_bytes(&self) -> u64 {
+        let parts = [
+            self.static_kernel_bytes,
+            self.balloon_bytes,
+            self.dynamic_kernel_bytes,
+            self.lotsfree_bytes,
+        ];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+
     /// Returns the categories where the trace tells all of them; only a host without a balloon, or of unknown static memory or
     /// reserve, may leave those out.
     #[must_use]
@@ -135,6 +186,10 @@ mod tests {
         let figures = Figures::from(&row);
         assert_eq!(figures.known(), expected);
         assert_eq!(figures.complete(), Some(expected));
+        assert_eq!(figures.kernel_bytes(), 6);
+        let of_columns = |category| figures.category_bytes(category);
+        let again = Figures::of(figures.physical_bytes, of_columns, figures.remainder_bytes);
+        assert_eq!(again, figures);
     }
 
     #[test]

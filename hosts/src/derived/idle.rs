@@ -164,26 +164,10 @@ struct Calm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derived::testing::{HIGH, LOW, MIN, MadeSample, made_samples, samples};
     use proptest::prelude::*;
 
-    const MIN: i64 = 60_000;
-    /// Below and above the limit.
-    const LOW: Option<f64> = Some(0.1);
-    const HIGH: Option<f64> = Some(0.9);
-
-    /// Rows of (minute, owner idle for minutes, load).
-    fn samples(rows: &[(i64, Option<i64>, Option<f64>)]) -> Vec<Observation> {
-        let sample = |&(minute, owner_idle, load5): &(i64, Option<i64>, Option<f64>)| Observation {
-            time_ms: minute * MIN,
-            owner_idle_ms: owner_idle.map(|minutes| minutes * MIN),
-            load5,
-        };
-        rows.iter().map(sample).collect()
-    }
-
-    fn found(
-        rows: &[(i64, Option<i64>, Option<f64>)],
-    ) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
+    fn found(rows: &[MadeSample]) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
         let all = 0..rows.len();
         Idleness::of(&samples(rows), &[all], &IdleRule::default())
             .periods
@@ -234,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_ends_them() {
-        let ends = |rows: &[(i64, Option<i64>, Option<f64>)]| -> Vec<Option<EndCause>> {
+        let ends = |rows: &[MadeSample]| -> Vec<Option<EndCause>> {
             Idleness::of(&samples(rows), &[0..rows.len()], &IdleRule::default())
                 .periods
                 .iter()
@@ -302,17 +286,7 @@ mod tests {
         /// Whatever the samples say: periods in order, apart, inside their run, and every sample
         /// that the rule calls idle lies in one.
         #[test]
-        fn periods_are_in_order_and_apart(
-            steps in prop::collection::vec(
-                (1..6i64, prop::option::weighted(0.9, 0..20i64), prop::option::weighted(0.9, 0.0..0.5f64)),
-                0..60,
-            )
-        ) {
-            let mut minute = 0;
-            let rows: Vec<_> = steps
-                .into_iter()
-                .map(|(step, idle, load)| { minute += step; (minute, idle, load) })
-                .collect();
+        fn periods_are_in_order_and_apart(rows in made_samples()) {
             let samples = samples(&rows);
             let idleness = Idleness::of(&samples, &[0..rows.len()], &IdleRule::default());
             for period in &idleness.periods {

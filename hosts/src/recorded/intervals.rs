@@ -12,8 +12,10 @@ impl Intervals {
     /// Takes the host's descriptions of itself as (ms since 1970-01-01 UTC, interval in ms); where none states an interval,
     /// the median step between samples at `time_ms`.
     #[must_use]
-    pub fn new(mut configured: Vec<(i64, i64)>, time_ms: &[i64]) -> Self {
-        configured.retain(|(_, interval_ms)| *interval_ms > 0);
+    pub fn new(described: impl IntoIterator<Item = (i64, Option<i64>)>, time_ms: &[i64]) -> Self {
+        let described = described.into_iter();
+        let stated = described.filter_map(|(from_ms, interval_ms)| Some((from_ms, interval_ms?)));
+        let mut configured: Vec<_> = stated.filter(|(_, interval_ms)| *interval_ms > 0).collect();
         configured.sort_unstable();
         let mut steps: Vec<i64> = time_ms
             .windows(2)
@@ -57,11 +59,12 @@ mod tests {
 
     #[test]
     fn the_one_in_force_then_the_first_then_the_median() {
-        let two = Intervals::new(vec![(100, 90), (500, 1), (300, 0)], &[]);
+        let described = [(100, Some(90)), (500, Some(1)), (300, Some(0)), (400, None)];
+        let two = Intervals::new(described, &[]);
         assert_eq!([50, 100, 499, 500].map(|t| two.at(t)), [90, 90, 90, 1]);
         assert_eq!(two.last(), Some(1));
-        let none = Intervals::new(vec![], &[0, 10, 20, 30, 500, 400]);
+        let none = Intervals::new([], &[0, 10, 20, 30, 500, 400]);
         assert_eq!((none.at(0), none.last()), (10, Some(10)));
-        assert_eq!(Intervals::new(vec![], &[7]).last(), None);
+        assert_eq!(Intervals::new([(5, None)], &[7]).last(), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Rows as a host recorded them: their order, the gaps between samples, and the runs without a gap.
 
-mod databases;
 mod intervals;
+mod order;
 mod runs;
 
-pub use databases::Databases;
 pub use intervals::Intervals;
-pub use runs::{Gap, SampleTime, covered_ms, runs};
+pub use order::{Databases, order};
+pub use runs::{Gap, SampleTime, covered_ms, gaps, runs};

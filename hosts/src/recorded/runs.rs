@@ -29,6 +29,29 @@ pub struct Gap {
     pub cause: String,
 }
 
+impl Gap {
+    /// Columns of the table `gaps` that [`gaps`] takes, in its order.
+    pub const COLUMNS: [&'static str; 3] = ["from_time_ms", "to_time_ms", "cause"];
+}
+
+/// Takes the columns of a host's rows of `gaps`, one value a row. A row without a time, which no agent writes, is left out.
+#[must_use]
+pub fn gaps<'a>(
+    from_ms: impl Iterator<Item = Option<i64>>,
+    to_ms: impl Iterator<Item = Option<i64>>,
+    causes: impl Iterator<Item = Option<&'a str>>,
+) -> Vec<Gap> {
+    let rows = from_ms.zip(to_ms).zip(causes);
+    let gap = |((from_ms, to_ms), cause): ((Option<i64>, Option<i64>), Option<&str>)| {
+        Some(Gap {
+            from_ms: from_ms?,
+            to_ms: to_ms?,
+            cause: cause.unwrap_or_default().to_owned(),
+        })
+    };
+    rows.filter_map(gap).collect()
+}
+
 /// Returns the runs, as ranges of samples, and all gaps in order: the recorded ones, and those that only the
 /// samples show. Samples stand in the order of recording.
 #[must_use]
@@ -124,8 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_is_a_row_with_both_its_times() {
+        let from = [Some(1), None, Some(3), Some(4)];
+        let to = [Some(2), Some(3), None, Some(3)];
+        let causes = [Some("sleep"), Some("boot"), None, None];
+        let found = gaps(from.into_iter(), to.into_iter(), causes.into_iter());
+        assert_eq!(found, [gap(1, 2, "sleep"), gap(4, 3, "")]);
+    }
+
+    #[test]
     fn worked_by_hand() {
-        let every_90 = Intervals::new(vec![(0, 90)], &[]);
+        let every_90 = Intervals::new([(0, Some(90))], &[]);
         // times, recorded gaps → segments, gaps
         let cases = [
             (vec![], vec![], vec![], vec![]),
@@ -181,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_reaches_back_leaves_no_gap() {
-        let every_90 = Intervals::new(vec![(0, 90)], &[]);
+        let every_90 = Intervals::new([(0, Some(90))], &[]);
         let mut thinned = samples(&[0, 900, 1800, 2700]);
         (thinned[1].interval_ms, thinned[2].interval_ms) = (Some(899), Some(90));
         let (runs, _) = runs(&thinned, vec![], &every_90);
@@ -192,7 +224,7 @@ mod tests {
     fn a_new_database_begins_anew() {
         let mut two = samples(&[0, 90, 180]);
         two[2].database = 1;
-        let (runs, gaps) = runs(&two, vec![], &Intervals::new(vec![(0, 90)], &[]));
+        let (runs, gaps) = runs(&two, vec![], &Intervals::new([(0, Some(90))], &[]));
         assert_eq!(runs, [0..2, 2..3]);
         assert_eq!(gaps, [gap(90, 180, "new_database")]);
     }
@@ -200,7 +232,7 @@ mod tests {
     #[test]
     fn a_gap_is_by_the_interval_in_force() {
         // Every 10 s, and from 100 s on every 90 s.
-        let intervals = Intervals::new(vec![(0, 10), (100, 90)], &[]);
+        let intervals = Intervals::new([(0, Some(10)), (100, Some(90))], &[]);
         let (runs, gaps) = runs(&samples(&[0, 50, 60, 170, 350, 531]), vec![], &intervals);
         assert_eq!(runs, [0..1, 1..5, 5..6]);
         assert_eq!(gaps, [gap(0, 50, "missing"), gap(350, 531, "missing")]);

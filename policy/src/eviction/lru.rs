@@ -62,25 +62,6 @@ impl Lru {
         }
     }
 
-    /// Touches `count` pages from `first` on in that order, as [`Lru::touch`] would one by one; their links are written in a row.
-    #[inline]
-    pub fn touch_run(&mut self, first: u32, count: u32) {
-        let end = first.saturating_add(count).min(self.links.pages());
-        if first >= end {
-            return;
-        }
-        for page in first..end {
-            self.remove(page);
-        }
-        self.links.push_run(&mut self.queue, first, end);
-    }
-
-    /// Takes pages out, the least recently used first, until `most` are left.
-    #[inline]
-    pub fn shrink(&mut self, most: u32) {
-        self.links.shrink(&mut self.queue, most);
-    }
-
     /// Iterates over the pages from the least recently used one on.
     #[inline]
     pub fn coldest(&self) -> impl Iterator<Item = u32> + '_ {
@@ -147,16 +128,12 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Touch(u32),
-        TouchRun(u32, u32),
-        Shrink(u32),
         Remove(u32),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             3 => (0u32..12).prop_map(Step::Touch),
-            2 => (0u32..12, 0u32..5).prop_map(|(first, count)| Step::TouchRun(first, count)),
-            1 => (0u32..12).prop_map(Step::Shrink),
             1 => (0u32..12).prop_map(Step::Remove),
         ]
     }
@@ -174,16 +151,6 @@ mod tests {
                         lru.touch(page);
                         list.retain(|other| *other != page);
                         list.extend((page < 10).then_some(page));
-                    }
-                    Step::TouchRun(first, count) => {
-                        lru.touch_run(first, count);
-                        let run = first..(first + count).min(10);
-                        list.retain(|other| !run.contains(other));
-                        list.extend(run);
-                    }
-                    Step::Shrink(most) => {
-                        lru.shrink(most);
-                        list.drain(..list.len().saturating_sub(most as usize));
                     }
                     Step::Remove(page) => {
                         lru.remove(page);

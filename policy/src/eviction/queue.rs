@@ -95,25 +95,6 @@ impl Links {
         queue.len += 1;
     }
 
-    /// Puts the pages of `first..end`, at least one and in no queue, behind all others of `queue`: their links are written in a row.
-    #[inline]
-    pub(super) fn push_run(&mut self, queue: &mut Queue, first: u32, end: u32) {
-        let (before, last) = (queue.hottest, end - 1);
-        let run = &mut self.0[first as usize..end as usize];
-        for (page, neighbours) in (first..end).zip(run) {
-            *neighbours = Neighbours {
-                colder: if page == first { before } else { page - 1 },
-                hotter: if page == last { NONE } else { page + 1 },
-            };
-        }
-        match before {
-            NONE => queue.coldest = first,
-            before => self.0[before as usize].hotter = first,
-        }
-        queue.hottest = last;
-        queue.len += end - first;
-    }
-
     /// Takes a page out of `queue`, which has it.
     #[inline]
     pub(super) fn take(&mut self, queue: &mut Queue, page: u32) {
@@ -128,24 +109,6 @@ impl Links {
         }
         self.0[page as usize] = Neighbours::OUT;
         queue.len -= 1;
-    }
-
-    /// Takes pages out of `queue`, the coldest first, until `most` are left.
-    #[inline]
-    pub(super) fn shrink(&mut self, queue: &mut Queue, most: u32) {
-        if queue.len <= most {
-            return;
-        }
-        while queue.len > most {
-            let left = &mut self.0[queue.coldest as usize];
-            queue.coldest = left.hotter;
-            *left = Neighbours::OUT;
-            queue.len -= 1;
-        }
-        match queue.coldest {
-            NONE => queue.hottest = NONE,
-            coldest => self.0[coldest as usize].colder = NONE,
-        }
     }
 
     /// Iterates over the pages of `queue` from the coldest on.

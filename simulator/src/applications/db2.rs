@@ -70,6 +70,7 @@ impl Run for Queries {
 impl Iterator for Queries {
     type Item = Request;
 
+    #[inline]
     fn next(&mut self) -> Option<Request> {
         if self.looks_up {
             self.looks_up = false;

@@ -51,6 +51,7 @@ impl Run for Scans {
 impl Iterator for Scans {
     type Item = Request;
 
+    #[inline]
     fn next(&mut self) -> Option<Request> {
         if self.pass == PASSES {
             return None;

@@ -26,6 +26,7 @@ impl Run for Draws {
 impl Iterator for Draws {
     type Item = Request;
 
+    #[inline]
     fn next(&mut self) -> Option<Request> {
         self.0.next_of(block)
     }

@@ -51,6 +51,7 @@ impl Iterator for Triangle {
     type Item = Request;
 
     /// For each slab: it, all left of it, and it again to be written.
+    #[inline]
     fn next(&mut self) -> Option<Request> {
         if self.slab == SLABS {
             return None;

@@ -60,6 +60,7 @@ impl Run for Draws {
 impl Iterator for Draws {
     type Item = Request;
 
+    #[inline]
     fn next(&mut self) -> Option<Request> {
         self.next_of(|dice| below(LAYOUT.blocks(), dice))
     }

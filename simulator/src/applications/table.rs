@@ -84,6 +84,8 @@ macro_rules! applications {
         impl Iterator for Stream {
             type Item = Request;
 
+            // Where the request is used at once: a call would hand it over in memory, in other pieces than it is read.
+            #[inline(always)]
             fn next(&mut self) -> Option<Request> {
                 match self {
                     $(Self::$application(run) => run.next(),)*

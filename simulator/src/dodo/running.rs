@@ -63,25 +63,18 @@ impl<I: Iterator<Item = Request>> Running<I> {
         client: &mut Workstation,
         cluster: &mut Option<Cluster<'_>>,
     ) -> Result<(), Violation> {
-        let mut process = self.processes[next];
-        let (stage, region) = (process.stage, process.region);
-        match client.step(cluster, &mut process, self.processes[next].at_ns)? {
+        let process = &mut self.processes[next];
+        let (stage, region, now_ns) = (process.stage, process.region, process.at_ns);
+        match client.step(cluster, process, now_ns)? {
             Step::Answered(at_ns) => {
                 self.end_ns = self.end_ns.max(at_ns);
-                take(&mut process, at_ns, &mut self.requests, &mut client.counts);
-                self.processes[next] = process;
+                take(process, at_ns, &mut self.requests, &mut client.counts);
                 if stage == Stage::Store {
                     wake(&mut self.processes, region, at_ns);
                 }
             }
-            Step::Next(stage, at_ns) => {
-                (process.stage, process.at_ns) = (stage, at_ns);
-                self.processes[next] = process;
-            }
-            Step::Park => {
-                (process.stage, process.at_ns) = (Stage::Parked, NEVER);
-                self.processes[next] = process;
-            }
+            Step::Next(stage, at_ns) => (process.stage, process.at_ns) = (stage, at_ns),
+            Step::Park => (process.stage, process.at_ns) = (Stage::Parked, NEVER),
         }
         Ok(())
     }

@@ -7,11 +7,12 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use gleaner_dataset::Dataset;
 use gleaner_hosts::derived::{Figures, mem_available_bytes, unsigned};
-use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, runs};
+use gleaner_hosts::recorded::{Databases, Gap, Intervals, SampleTime, gaps, order, runs};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::column::{Row, Table};
+use gleaner_schemas::findings::Category;
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use std::ops::Range;
 
@@ -44,7 +45,8 @@ impl Sample {
     }
 }
 
-const COLUMNS: [&str; 20] = [
+/// Columns that are read beside those of [`Category::ALL`].
+const COLUMNS: [&str; 12] = [
     "database_id",
     "sequence",
     "time",
@@ -54,14 +56,6 @@ const COLUMNS: [&str; 20] = [
     "load5",
     "guest_load5",
     "physical_bytes",
-    "available_bytes",
-    "static_kernel_bytes",
-    "balloon_bytes",
-    "dynamic_kernel_bytes",
-    "lotsfree_bytes",
-    "process_bytes",
-    "file_cache_bytes",
-    "guest_bytes",
     "remainder_bytes",
     "mem_available_bytes",
     "harvestable_bytes",
@@ -128,7 +122,8 @@ impl<'a> Rows<'a> {
 /// The host's samples in order of time, from a little before the begin on.
 pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Sample>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
-    let rows = Rows::read(dataset, &SampleRow::TABLE, host, &COLUMNS, span)?;
+    let columns = [&Category::ALL.map(Category::column)[..], &COLUMNS].concat();
+    let rows = Rows::read(dataset, &SampleRow::TABLE, host, &columns, span)?;
     let integers = |column| rows.integers(column);
     let (time, sequence) = (integers("time")?, integers("sequence")?);
     let database = rows.texts("database_id")?;
@@ -136,17 +131,10 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let owner_idle = integers("owner_idle_ms")?;
     let (load5, guest_load5) = (rows.reals("load5")?, rows.reals("guest_load5")?);
     let load = |of: &Float64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
-    let (physical, available) = (integers("physical_bytes")?, integers("available_bytes")?);
-    let [statics, balloon, dynamic, lotsfree, process, files, guest] = [
-        integers("static_kernel_bytes")?,
-        integers("balloon_bytes")?,
-        integers("dynamic_kernel_bytes")?,
-        integers("lotsfree_bytes")?,
-        integers("process_bytes")?,
-        integers("file_cache_bytes")?,
-        integers("guest_bytes")?,
-    ];
-    let remainder = integers("remainder_bytes")?;
+    let (physical, remainder) = (integers("physical_bytes")?, integers("remainder_bytes")?);
+    // In the order of Category::ALL, which is that of the declaration.
+    let categories = Category::ALL.iter().map(|c| integers(c.column()));
+    let categories = categories.collect::<Result<Vec<_>>>()?;
     let (stated, harvestable) = (
         integers("mem_available_bytes")?,
         integers("harvestable_bytes")?,
@@ -155,8 +143,8 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let databases: Vec<i64> = (0..rows.len())
         .map(|row| numbers.number(database.value(row)))
         .collect();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&row| (databases[row], sequence.value(row)));
+    let order = order(rows.len(), |row| (databases[row], sequence.value(row)));
+    let order = order.unwrap_or_else(|| (0..rows.len()).collect());
     let known = |of: &Int64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
     let times: Vec<SampleTime> = (order.iter())
         .map(|&row| SampleTime {
@@ -165,25 +153,17 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
             interval_ms: known(&interval, row),
         })
         .collect();
-    let gaps = recorded_gaps(dataset, host, reading)?;
-    let (runs, _) = runs(&times, gaps, &intervals(dataset, host, &times)?);
+    let recorded = recorded_gaps(dataset, host, reading)?;
+    let (runs, _) = runs(&times, recorded, &intervals(dataset, host, &times)?);
     let sample = |at: usize, follows_gap: bool| {
         let row = order[at];
         let known = |of: &Int64Array| known(of, row);
-        let bytes = |of: &Int64Array| known(of).map(unsigned);
         let physical_bytes = known(&physical).unwrap_or(0);
-        let figures = Figures {
-            physical_bytes: unsigned(physical_bytes),
-            static_kernel_bytes: bytes(&statics),
-            balloon_bytes: bytes(&balloon),
-            dynamic_kernel_bytes: bytes(&dynamic),
-            lotsfree_bytes: bytes(&lotsfree),
-            process_bytes: bytes(&process),
-            file_cache_bytes: bytes(&files),
-            guest_bytes: bytes(&guest),
-            available_bytes: bytes(&available),
-            remainder_bytes: known(&remainder),
-        };
+        let figures = Figures::of(
+            unsigned(physical_bytes),
+            |category| known(&categories[category as usize]).map(unsigned),
+            known(&remainder),
+        );
         Sample {
             time_ms: time.value(row),
             sequence: sequence.value(row),
@@ -227,18 +207,10 @@ fn one_after_the_other(times: &[SampleTime], mut runs: Vec<Range<usize>>) -> Vec
 /// The gaps that the host recorded. A gap is told when it ends.
 fn recorded_gaps(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Gap>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
-    let columns = ["from_time_ms", "to_time_ms", "cause"];
-    let rows = Rows::read(dataset, &GapRow::TABLE, host, &columns, span)?;
-    let (from, to) = (rows.integers("from_time_ms")?, rows.integers("to_time_ms")?);
-    let gaps = from.iter().zip(to.iter()).zip(rows.texts("cause")?);
-    let gap = |((from_ms, to_ms), cause): ((Option<i64>, Option<i64>), Option<&str>)| {
-        Some(Gap {
-            from_ms: from_ms?,
-            to_ms: to_ms?,
-            cause: cause.unwrap_or_default().to_owned(),
-        })
-    };
-    Ok(gaps.filter_map(gap).collect())
+    let rows = Rows::read(dataset, &GapRow::TABLE, host, &Gap::COLUMNS, span)?;
+    let [from, to, cause] = Gap::COLUMNS;
+    let (from, to) = (rows.integers(from)?, rows.integers(to)?);
+    Ok(gaps(from.iter(), to.iter(), rows.texts(cause)?.iter()))
 }
 
 /// The intervals that the host was configured for; where it says nothing, the median step.
@@ -246,10 +218,9 @@ fn intervals(dataset: &Dataset, host: &str, times: &[SampleTime]) -> Result<Inte
     let columns = ["time", "sample_interval_ms"];
     let rows = Rows::read(dataset, &HostRow::TABLE, host, &columns, (None, None))?;
     let (time, interval) = (rows.integers("time")?, rows.integers("sample_interval_ms")?);
-    let told = time.iter().zip(interval.iter());
-    let told = told.filter_map(|(time_ms, interval_ms)| time_ms.zip(interval_ms));
+    let described = time.values().iter().copied().zip(interval.iter());
     let time_ms: Vec<i64> = times.iter().map(|t| t.time_ms).collect();
-    Ok(Intervals::new(told.collect(), &time_ms))
+    Ok(Intervals::new(described, &time_ms))
 }
 
 #[cfg(test)]

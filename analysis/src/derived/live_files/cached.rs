@@ -115,8 +115,7 @@ fn pieces(run: &[Change], segment: &Range<usize>) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derived::busy::BusyPeriod;
-    use gleaner_hosts::derived::IdlePeriod;
+    use gleaner_hosts::derived::{BusyPeriod, IdlePeriod};
     use gleaner_schemas::findings::EndCause;
     use proptest::prelude::*;
 

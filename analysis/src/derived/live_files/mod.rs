@@ -15,12 +15,11 @@
 mod cached;
 mod stretches;
 
-use super::busy::BusyPeriod;
 use crate::error::Result;
 use crate::trace::HostTrace;
 use crate::trace::standing::forgotten_at;
 use cached::{Change, live_bytes};
-use gleaner_hosts::derived::Idleness;
+use gleaner_hosts::derived::{BusyPeriod, Idleness};
 use gleaner_schemas::findings::Category;
 use stretches::Stretches;
 

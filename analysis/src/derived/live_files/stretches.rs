@@ -1,7 +1,6 @@
 //! Busy and idle periods as runs of samples, and how far each looks ahead.
 
-use crate::derived::busy::BusyPeriod;
-use gleaner_hosts::derived::IdlePeriod;
+use gleaner_hosts::derived::{BusyPeriod, IdlePeriod};
 use std::ops::Range;
 
 /// The samples of one busy or idle period.

@@ -79,21 +79,16 @@ impl Row {
                 HostState::Loaded => (Owner::Busy, None),
                 HostState::Unknown => (Owner::Unknown, None),
             };
-            let kernel = [
-                memory.static_kernel_bytes,
-                memory.balloon_bytes,
-                memory.dynamic_kernel_bytes,
-                memory.lotsfree_bytes,
-            ];
+            let figures = memory.figures;
             Sample {
                 time_ms: memory.time_ms,
                 age_ms,
-                physical_bytes: memory.physical_bytes,
-                kernel_bytes: kernel.into_iter().flatten().fold(0, u64::saturating_add),
-                process_bytes: memory.process_bytes.unwrap_or(0),
-                file_cache_bytes: memory.file_cache_bytes.unwrap_or(0),
-                guest_bytes: memory.guest_bytes.unwrap_or(0),
-                available_bytes: memory.available_bytes,
+                physical_bytes: figures.physical_bytes,
+                kernel_bytes: figures.kernel_bytes(),
+                process_bytes: figures.process_bytes.unwrap_or(0),
+                file_cache_bytes: figures.file_cache_bytes.unwrap_or(0),
+                guest_bytes: figures.guest_bytes.unwrap_or(0),
+                available_bytes: figures.available_bytes,
                 harvestable_bytes: memory.harvestable_bytes,
                 quota_bytes: memory.quota_bytes,
                 once_idle_bytes: memory.once_idle_bytes,

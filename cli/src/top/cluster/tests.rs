@@ -10,6 +10,7 @@ use crate::top::terminal::Screen;
 use clap::Parser;
 use gleaner_collector::ask::{HostStatus, State};
 use gleaner_collector::hosts::{Host, Memory};
+use gleaner_hosts::derived::Figures;
 use gleaner_schemas::live::HostState;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::time::{Duration, Instant};
@@ -44,13 +45,16 @@ fn host(n: u64) -> HostStatus {
     let is_idle = state.since_time_ms().is_some();
     let memory = Memory {
         time_ms,
-        physical_bytes,
-        static_kernel_bytes: part(1),
-        dynamic_kernel_bytes: part(4),
-        process_bytes: part(process),
-        file_cache_bytes: part(10),
-        guest_bytes: Some(0),
-        available_bytes: part(85 - process),
+        figures: Figures {
+            physical_bytes,
+            static_kernel_bytes: part(1),
+            dynamic_kernel_bytes: part(4),
+            process_bytes: part(process),
+            file_cache_bytes: part(10),
+            guest_bytes: Some(0),
+            available_bytes: part(85 - process),
+            ..Figures::default()
+        },
         harvestable_bytes: part(70 - process),
         quota_bytes: part(70 - process).filter(|_| is_idle).or(Some(0)),
         once_idle_bytes: part(70 - process),

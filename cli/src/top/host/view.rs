@@ -8,7 +8,7 @@ use crate::top::draw::{
     bar, ends, fitted, labelled, length, percent, share, size, sparkline, wrapped,
 };
 use crate::top::ink::{Ink, Paint};
-use gleaner_hosts::derived::unsigned;
+use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_policy::quota::{Quota, Reason};
@@ -145,7 +145,8 @@ impl Page<'_> {
         let row = &sample.row;
         let age = length(self.now.time_ms.saturating_sub(sample.time_ms));
         let every = Seconds::from_ms(told.hello.sample_interval_ms);
-        let physical = unsigned(row.physical_bytes);
+        let figures = Figures::from(row);
+        let physical = figures.physical_bytes;
         let title = if self.width < WITH_SHARES {
             format!("Last sample, {age} ago")
         } else {
@@ -153,18 +154,9 @@ impl Page<'_> {
         };
         let mut lines = vec![self.heading(&title, format!("of {}", size(physical)))];
         for category in Category::ALL {
-            let bytes = match category {
-                Category::StaticKernel => row.static_kernel_bytes,
-                Category::Balloon => Some(row.balloon_bytes),
-                Category::DynamicKernel => Some(row.dynamic_kernel_bytes),
-                Category::Lotsfree => row.lotsfree_bytes,
-                Category::Process => Some(row.process_bytes),
-                Category::FileCache => Some(row.file_cache_bytes),
-                Category::Guest => Some(row.guest_bytes),
-                Category::Available => Some(row.available_bytes),
-            };
+            let bytes = figures.category_bytes(category);
             let paint = Paint::Category(category);
-            lines.push(self.bar(category.label(), bytes.map(unsigned), physical, paint));
+            lines.push(self.bar(category.label(), bytes, physical, paint));
             if category == Category::Available {
                 lines.extend(self.since_first_sample(physical));
             }

@@ -2,6 +2,7 @@
 
 use crate::hosts::Memory;
 use crate::http::status::HostStatus;
+use gleaner_hosts::derived::Figures;
 use gleaner_schemas::live::HostState;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -41,7 +42,7 @@ const SERIES: [Series; 9] = [
         name: "physical",
         help: "Physical memory of a host that is heard of",
         unit: Some(Unit::Bytes),
-        value: |host| Some(live(host)?.physical_bytes as f64),
+        value: |host| Some(live(host)?.figures.physical_bytes as f64),
     },
     Series {
         name: "harvestable",
@@ -79,24 +80,18 @@ const SERIES: [Series; 9] = [
     },
 ];
 
-type SizeOf = fn(&Memory) -> Option<u64>;
+type SizeOf = fn(&Figures) -> Option<u64>;
 
 /// Parts of physical memory, which sum to it.
 const CATEGORIES: [(&str, SizeOf); 5] = [
-    ("kernel", |memory| {
-        let parts = [
-            memory.static_kernel_bytes,
-            memory.balloon_bytes,
-            memory.dynamic_kernel_bytes,
-            memory.lotsfree_bytes,
-        ];
-        memory.dynamic_kernel_bytes?;
-        Some(parts.into_iter().flatten().sum())
+    ("kernel", |figures| {
+        figures.dynamic_kernel_bytes?;
+        Some(figures.kernel_bytes())
     }),
-    ("process", |memory| memory.process_bytes),
-    ("file_cache", |memory| memory.file_cache_bytes),
-    ("guest", |memory| memory.guest_bytes),
-    ("available", |memory| memory.available_bytes),
+    ("process", |figures| figures.process_bytes),
+    ("file_cache", |figures| figures.file_cache_bytes),
+    ("guest", |figures| figures.guest_bytes),
+    ("available", |figures| figures.available_bytes),
 ];
 
 /// A host that is off has no memory to give: what it said last is not told on.
@@ -130,7 +125,7 @@ impl Collector for HostSeries {
         for host in &self.0 {
             let Some(memory) = live(host) else { continue };
             for (category, bytes) in CATEGORIES {
-                if let Some(bytes) = bytes(memory) {
+                if let Some(bytes) = bytes(&memory.figures) {
                     let [id, name] = of(host);
                     let labels = [id, name, ("category", category)];
                     ConstGauge::new(bytes as f64).encode(family.encode_family(&labels)?)?;

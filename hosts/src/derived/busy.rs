@@ -5,36 +5,40 @@
 //! between two samples has no length. Where samples, or the sight of the owner, begin, the host counts
 //! as busy until the rule calls it idle; where they end, a busy period was seen up to the last activity or load.
 
-use crate::trace::samples::Samples;
-use gleaner_hosts::derived::Idleness;
+use super::Idleness;
 use gleaner_policy::idle::{IdleRule, Verdict};
 use std::ops::Range;
 
-/// One busy period.
+/// Busy period of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BusyPeriod {
+pub struct BusyPeriod {
     /// Samples inside it; none in a visit between two.
-    pub(crate) samples: Range<usize>,
-    pub(crate) from_ms: i64,
-    pub(crate) to_ms: i64,
-    pub(crate) start_cut: bool,
-    pub(crate) end_cut: bool,
+    pub samples: Range<usize>,
+    /// Begin, ms since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// End of the period.
+    pub to_ms: i64,
+    /// True where its begin could not be seen.
+    pub start_cut: bool,
+    /// True where its end could not be seen.
+    pub end_cut: bool,
 }
 
-/// One host's, in order.
-pub(crate) fn periods(
-    samples: &Samples,
-    segments: &[Range<usize>],
+/// Busy periods of one host, in order; `idleness` is by the same rule.
+#[must_use]
+pub fn busy_periods(
+    time_ms: &[i64],
+    runs: &[Range<usize>],
     idleness: &Idleness,
     rule: &IdleRule,
 ) -> Vec<BusyPeriod> {
     let mut idle = idleness.periods.iter().peekable();
     let mut found = Vec::new();
-    for run in runs_in_sight(segments, &idleness.verdicts) {
+    for run in runs_in_sight(runs, &idleness.verdicts) {
         let mut open = BusyPeriod {
             samples: run.start..run.start,
-            from_ms: samples.time_ms[run.start],
-            to_ms: samples.time_ms[run.start],
+            from_ms: time_ms[run.start],
+            to_ms: time_ms[run.start],
             start_cut: true,
             end_cut: true,
         };
@@ -57,29 +61,29 @@ pub(crate) fn periods(
         if open.samples.start < run.end {
             let last = run.end - 1;
             open.samples.end = run.end;
-            open.to_ms = seen_busy_until(idleness.verdicts[last], samples.time_ms[last], rule)
-                .max(open.from_ms);
+            open.to_ms =
+                seen_busy_until(idleness.verdicts[last], time_ms[last], rule).max(open.from_ms);
             found.push(open);
         }
     }
     found
 }
 
-/// Runs of samples of which each can tell.
-fn runs_in_sight(segments: &[Range<usize>], verdicts: &[Verdict]) -> Vec<Range<usize>> {
-    let mut runs = Vec::new();
-    for segment in segments {
-        let mut start = segment.start;
-        for i in segment.clone() {
+/// Runs of samples with a known verdict.
+fn runs_in_sight(runs: &[Range<usize>], verdicts: &[Verdict]) -> Vec<Range<usize>> {
+    let mut in_sight = Vec::new();
+    for run in runs {
+        let mut start = run.start;
+        for i in run.clone() {
             if verdicts[i] == Verdict::Unknown {
-                runs.push(start..i);
+                in_sight.push(start..i);
                 start = i + 1;
             }
         }
-        runs.push(start..segment.end);
+        in_sight.push(start..run.end);
     }
-    runs.retain(|run| !run.is_empty());
-    runs
+    in_sight.retain(|run| !run.is_empty());
+    in_sight
 }
 
 /// After the last activity and load nothing tells whether an absence had begun.
@@ -93,41 +97,28 @@ fn seen_busy_until(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derived::testing::{HIGH, LOW, MIN, MadeSample, made_samples, samples};
     use proptest::prelude::*;
 
-    const MIN: i64 = 60_000;
-    const LOW: Option<f64> = Some(0.1);
-    const HIGH: Option<f64> = Some(0.9);
-
-    type SampleOf = (i64, Option<i64>, Option<f64>);
-
-    /// Rows of (minute, owner idle for minutes, load).
-    fn samples(rows: &[SampleOf]) -> Samples {
-        Samples {
-            time_ms: rows.iter().map(|r| r.0 * MIN).collect(),
-            owner_idle_ms: rows.iter().map(|r| r.1.map(|m| m * MIN)).collect(),
-            load5: rows.iter().map(|r| r.2).collect(),
-            ..Default::default()
-        }
-    }
-
-    fn of(samples: &Samples, segments: &[Range<usize>]) -> (Idleness, Vec<BusyPeriod>) {
+    fn of(rows: &[MadeSample], runs: &[Range<usize>]) -> (Idleness, Vec<BusyPeriod>) {
         let rule = IdleRule::default();
-        let idleness = Idleness::of(&samples.observations(), segments, &rule);
-        let busy = periods(samples, segments, &idleness, &rule);
+        let samples = samples(rows);
+        let idleness = Idleness::of(&samples, runs, &rule);
+        let time_ms: Vec<i64> = samples.iter().map(|s| s.time_ms).collect();
+        let busy = busy_periods(&time_ms, runs, &idleness, &rule);
         (idleness, busy)
     }
 
     /// Minutes from and to, cut at the start and end, samples.
     fn found(
-        rows: &[SampleOf],
-        segments: &[Range<usize>],
+        rows: &[MadeSample],
+        runs: &[Range<usize>],
     ) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
         let of_minutes = |p: BusyPeriod| {
             let (from, to) = (p.from_ms / MIN, p.to_ms / MIN);
             (from, to, p.start_cut, p.end_cut, p.samples)
         };
-        let (_, busy) = of(&samples(rows), segments);
+        let (_, busy) = of(rows, runs);
         busy.into_iter().map(of_minutes).collect()
     }
 
@@ -186,22 +177,9 @@ mod tests {
         /// Whatever the samples say: every sample in sight lies in one busy or one idle period, and
         /// periods alternate and touch unless one is cut.
         #[test]
-        fn busy_and_idle_share_what_is_in_sight(
-            steps in prop::collection::vec(
-                (1..6i64, prop::option::weighted(0.9, 0..20i64), prop::option::weighted(0.9, 0.0..0.5f64)),
-                0..60,
-            ),
-            gap in 0..60usize,
-        ) {
-            let mut minute = 0;
-            let rows: Vec<_> = steps
-                .into_iter()
-                .map(|(step, idle, load)| { minute += step; (minute, idle, load) })
-                .collect();
-            let samples = samples(&rows);
+        fn busy_and_idle_share_what_is_in_sight(rows in made_samples(), gap in 0..60usize) {
             let gap = gap.min(rows.len());
-            let segments = [0..gap, gap..rows.len()];
-            let (idleness, busy) = of(&samples, &segments);
+            let (idleness, busy) = of(&rows, &[0..gap, gap..rows.len()]);
             let mut covered = vec![0; rows.len()];
             for range in idleness.periods.iter().map(|p| &p.samples).chain(busy.iter().map(|p| &p.samples)) {
                 covered[range.clone()].iter_mut().for_each(|n| *n += 1);
