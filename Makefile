@@ -18,8 +18,7 @@ test: setup ## Run every test; the last line counts them
 	tests/run
 
 book: ## Write the documentation as a site: out/book/index.html
-	cargo build --locked --workspace --bins
-	packaging/book/build target/debug
+	packaging/book/build
 
 lint: ## Format, clippy, scripts
 	cargo fmt --all --check

@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
-"""mdBook's preprocessor: puts what the programs say of themselves in the place of comments in pages.
+"""Writes the pages that the programs describe themselves: docs/commands.md and docs/api.md.
 
-    <!-- commands of gleaner-agent -->       its help, and that of each of its commands
-    <!-- API of gleaner-recruiter -->        its OpenAPI document, as a table
+    reference.py          writes both pages anew
+    reference.py --check  prints the name of each page that differs from the programs, and fails if there is one
 
-So the reference cannot be behind the programs. They are taken from the folder GLEANER_PROGRAMS (target/debug).
+Each part stands between two comments, and the text around it is written by hand:
+
+    <!-- commands of gleaner-agent -->   help of the program and of each of its commands
+    <!-- API of gleaner-recruiter -->    its OpenAPI document, as a table
+    <!-- end -->
+
+The programs are taken from the folder GLEANER_PROGRAMS (default: target/debug).
 """
 
 import json
@@ -14,13 +20,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAMS = Path(os.environ.get("GLEANER_PROGRAMS", Path(__file__).parents[2] / "target" / "debug"))
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(os.environ.get("GLEANER_PROGRAMS", CHECKOUT / "target" / "debug"))
+PAGES = [CHECKOUT / "docs" / name for name in ("commands.md", "api.md")]
+PART = re.compile(r"^<!-- (commands|API) of ([a-z-]+) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 
 
 def said(*command: str) -> str:
-    """What one of the programs prints, as on a terminal of 100 columns."""
+    """Output of one of the programs, as on a terminal of 100 columns."""
     program = PROGRAMS / command[0]
-    environment = os.environ | {"COLUMNS": "100"}
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "100"}
     return subprocess.run([program, *command[1:]], env=environment, capture_output=True, text=True, check=True).stdout
 
 
@@ -32,43 +41,51 @@ def subcommands(text: str) -> list[str]:
 
 
 def commands(*words: str) -> str:
-    """The help of a command, then of those below it."""
+    """Help of a command, then of those below it."""
     text = said(*words, "--help")
     # The page has the program's own heading.
     heading = f"### {' '.join(words)}\n\n" if len(words) > 1 else ""
-    page = f"{heading}```text\n{text.rstrip()}\n```\n\n"
-    return page + "".join(commands(*words, name) for name in subcommands(text))
+    text = "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+    page = f"{heading}```text\n{text}\n```\n\n"
+    return page + "".join(commands(*words, name) for name in subcommands(text + "\n"))
 
 
 def api(program: str) -> str:
+    """A program's OpenAPI document as a table."""
     document = json.loads(said(program, "openapi"))
-    lines = ["| request | what | statuses |", "| --- | --- | --- |"]
+    lines = ["| request | description | statuses |", "| --- | --- | --- |"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             text = " ".join(part for part in (operation.get("summary"), operation.get("description")) if part)
             text = re.sub(r"\s+", " ", text).replace("|", "\\|")
             lines.append(f"| `{method.upper()} {path}` | {text} | {', '.join(operation['responses'])} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n"
 
 
-def filled(page: str) -> str:
-    page = re.sub(r"^<!-- commands of ([a-z-]+) -->$", lambda m: commands(m[1]), page, flags=re.MULTILINE)
-    return re.sub(r"^<!-- API of ([a-z-]+) -->$", lambda m: api(m[1]), page, flags=re.MULTILINE)
+def written(page: str) -> str:
+    """A page with its parts as the programs print them now."""
 
+    def part(match: re.Match) -> str:
+        kind, program = match.groups()
+        text = commands(program) if kind == "commands" else api(program)
+        return f"<!-- {kind} of {program} -->\n\n{text}<!-- end -->"
 
-def walk(items: list) -> None:
-    for item in items:
-        if chapter := isinstance(item, dict) and item.get("Chapter"):
-            chapter["content"] = filled(chapter["content"])
-            walk(chapter["sub_items"])
+    return PART.sub(part, page)
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["supports"]:
-        return
-    _, book = json.load(sys.stdin)
-    walk(book["items"] if "items" in book else book["sections"])
-    json.dump(book, sys.stdout)
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    different = 0
+    for page in PAGES:
+        old = page.read_text()
+        if (new := written(old)) != old:
+            different += 1
+            print(page.relative_to(CHECKOUT))
+            if not sys.argv[1:]:
+                page.write_text(new)
+    if sys.argv[1:] and different:
+        sys.exit("adopt what the programs print: packaging/book/reference.py")
 
 
 if __name__ == "__main__":
