@@ -247,6 +247,24 @@ fn without_a_header_columns_have_numbers() {
 }
 
 #[test]
+fn a_decimal_comma_holds_for_counts_too() {
+    let mapping = PLAIN.replace("name =", "decimal = \",\"\nseparator = \";\"\nname =");
+    let mapping = format!("{mapping}[hosts.cpus_count]\ncolumn = \"cpus\"\n");
+    let file = b"host;t;total;free;stalled;cpus\na;1700000000;100,5;50;1,5;2,0\na;1700000060;100,5;50;1,5;2.0\n";
+    let place = Place::of(&[("one.csv", file)]);
+    let parsed = parse(&mapping).unwrap();
+    let rows = Csv::new(&parsed, &place.files).preview(2).unwrap();
+    let row = rows[0].row.as_ref().unwrap();
+    assert_eq!(row.reading.cpus_count, 2);
+    assert_eq!(row.reading.physical_bytes, 201 << 19);
+    let refused = rows[1].row.as_ref().unwrap_err().to_string();
+    assert!(
+        refused.contains("\"2.0\" is no number of CPUs"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn what_is_wrong_with_a_mapping_is_said_by_its_line() {
     let changed = |from: &str, to: &str| {
         assert!(PLAIN.contains(from));

@@ -198,14 +198,17 @@ fn number(text: &str, column: &Column, has_decimal_comma: bool) -> Result<Option
         return Ok(None);
     }
     let wrong = || format!("{column} is {:?}", cut(text));
-    let number: Result<f64, _> = if has_decimal_comma {
-        if text.contains('.') {
-            return Err(wrong()); // a thousand, or a point after all?
-        }
-        text.replacen(',', ".", 1).parse()
-    } else {
-        text.parse()
-    };
-    let number = number.ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let number = decimal(text, has_decimal_comma).filter(|n| n.is_finite() && *n >= 0.0);
     number.map(Some).ok_or_else(wrong)
+}
+
+/// Parses a number with a decimal point, or with a decimal comma and no point: that could be a thousands separator.
+pub(super) fn decimal(text: &str, has_decimal_comma: bool) -> Option<f64> {
+    if !has_decimal_comma {
+        return text.parse().ok();
+    }
+    if text.contains('.') {
+        return None;
+    }
+    text.replacen(',', ".", 1).parse().ok()
 }

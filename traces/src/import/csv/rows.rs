@@ -1,6 +1,7 @@
 //! The rows of a file by its mapping.
 
 use super::fields::Fields;
+use super::figure::decimal;
 use super::keys::Column;
 use super::mapping::{Given, Mapping, fact};
 use crate::import::files::{Line, Lines, cut};
@@ -191,7 +192,11 @@ impl Texts<'_> {
         let values = further.map(|(_, figure)| figure.value(field, whole, physical, comma));
         let cpus_count = match &mapping.cpus {
             None => 0,
-            Some(given) => cpus(self.given(given)?)?,
+            Some(given) => {
+                // A constant is the mapping's own, in TOML's spelling.
+                let comma = comma && matches!(given, Given::Column(_));
+                cpus(self.given(given)?, comma)?
+            }
         };
         let mut facts = Facts::new();
         for (name, given) in &mapping.facts {
@@ -218,12 +223,12 @@ impl Texts<'_> {
     }
 }
 
-/// CPUs, 0 where nothing is said.
-fn cpus(text: &str) -> Result<i64, String> {
+/// Parses a number of CPUs; 0 where the field is empty.
+fn cpus(text: &str, has_decimal_comma: bool) -> Result<i64, String> {
     if fact("", text).is_none() {
         return Ok(0);
     }
-    let count = text.parse().ok().filter(|n: &f64| (0.0..1e6).contains(n));
+    let count = decimal(text, has_decimal_comma).filter(|n| (0.0..1e6).contains(n));
     let count = count.ok_or_else(|| format!("{:?} is no number of CPUs", cut(text)))?;
     Ok(count.round() as i64)
 }
